@@ -89,6 +89,11 @@ class Audit(BoundContract):
         """One seat of a task, or one look: an empty one before its draw, and for a number that it does not have."""
         return Seat.from_abi(number, self.read("seatOf", task, number, block=block))
 
+    def looks(self, task: int, block: BlockId = "latest") -> list[Seat]:
+        """A task's looks that somebody was drawn for, by ascending number, without those that were given up."""
+        numbers, found = self.read_all("looksOf", task, block=block)
+        return [Seat.from_abi(int(number), values) for number, values in zip(numbers, found, strict=True)]
+
     def segments(self, task: int, seat: int) -> list[int]:
         """The segments of a seat, in its order; of a look the one. Raises Reverted before the task's first draw."""
         return [int(segment) for segment in self.read("segmentsOf", task, seat)]

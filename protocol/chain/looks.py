@@ -46,8 +46,9 @@ class Looks(BoundContract):
     def accuse(
         self, task: int, look: int, game: int, salt: bytes, segment_root: bytes, evidence: Evidence
     ) -> Receipt:
-        """As the looker: state that the segment root that the seat revealed, with this salt, is not of the states that
-        the solver committed to, and have it answer for one chunk. It locks a bond of the terms' game cost.
+        """As the looker, which has attested: state that the segment root that the seat revealed, with this salt, is not
+        of the states that the solver committed to, and have it answer for one chunk. It locks a bond of the terms' game
+        cost.
 
         The solver's step tree must be on the chain. `game` is the looker's own that asked for it, and is dropped; 0
         where there is none.
@@ -70,7 +71,9 @@ class Looks(BoundContract):
         return self.write("contest", task, look, game)
 
     def take_unanswered(self, task: int, look: int) -> Receipt:
-        """After the time of `answer`: the accused seat's lock is lost, half of it to the looker, whose bond is free."""
+        """After the time of `answer`: the accused seat's lock is lost, half of it to the looker, whose bond is free.
+        Where another look has taken the lock the bond alone is.
+        """
         return self.write("takeUnanswered", task, look)
 
     def close_moot(self, task: int, look: int) -> Receipt:
@@ -84,3 +87,9 @@ class Looks(BoundContract):
     def open_accusations(self, task: int, block: BlockId = "latest") -> int:
         """Accusations of a task that are not over: it is not settled before they are."""
         return int(self.read("openAccusations", task, block=block))
+
+    def answers_until(self, task: int, block: BlockId = "latest") -> int:
+        """Last second of the latest answer that is, or was, due: until then the task can be challenged. 0 where nobody
+        was accused.
+        """
+        return int(self.read("answersUntil", task, block=block))
