@@ -30,7 +30,7 @@ def of_task(parameters: MarketParameters) -> Capital:
         audit=parameters.audit_time,
         stake=parameters.stake,
         delay_penalty=parameters.delay_penalty,
-        seat_lock=parameters.silence_costs,
+        seat_lock=parameters.lock,
         escrow=parameters.escrow,
     )
 
