@@ -22,6 +22,7 @@ from sim.results.results import Results
 from sim.studies.catalogue import STUDIES
 from sim.studies.margins import challenges
 from sim.theory import stake_multiple
+from sim.trust_table import lines as trust_lines
 
 DOCS: Final = Path(__file__).parents[1] / "docs"
 KEPT: Final = DOCS / "economics.json"
@@ -84,7 +85,12 @@ def _standing(element: str) -> str:
 def page(kept: Kept) -> str:
     """The whole page."""
     order = sorted(kept, key=lambda name: (name != "recommended", name))
-    return "\n".join([*_head(), *_parameters(), *_by_segments(), *_long(), *_studies(kept, order)]) + "\n"
+    return (
+        "\n".join(
+            [*_head(), *trust_lines(), *_parameters(), *_by_segments(), *_long(), *_studies(kept, order)]
+        )
+        + "\n"
+    )
 
 
 def _head() -> Iterator[str]:
@@ -202,7 +208,7 @@ def _by_segments() -> Iterator[str]:
         )
     yield ""
     yield "Trust: audit fees, a draw, gas, and the capital of the stake and of all locks, for a training of three days"
-    yield "that is settled five days after its draw."
+    yield "that is settled five days after its draw; without second looks."
     yield ""
 
 

@@ -17,7 +17,7 @@ from protocol.chain.duties import GAS
 from protocol.chain.parameters import RECOMMENDED
 from protocol.chain.parameters import TOKEN as CHAIN_TOKEN
 from protocol.chain.recommendation import gas_units
-from protocol.tasks.amounts import MAX_LOOKED, YEAR
+from protocol.tasks.amounts import LOCK_GAMES, MAX_LOOKED, YEAR
 from protocol.tasks.economics import LOOK_LEVELS
 from protocol.tasks.task import ESCROW_DRAWS, MAX_SEAT_SEGMENTS, MAX_SEATS, MAX_SEGMENTS
 from sim.errors import ParameterError
@@ -225,8 +225,9 @@ class MarketParameters:
 
     @property
     def lock(self) -> int:
-        """What a seat or look locks."""
-        return max(self.seat_lock, self.silence_costs)
+        """What a seat or look locks; with looks so much that half of it is worth more than a game."""
+        games = LOCK_GAMES * self.game_cost if self.look_chance else 0
+        return max(self.seat_lock, self.silence_costs, games)
 
     @property
     def escrow(self) -> int:

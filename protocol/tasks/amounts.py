@@ -61,6 +61,7 @@ from protocol.tasks.trust import (
 
 __all__ = [
     "GAME_CLOCKS",
+    "LOCK_GAMES",
     "LOOK_CHANCES",
     "MAX_LOOKED",
     "OPTIONAL",

@@ -163,7 +163,7 @@ class Closer:
     # ------------------------------------------------------------------ payments
 
     def _pay_seats(self, checks: Checks, left: Flags) -> None:
-        """Attested seats have their fee, however a task ends that nobody is convicted in, unless they lost their lock."""
+        """Attested seats have their fee, unless somebody is convicted or they lost their lock."""
         rows, fee = left.nonzero()[0], self.parameters.seat_fee
         attested = checks.paid.take(rows, axis=1)
         seats = self._seats(checks.accounts.take(rows, axis=1))

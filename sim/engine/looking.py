@@ -118,8 +118,8 @@ def look(checker: Checker, task: Task, board: Board, luck: Stream) -> SecondLook
         picked &= picked.cumsum(axis=0) <= left
         left = left - picked.sum(axis=0)
         attempts = _staff(checker, task, picked, segments, bound, numbers)
-        level = _judge(checker, task, attempts, targets, skipped, segments)
-        level = level._replace(drawn=candidates.any(axis=0))
+        drawn: Flags = np.logical_or.reduce(candidates, axis=0)
+        level = _judge(checker, task, attempts, targets, skipped, segments)._replace(drawn=drawn)
         if not levels:
             level = _once(level, each)
             lost = level.accused | level.hidden
@@ -127,7 +127,7 @@ def look(checker: Checker, task: Task, board: Board, luck: Stream) -> SecondLook
         bound = np.concatenate([bound, *(attempt.accounts for attempt in attempts)])
         candidates = (level.lookers != NOBODY) & ~level.opened.any(axis=0)
         targets, skipped = level.lookers, ~_replayed(attempts, targets.shape)
-    seats = lost.reshape(-1, each, lost.shape[1]).any(axis=1)
+    seats: Flags = np.logical_or.reduce(lost.reshape(-1, each, lost.shape[1]), axis=1)
     return SecondLooks(levels, seats)
 
 

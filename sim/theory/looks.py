@@ -1,8 +1,9 @@
 """Second looks: how many there are, what they take from whoever does not replay, and who skips in equilibrium.
 
 Assumes a right result, one stake unit an account, accounts that all attest, and two kinds of them: those that replay
-in seats and looks alike, and rubber stamps, which replay in neither and reveal when they are looked at. A looker that
-replays takes half of the lock of a stamp that it meets; the other half burns. Amounts are token units as floats.
+in seats and looks alike, and skippers, which do not, and reveal when they are looked at: rubber stamps replay neither,
+lazy lookers no looks. A looker that replays takes half of the lock of whoever it finds to have skipped; the other half
+burns. Amounts are token units as floats.
 """
 
 from math import comb
@@ -44,7 +45,9 @@ class Earned(NamedTuple):
     """Of all members of a kind together, token units a task."""
 
     replaying: float
-    stamping: float
+    skipping: float
+    caught: float
+    """Locks that are lost, a task."""
 
 
 class Skipping(NamedTuple):
@@ -78,23 +81,14 @@ def looks_by_level(*, slots: int, chance: float) -> Values:
     return np.array(means)
 
 
-def look_draws(*, slots: int, chance: float) -> float:
-    """Return the mean number of first draws of levels: one, and one above each level that has looks, to the fourth.
+def caught_seat(*, segments: int, chance: float, accounts: int, skippers: int) -> float:
+    """Return the chance that a skipper's seat loses its lock: one of its lookers replays.
 
-    The cap of V q looks ends levels above it only where all slots are picked, and is left out: a little high.
-    """
-    n, e = count("slots", slots, 1), number("chance", chance, 0, 1)
-    return 1 + sum(1 - (1 - e**level) ** n for level in range(1, LOOK_LEVELS)) if e else 0.0
-
-
-def caught_seat(*, segments: int, chance: float, accounts: int, stamps: int) -> float:
-    """Return the chance that a stamp's seat loses its lock: one of its looks is an honest account's.
-
-    Lookers are distinct accounts other than the seat's own; `stamps` counts it too.
+    Lookers are distinct accounts other than the seat's own; `skippers` counts it too.
     """
     q, e = count("segments", segments, 1), number("chance", chance, 0, 1)
     others = count("accounts", accounts, 2) - 1
-    fellows = count("stamps", stamps, 1, accounts) - 1
+    fellows = count("skippers", skippers, 1, accounts) - 1
     kept = 0.0
     for picked in range(q + 1):
         blind = np.prod([max(0, fellows - i) / (others - i) for i in range(picked)])
@@ -102,60 +96,55 @@ def caught_seat(*, segments: int, chance: float, accounts: int, stamps: int) -> 
     return 1 - kept
 
 
-def earned(looking: Looking, *, accounts: int, stamps: int) -> Earned:
-    """Return what both kinds earn. 1 <= `stamps` < `accounts`."""
-    n, s = count("accounts", accounts, 2), count("stamps", stamps, 1, accounts - 1)
+def earned(looking: Looking, *, accounts: int, skippers: int, in_seats: bool = True) -> Earned:
+    """Return what both kinds earn, 1 <= `skippers` < `accounts`. Not `in_seats`: they replay seats, but no looks."""
+    n, s = count("accounts", accounts, 2), count("skippers", skippers, 1, accounts - 1)
     honest = n - s
     v, q = looking.verifiers, looking.segments
     looks = looks_by_level(slots=looking.slots, chance=looking.chance)
-    # Seats that lose their lock, and looks of the first three levels that do: of each at most one.
-    seats = v * s / n * caught_seat(segments=q, chance=looking.chance, accounts=n, stamps=s)
-    caught = float(looks[1:].sum()) * s / n * honest / (n - 1)
-    taken = (seats + caught) * (looking.lock / 2 - looking.accuse)
-    lost = (seats + caught) * looking.lock + seats * q * looking.fee
-    # Segments that are paid for, attestations, and reveals, in all.
+    met = caught_seat(segments=q, chance=looking.chance, accounts=n, skippers=s) if in_seats else 0.0
+    seats = v * s / n * met
+    # Of the looks of a level those above it find one of the other kind; each look has at most one above it.
+    caught = seats + float(looks[1:].sum()) * s / n * honest / (n - 1)
+    lost = caught * looking.lock + seats * q * looking.fee
+    # Segments that are paid for; attestations and reveals, of all accounts.
     paid = v * q + float(looks.sum())
-    gas = (v + float(looks.sum())) * looking.attest + float(looks.sum()) * looking.reveal
-    alike = paid * looking.fee - gas
+    alike = (
+        paid * looking.fee - (v + float(looks.sum())) * looking.attest - float(looks.sum()) * looking.reveal
+    )
+    replays = 0 if in_seats else v * q
     return Earned(
-        honest / n * (alike - paid * looking.replay) + taken,
-        s / n * alike - lost,
+        honest / n * (alike - paid * looking.replay) + caught * (looking.lock / 2 - looking.accuse),
+        s / n * (alike - replays * looking.replay) - lost,
+        caught,
     )
 
 
-def gain_of_skipping(looking: Looking, *, share: float) -> float:
-    """Return what a stamp earns more than an honest account, for each seat that it has, where a `share` of very many
-    accounts are stamps. Looks are counted by their number for each seat.
-    """
-    s = number("share", share, 0, 1)
-    v, q, e = looking.verifiers, looking.segments, looking.chance
-    looks = looks_by_level(slots=looking.slots, chance=e)
-    met = 1 - (1 - e * (1 - s)) ** q
-    saved = (q + float(looks.sum()) / v) * looking.replay
-    lost = met * (looking.lock + q * looking.fee) + float(looks[1:].sum()) / v * (1 - s) * looking.lock
-    # Of seats each is worth half a lock once; honest lookers share what all of them are worth.
-    found = s * (met / (1 - s) if s < 1 else q * e) + s * float(looks[1:].sum()) / v
-    return saved - lost - found * (looking.lock / 2 - looking.accuse)
+def gain_of_skipping(looking: Looking, *, accounts: int, skippers: int, in_seats: bool = True) -> float:
+    """Return what a skipper earns more than who replays, for each seat that it has: token units."""
+    both = earned(looking, accounts=accounts, skippers=skippers, in_seats=in_seats)
+    each = looking.verifiers / accounts
+    return (both.skipping / skippers - both.replaying / (accounts - skippers)) / each
 
 
-def skipping_share(looking: Looking) -> float:
-    """Return the share of stamps at which stamping and replaying earn the same, where accounts do the same in seats
-    and looks: the largest that more of them do not gain by; 0 where stamping never pays, 1 where it always does.
+def tipping_share(looking: Looking, *, accounts: int) -> float:
+    """Return the least share of rubber stamps at which stamping earns more than replaying, infinite where it never
+    does. Below it their share falls to 0; the more stamps there are, the fewer looks find them.
     """
-    shares = np.linspace(0, 1, 1001)
-    gains = np.array([gain_of_skipping(looking, share=float(share)) for share in shares])
-    pays = gains > 0
-    if not pays.any():
-        return 0.0
-    return float(shares[pays.nonzero()[0][-1]])
+    for skippers in range(1, count("accounts", accounts, 2)):
+        if gain_of_skipping(looking, accounts=accounts, skippers=skippers) > 0:
+            return skippers / accounts
+    return float("inf")
 
 
 def skipping_by_level(looking: Looking) -> Skipping:
     """Return the equilibrium of accounts that may do otherwise on each level.
 
-    Nobody looks at the fourth level. So there half a lock must be found often enough: x = c / (L / 2 - a) of the looks
-    of the third level skip, and so many of the fourth that the third is indifferent: e (1 - s_4) L / 2 = c, as only
-    half of a lock is feared (who is caught may be its own looker). Below it everybody replays, for e (1 - x) L / 2 > c.
+    Nobody looks at the fourth level. (Nor at a look beyond which V q have been picked: these are left out. They are
+    rare, and whoever has one does as on the fourth level.) So half a lock must be found there often enough: a share
+    x = c / (L / 2 - a) of the looks of the third level skip, and so many of the fourth that the third is indifferent:
+    e (1 - s_4) L / 2 = c, as only half of a lock is feared (who is caught may be its own looker). Below it everybody
+    replays, for e (1 - x) L / 2 > c.
 
     Raises TheoryError where the lock is too small for that, as it is where not even seats are deterred.
     """
