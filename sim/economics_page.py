@@ -173,6 +173,16 @@ def _parameters() -> Iterator[str]:
             "fee of the seat + draw fee",
             "what a silent account loses: its seat is drawn again at its cost",
         ),
+        (
+            "look chance e, where there are looks",
+            "by K, budget and gas, above",
+            "the one at which looks and the capital of locks together cost least; at most 32 segments of all seats",
+        ),
+        (
+            "seat lock, where there are looks",
+            "2 fees of the seat / (h (1 - (1 - e)^q)), at least four game costs",
+            "half of it, times the chance to be caught by a looker that replays, is more than skipping saves",
+        ),
         ("stake unit", _tokens(chain.stake_unit), "more than a seat locks at a budget of 100 tokens"),
         (
             "stall period",

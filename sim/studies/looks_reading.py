@@ -186,16 +186,16 @@ class Seen:
         for n in sorted(here, key=lambda n: self.points[n]["segments"]):
             found = skipping_by_level(self.terms[n])
             most = max(most, found.overall)
-            words.append(
-                f"{found.by_level[3]:.1%} and {found.by_level[4]:.0%} at K = {self.points[n]['segments']:.0f}"
-            )
+            *_, below, last = found.by_level
+            words.append(f"{below:.1%} and {last:.0%} at K = {self.points[n]['segments']:.0f}")
         bearable = "at most" if most <= BEARABLE else "more than"
         return Finding(
             f"Where accounts choose for each level by itself, no seat is skipped in equilibrium, and of the looks of "
-            f"the third and the fourth level {', '.join(words)}: {most:.2g} of all replays, {bearable} {BEARABLE:.0%}",
-            note="By theory. Nobody looks at the fourth level, so it replays just enough for the third to fear it. A "
-            "look after which V q have been picked is as one of the fourth level, and is left out. With all accounts "
-            "alike nobody skips, as above.",
+            f"the last level but one and of the last {', '.join(words)}: {most:.2g} of all replays, {bearable} "
+            f"{BEARABLE:.0%}",
+            note="By theory. Nobody looks at the last level, the fourth or with three segments of all seats the third, "
+            "so it replays just enough for the one below to fear it. A look of a lower level that is the last of V q "
+            "is left out. With all accounts alike nobody skips, as above.",
         )
 
     def _share(self, number: int) -> float:

@@ -54,7 +54,7 @@ class Skipping(NamedTuple):
     """Shares that do not replay, in equilibrium."""
 
     by_level: tuple[float, ...]
-    """Of seats, then of looks of level 1 ... 4."""
+    """Of seats, then of looks of level 1, 2 and on, as far as there are looks."""
     overall: float
     """Of all segments that are to be replayed."""
 
@@ -140,11 +140,11 @@ def tipping_share(looking: Looking, *, accounts: int) -> float:
 def skipping_by_level(looking: Looking) -> Skipping:
     """Return the equilibrium of accounts that may do otherwise on each level.
 
-    Nobody looks at the fourth level. (Nor at a look beyond which V q have been picked: these are left out. They are
-    rare, and whoever has one does as on the fourth level.) So half a lock must be found there often enough: a share
-    x = c / (L / 2 - a) of the looks of the third level skip, and so many of the fourth that the third is indifferent:
-    e (1 - s_4) L / 2 = c, as only half of a lock is feared (who is caught may be its own looker). Below it everybody
-    replays, for e (1 - x) L / 2 > c.
+    Nobody looks at the fourth level, nor at a look after which V q have been picked: with V q = 3 that is any of the
+    third. Of these n = min(4, V q) levels the last must find half a lock often enough: a share x = c / (L / 2 - a) of
+    the level below it skips, and so many of it that those are indifferent: e (1 - s_n) L / 2 = c, as only half of a
+    lock is feared (who is caught may be its own looker). Below, everybody replays, for e (1 - x) L / 2 > c. Looks of
+    lower levels that are the last of V q are left out: they are rare, and whoever has one does as on the last level.
 
     Raises TheoryError where the lock is too small for that, as it is where not even seats are deterred.
     """
@@ -157,6 +157,7 @@ def skipping_by_level(looking: Looking) -> Skipping:
             f"lock {looking.lock:g} at a look chance of {looking.chance:g}: expected it to deter seats from skipping a "
             f"cost of {looking.replay:g}; raise it"
         )
-    shares = (0.0, 0.0, 0.0, rare, 1 - looking.replay / looked)
-    weights = np.concatenate([[looking.slots], looks_by_level(slots=looking.slots, chance=looking.chance)])
-    return Skipping(shares, float(np.dot(shares, weights) / weights.sum()))
+    last = min(LOOK_LEVELS, looking.slots)
+    shares = (*(0.0 for _ in range(last - 1)), rare, 1 - looking.replay / looked)
+    weights = [looking.slots, *looks_by_level(slots=looking.slots, chance=looking.chance)[:last]]
+    return Skipping(shares, float(np.dot(shares, weights) / sum(weights)))

@@ -44,7 +44,6 @@ def test_the_study_asks_for_a_tenth_of_looks_and_half_a_budget_of_lock() -> None
     "place",
     [
         "sim.mechanism.booking.take_locks",
-        "sim.mechanism.booking.pay_dropped",
         "sim.engine.look_ends.LookCloser._pay",
         "sim.engine.look_ends.LookCloser._answer",
     ],

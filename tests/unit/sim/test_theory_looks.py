@@ -110,16 +110,24 @@ def test_with_recommended_terms_skipping_pays_at_no_share(segments: int) -> None
 
 @pytest.mark.parametrize("segments", [5, 20, 60, 120, 300, 1000])
 def test_in_equilibrium_at_most_a_tenth_skips(segments: int) -> None:
-    found = skipping_by_level(recommended(segments))
-    assert found.by_level[:3] == (0, 0, 0)
-    assert 0 < found.by_level[3] < 0.1
+    looking = recommended(segments)
+    found = skipping_by_level(looking)
+    assert len(found.by_level) == min(4, looking.slots) + 1
+    assert not any(found.by_level[:-2])
+    assert 0 < found.by_level[-2] < 0.1
     assert found.overall < 0.01
 
 
+def test_with_one_segment_of_all_seats_nobody_looks_at_a_look() -> None:
+    """So that some seats skip, and fewer than a tenth."""
+    seat, look = skipping_by_level(recommended(60)._replace(verifiers=1)).by_level
+    assert 0 < seat < 0.1 < look < 1
+
+
 def test_nobody_gains_by_doing_otherwise_in_equilibrium() -> None:
-    looking = recommended(60)
+    looking = recommended(120)
     cost, half, e = looking.replay, looking.lock / 2, looking.chance
-    shares = (*skipping_by_level(looking).by_level, 1.0)
+    shares = skipping_by_level(looking).by_level
     prize = half - looking.accuse
     for level in range(5):
         below = shares[level - 1] if level else 0.0
