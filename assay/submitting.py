@@ -6,7 +6,7 @@ import json
 import shutil
 import time
 from contextlib import closing
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -60,7 +60,7 @@ class Prepared:
             "replay_allowance": derived.setting.game_time - self.description.terms.clock,
             **committed,
             **self.description.terms.fields(),
-            **asdict(derived.amounts),
+            **derived.amounts.terms(),
         }
         return Terms(
             **fields,
