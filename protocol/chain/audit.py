@@ -80,11 +80,6 @@ class Audit(BoundContract):
         found = self.read("seatsOf", task, block=block)
         return [Seat.from_abi(number, values) for number, values in enumerate(found)]
 
-    def looks(self, task: int, block: BlockId = "latest") -> list[Seat]:
-        """A task's looks of all levels that somebody was drawn for and that were not given up, by number."""
-        numbers, found = self.read_all("looksOf", task, block=block)
-        return [Seat.from_abi(number, values) for number, values in zip(numbers, found, strict=True)]
-
     def seat(self, task: int, number: int, block: BlockId = "latest") -> Seat:
         """One seat of a task, or one look: an empty one before its draw, and for a number that it does not have."""
         return Seat.from_abi(number, self.read("seatOf", task, number, block=block))

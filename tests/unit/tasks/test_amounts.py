@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from protocol.chain.duties import FILE, GAS
 from protocol.chain.parameters import DEVNET, RECOMMENDED, TOKEN, Parameters
-from protocol.chain.recommendation import RULES, gas_units, move_time, setting
+from protocol.chain.recommendation import RULES, gas_units, setting
 from protocol.chain.terms_bounds import bounds, require_within_bounds
 from protocol.tasks.amounts import (
     LOOK_CHANCES,
@@ -47,7 +47,7 @@ def on_l2(segments: int = 60, budget: int = 1_000 * TOKEN, **changes: Any) -> Se
 
 
 @st.composite
-def settings(draw: st.DrawFn, chances: tuple[int, ...] = (0,)) -> tuple[Setting, Parameters]:
+def settings(draw: st.DrawFn) -> tuple[Setting, Parameters]:
     parameters = replace(
         draw(st.sampled_from([DEVNET, RECOMMENDED])),
         game_floor=draw(st.integers(1, 100 * TOKEN)),
@@ -62,7 +62,6 @@ def settings(draw: st.DrawFn, chances: tuple[int, ...] = (0,)) -> tuple[Setting,
         challenge_period=draw(st.integers(1, 30 * DAY)),
         game_time=draw(st.integers(1, 14 * DAY)),
         gas_price=draw(st.fractions(0, 10**14, max_denominator=1000)),
-        look_chance=draw(st.sampled_from(chances)),
     )
     return made, parameters
 
@@ -91,14 +90,12 @@ def terms(made: Setting, amounts: Amounts) -> Terms:
         replay_allowance=0,
         arithmetic=1,
         thinning=1,
-        move_time=1,
-        look_chance=made.look_chance,
         bundle="http://127.0.0.1/",
         **amounts.terms(),
     )
 
 
-@given(settings(chances=(0, 1, 10_000)))
+@given(settings())
 def test_derived_amounts_are_within_every_bound(case: tuple[Setting, Parameters]) -> None:
     made, parameters = case
     parameters = replace(parameters, stake_unit=10**9 * TOKEN)
@@ -265,12 +262,6 @@ def test_a_seat_locks_what_its_silence_costs() -> None:
     assert amounts.seat_lock == 3 * amounts.audit_fee + RECOMMENDED.draw_fee
 
 
-def test_with_looks_half_of_a_seats_lock_pays_a_game_and_a_bond() -> None:
-    amounts = derive(on_l2(look_chance=1_000), RULES, {"segments_per_verifier": 1})
-    assert amounts.seat_lock == max(amounts.audit_fee + RECOMMENDED.draw_fee, 4 * amounts.game_cost)
-    assert amounts.seat_lock > derive(on_l2(), RULES, {"segments_per_verifier": 1}).seat_lock
-
-
 def test_half_of_a_seats_lock_pays_a_draw() -> None:
     amounts = derive(on_l2(), RULES, {"segments_per_verifier": 1, "audit_fee": 0})
     assert amounts.seat_lock == 2 * RECOMMENDED.draw_fee
@@ -291,7 +282,6 @@ def test_terms_that_a_deployment_refuses_are_named_before_they_are_sent() -> Non
         bidding_period=DAY,
         extension=DAY,
         attest_period=DAY,
-        move_time=move_time(RECOMMENDED, DAY),
         challenge_period=3 * DAY,
     )
     require_within_bounds(fit, RECOMMENDED)
@@ -299,15 +289,9 @@ def test_terms_that_a_deployment_refuses_are_named_before_they_are_sent() -> Non
         ("bond", replace(fit, bond=amounts.bond - 1)),
         ("game_cost", replace(fit, game_cost=RECOMMENDED.game_floor - 1)),
         ("clock", replace(fit, clock=5)),
-        ("move_time", replace(fit, move_time=RECOMMENDED.min_period - 1)),
     ):
         with pytest.raises(TermsError, match=f"terms, {name}: expected .* on this deployment"):
             require_within_bounds(spoiled, RECOMMENDED)
-
-
-@given(attest_period=st.integers(2, 2**32 - 1))
-def test_an_unsaid_move_time_is_within_its_bounds(attest_period: int) -> None:
-    assert DEVNET.min_period <= move_time(DEVNET, attest_period) <= attest_period
 
 
 def test_the_gas_of_duties_is_what_the_contracts_were_measured_to_take() -> None:
