@@ -25,7 +25,7 @@ from protocol.commitments.opened_chunks import Place
 from protocol.dispute.accusing import Evidence
 from protocol.tasks.task import Terms
 
-READ = (
+READ: tuple[tuple[type, str, str, list[str]], ...] = (
     (Terms, "TaskMarket", "termsOf", []),
     # What is first here the contract was asked by.
     (TaskView, "TaskMarket", "taskOf", ["task"]),
