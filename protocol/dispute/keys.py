@@ -65,8 +65,8 @@ def priority_commitment(
 def seat_secret(
     private_key: bytes, chain_id: int, board: str, task: int, seat: int, stage: int = REPLAY_STAGE
 ) -> bytes:
-    """The secret of an account's seat, made again from the account's key whenever it is needed; `board` is the audit
-    board's address."""
+    """The secret of an account's seat, or of a look by its number, made again from the account's key whenever it is
+    needed; `board` is the audit board's address."""
     message = SECRET_TAG + _number(chain_id, 32) + to_canonical_address(board)
     message += _number(task, 32) + _number(seat, 32) + _number(stage, 1)
     return hmac_digest(_word("private key", private_key), message, "sha256")
