@@ -139,8 +139,8 @@ class EventLines:
     def _accused(self, act: Act, event: Event) -> str:
         (step, tensor, _turns, _depth), leaf, _root = event.arguments["accusation"]
         return (
-            f"the look ACCUSES seat {self._looked_at(event)}: under its salt a chunk of tensor {tensor} in state {step} "
-            f"has the hash {leaf.hex()[:16]}…, its digest has another{_cost(act)}"
+            f"the look ACCUSES seat {self._looked_at(event)}: under its salt a chunk of tensor {tensor} in state "
+            f"{step} has the hash {leaf.hex()[:16]}…, its digest has another{_cost(act)}"
         )
 
     def _caught(self, _act: Act, event: Event) -> str:

@@ -15,8 +15,8 @@ class Story:
 
     `accuser` names an adversary that challenges it; `silent`: a verifier that never attests is drawn for it;
     `outsourced`: a seat has its digest computed by somebody who passes the salt on; `accomplice`: an adversary convicts
-    it before the one seat, whose verifier looks at nothing else, has won; `stamped`: of two accounts that may be drawn the
-    one in the seat attests what it did not compute, the other looks at it. `verdict` and `judged` are how task and
+    it before the one seat, whose verifier looks at nothing else, has won; `stamped`: of two accounts that may be drawn
+    the one in the seat attests what it did not compute, the other looks at it. `verdict` and `judged` are how task and
     deciding game must end; `terms` are this task's own.
     """
 
