@@ -216,6 +216,8 @@ class MarketParameters:
     def owed(self) -> int:
         """Most that a conviction owes out of the stake."""
         seats = self.verifiers * (self.game_cost + self.seat_fee)
+        if self.look_chance:
+            seats += self.slots * (self.game_cost + self.audit_fee)
         return max(self.reward, self.retrain_reward) + seats + self.restitution
 
     @property

@@ -14,7 +14,7 @@ from typing import Final
 
 from protocol.chain.parameters import RECOMMENDED, TOKEN
 from protocol.chain.recommendation import RULES, gas_units, setting
-from protocol.tasks.amounts import Amounts, Setting, TrustPrice, derive, trust_price
+from protocol.tasks.amounts import Amounts, Setting, TrustPrice, audit_seconds, derive, trust_price
 
 DAY: Final = 86_400
 HOUR: Final = 3_600
@@ -36,7 +36,9 @@ class Chain:
     draw_delay: int
     """Seconds, after which the chain does not undo a submission."""
     challenge_period: int
-    """Seconds from the draw to the settlement; at least a day to attest, two days to challenge."""
+    """Seconds from the draw to the settlement, if looks do not put it off: at least a day to attest, and twice a day to
+    challenge.
+    """
     gas_price: Fraction
     """Gwei."""
     draw_fee: int
@@ -54,7 +56,12 @@ class Chain:
             game_time=parameters.max_clock,
             gas_price=gas_units(self.gas_price * GWEI),
         )
-        return replace(made, looks=looks)
+        return replace(
+            made,
+            look_chance=None if looks else 0,
+            draw_delay=self.draw_delay,
+            attest_period=DAY,
+        )
 
     def price(self, budget: int, days: int, *, looks: bool = True) -> Priced:
         """What trust in it costs."""
@@ -77,9 +84,9 @@ class Priced:
         return float(sum(shares[part] for part in parts or ("total",)))
 
 
-ROLLUP: Final = Chain("L2", 25 * HOUR, 4 * DAY, Fraction(1, 100), RECOMMENDED.draw_fee)
+ROLLUP: Final = Chain("L2", 25 * HOUR, 3 * DAY, Fraction(1, 100), RECOMMENDED.draw_fee)
 """A sequencer's window and its settlement chain's finality, at most: docs/dispute.md section 3."""
-SLOW_ROLLUP: Final = replace(ROLLUP, challenge_period=5 * DAY)
+SLOW_ROLLUP: Final = replace(ROLLUP, challenge_period=4 * DAY)
 MAINNET: Final = Chain("L1", HOUR, 5 * DAY, Fraction(1), 3 * TOKEN // 2)
 """A draw's 330,000 gas at 1 gwei and a coin of 3,000 tokens is one token."""
 
@@ -138,10 +145,11 @@ def _parts() -> str:
         "Audits are the fees of the seats, looks those of the looks that are expected, and of their draws. Capital "
         f"costs {float(RULES.capital_rate):.0%} a year: of the stake, the delay penalty, fees in escrow, and the locks "
         f"of seats and looks, which have a seat {utilisation:.0%} of the time and wait for one in the rest of it. From "
-        f"the submission to the settlement it takes {_days(ROLLUP)} days on the L2, of which "
-        f"{ROLLUP.draw_delay / HOUR:g} hours until the draw, and {_days(MAINNET)} on the L1; gas is at "
-        f"{float(ROLLUP.gas_price):g} and {float(MAINNET.gas_price):g} gwei. Looks fit into that time as long as no "
-        "look is looked at. The gas of a reveal is assumed."
+        f"the submission to the settlement it takes {_days(ROLLUP)} days on the L2 and {_days(MAINNET)} on the L1 on "
+        f"average: a draw waits for {ROLLUP.draw_delay / HOUR:g} hours and for {MAINNET.draw_delay / HOUR:g}, the "
+        f"challenge period takes {ROLLUP.challenge_period / DAY:g} and {MAINNET.challenge_period / DAY:g} days, and "
+        "looks put its end off; seats and looks attest in half of a day. Gas is at "
+        f"{float(ROLLUP.gas_price):g} and {float(MAINNET.gas_price):g} gwei; that of a reveal is assumed."
     )
 
 
@@ -151,11 +159,13 @@ def _goal() -> str:
     met = "is met" if worst <= float(GOAL) else "is missed"
     return (
         f"The goal of at most {float(GOAL):.0%} from 1,000 tokens on an L2 {met}: {worst:.1%} at most. It is tight: "
-        f"with {SLOW_ROLLUP.challenge_period / DAY:g} days from the draw to the settlement, in place of "
-        f"{ROLLUP.challenge_period / DAY:g}, it would be {slow[0]:.1%} for trainings of {TRAININGS[0]} days and "
-        f"{slow[1]:.1%} for those of {TRAININGS[1]}."
+        f"with a challenge period of {SLOW_ROLLUP.challenge_period / DAY:g} days, in place of "
+        f"{ROLLUP.challenge_period / DAY:g}, the least that the recommended deployment takes, it would be "
+        f"{slow[0]:.1%} for trainings of {TRAININGS[0]} days and {slow[1]:.1%} for those of {TRAININGS[1]}."
     )
 
 
 def _days(chain: Chain) -> str:
-    return f"{chain.setting(1_000, 3).audit / DAY:.2f}"
+    priced = chain.price(1_000, TRAININGS[0])
+    seconds = audit_seconds(priced.setting, priced.amounts.look_chance, priced.amounts.slots)
+    return f"{float(seconds) / DAY:.2f}"

@@ -52,6 +52,7 @@ from protocol.tasks.trust import (
     Rules,
     Setting,
     TrustPrice,
+    audit_seconds,
     capital_cost,
     lock_capital,
     look_fees,
@@ -74,6 +75,7 @@ __all__ = [
     "Rules",
     "Setting",
     "TrustPrice",
+    "audit_seconds",
     "capital_cost",
     "derive",
     "deterrent",
@@ -166,11 +168,12 @@ def least_bond(game_cost: int, stake: int, bond_rate: int, game_time: int) -> in
     return 2 * (game_cost + _up(stake * bond_rate * GAME_CLOCKS * game_time, RATE_UNIT * YEAR))
 
 
-def least_seat_lock(seat_fee: int, draw_fee: int, looked_cost: int = 0) -> int:
+def least_seat_lock(seat_fee: int, draw_fee: int, game_cost: int = 0, look_chance: int = 0) -> int:
     """What a silent account loses, and twice a draw: an informer takes half of a lock, and the other half pays one.
-    With looks, where `looked_cost` is the cost of a game, four of it (contracts/src/libraries/TermsCheck.sol).
+    Where there are looks, four times a game's cost too: the looker of a caught seat has half of the lock, for a game
+    and for a bond (contracts/src/libraries/TermsCheck.sol).
     """
-    return max(seat_fee + draw_fee, 2 * draw_fee, LOCK_GAMES * looked_cost)
+    return max(seat_fee + draw_fee, 2 * draw_fee, LOCK_GAMES * game_cost if look_chance else 0)
 
 
 def _choices(setting: Setting, rules: Rules, given: Mapping[str, int]) -> Iterator[tuple[int, int]]:
@@ -180,7 +183,7 @@ def _choices(setting: Setting, rules: Rules, given: Mapping[str, int]) -> Iterat
     if "look_chance" in given:
         chances: tuple[int, ...] = (given["look_chance"],)
     else:
-        chances = LOOK_CHANCES if setting.looks else (0,)
+        chances = LOOK_CHANCES if setting.look_chance is None else (setting.look_chance,)
     verifiers = given.get("verifiers", rules.verifiers)
     for q in sizes:
         for chance in chances:
@@ -199,6 +202,8 @@ def _derived(setting: Setting, rules: Rules, given: Mapping[str, int], q: int, l
         max(setting.game_floor, setting.gas_cost(setting.gas.game) + ceil(REPLAYS * replay)),
     )
     seats = verifiers * (game_cost + fee * q) + restitution
+    if look_chance:
+        seats += verifiers * q * (game_cost + fee)
     if "stake" in given:
         stake = given["stake"]
         _require_room(setting, given, stake, seats, game_cost)
@@ -244,10 +249,8 @@ def _fee_gas(setting: Setting, q: int, look_chance: int) -> Fraction:
 def _seat_lock(
     setting: Setting, rules: Rules, seat_fee: int, q: int, look_chance: int, game_cost: int
 ) -> int:
-    if not look_chance:
-        return least_seat_lock(seat_fee, setting.draw_fee)
-    least = least_seat_lock(seat_fee, setting.draw_fee, game_cost)
-    return max(least, _look_lock(rules, seat_fee, look_chance, q))
+    least = least_seat_lock(seat_fee, setting.draw_fee, game_cost, look_chance)
+    return max(least, _look_lock(rules, seat_fee, look_chance, q)) if look_chance else least
 
 
 def _look_lock(rules: Rules, saved: int, look_chance: int, q: int) -> int:
@@ -299,9 +302,8 @@ def _covers_given(given: Mapping[str, int]) -> int:
 
 def _varying(setting: Setting, rules: Rules, amounts: Amounts) -> Fraction:
     """What q decides on: all fees, and the stake's capital. With looks: those, and the capital of locks."""
-    varying = amounts.verifiers * amounts.seat_fee + capital_cost(
-        rules.capital_rate, amounts.stake, setting.audit
-    )
+    audit = audit_seconds(setting, amounts.look_chance, amounts.slots)
+    varying = amounts.verifiers * amounts.seat_fee + capital_cost(rules.capital_rate, amounts.stake, audit)
     if amounts.look_chance:
         varying += look_fees(setting, amounts) + lock_capital(setting, rules, amounts)
     return varying

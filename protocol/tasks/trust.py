@@ -11,7 +11,7 @@ from fractions import Fraction
 from math import ceil
 from typing import Final
 
-from protocol.tasks.economics import expected_look_draws, expected_looks
+from protocol.tasks.economics import LOOK_LEVELS, LOOK_UNIT, expected_look_draws, expected_looks
 from protocol.tasks.task import Terms
 
 YEAR: Final = 365 * 86_400
@@ -73,8 +73,12 @@ class Setting:
     gas: Gas
     gas_price: Fraction
     """Units of the token for one gas."""
-    looks: bool = False
-    """Whether there are second looks, where the terms do not say."""
+    look_chance: int | None = 0
+    """As in the terms, where these do not say otherwise; None: the one at which looks and locks cost least."""
+    draw_delay: int = 0
+    """Seconds from asking for a draw to its word: how much longer looks make an audit."""
+    attest_period: int = 0
+    """Seconds that a seat or look has to attest; half of them are taken to be used."""
     utilisation: Fraction = Fraction(3, 10)
     """Share of the time in which what a verifier keeps for a lock is locked. It counts where there are looks: else a
     lock is about what a seat is paid.
@@ -130,7 +134,7 @@ class TrustPrice:
     draws_and_gas: int
     """The fee of a draw, and the gas of submitter and solver."""
     stake: int
-    """Capital of the stake, from the submission to the settlement."""
+    """Capital of the stake, from the submission to the settlement, which looks put off."""
     locks: int
     """Capital of the delay penalty while the task is trained, of the seats' locks while it is audited, and of the fees
     in the escrow all the time. With looks: of their locks too, taken to last as long as the seats', and of all these
@@ -168,7 +172,7 @@ def trust_price(setting: Setting, rules: Rules, amounts: Amounts) -> TrustPrice:
     capital = task_capital(
         rules.capital_rate,
         training=setting.training,
-        audit=setting.audit,
+        audit=audit_seconds(setting, amounts.look_chance, amounts.slots),
         stake=amounts.stake,
         delay_penalty=amounts.delay_penalty,
         seat_lock=amounts.seat_lock,
@@ -192,9 +196,29 @@ def look_fees(setting: Setting, amounts: Amounts) -> Fraction:
     )
 
 
+def audit_seconds(setting: Setting, look_chance: int, slots: int) -> Fraction:
+    """Mean time from the submission to the settlement without a dispute, where `slots` = V q.
+
+    Level n is drawn n (a + d) after the first draw, d the draws' delay and a the time to attest, half of the period P.
+    The challenge window that follows the attestations begins when all of the newest stage are due: at the draw of the
+    last level that had looks + P, and not before the draw that picked none (TaskMarket.drawn). A level has looks with
+    chance 1 - (1 - e^n)^(V q).
+    """
+    if not look_chance:
+        return Fraction(setting.audit)
+    step, period = Fraction(setting.attest_period, 2) + setting.draw_delay, setting.attest_period
+    chance = Fraction(look_chance, LOOK_UNIT)
+    some = [1 - (1 - chance**level) ** slots for level in range(LOOK_LEVELS + 1)]
+    begins = some[LOOK_LEVELS] * (LOOK_LEVELS * step + period)
+    for level in range(1, LOOK_LEVELS + 1):
+        begins += (some[level - 1] - some[level]) * max((level - 1) * step + period, level * step)
+    return setting.audit + begins - period
+
+
 def lock_capital(setting: Setting, rules: Rules, amounts: Amounts) -> Fraction:
     """What the locks of seats and looks cost, exact; with looks, their waiting for a seat too."""
-    each = capital_cost(rules.capital_rate, amounts.seat_lock, setting.audit)
+    audit = audit_seconds(setting, amounts.look_chance, amounts.slots)
+    each = capital_cost(rules.capital_rate, amounts.seat_lock, audit)
     if not amounts.look_chance:
         return amounts.verifiers * each
     return (
@@ -203,7 +227,14 @@ def lock_capital(setting: Setting, rules: Rules, amounts: Amounts) -> Fraction:
 
 
 def task_capital(
-    rate: Fraction, *, training: int, audit: int, stake: int, delay_penalty: int, seat_lock: int, escrow: int
+    rate: Fraction,
+    *,
+    training: int,
+    audit: int | Fraction,
+    stake: int,
+    delay_penalty: int,
+    seat_lock: int,
+    escrow: int,
 ) -> Capital:
     """What the locks of a task cost at `rate` a year; times as in `Setting`. `escrow` is the part of it that is meant:
     the price of trust counts the fees alone, for the price is paid for the training.
@@ -216,6 +247,6 @@ def task_capital(
     )
 
 
-def capital_cost(rate: Fraction, amount: int, seconds: int) -> Fraction:
+def capital_cost(rate: Fraction, amount: int, seconds: int | Fraction) -> Fraction:
     """What it costs to lock an amount for so long, at `rate` a year."""
-    return amount * rate * Fraction(seconds, YEAR)
+    return amount * rate * Fraction(seconds) / YEAR

@@ -108,6 +108,12 @@ class Closer:
         spoke = checks.spoke(self._seats)[:, rows]
         convicted = checks.named[checks.first[rows], rows]
         owed = fees_owed(checks.paid[:, rows], spoke, checks.segments[:, :, rows], convicted)
+        if checks.second is not None:
+            # A look has had its fee.
+            for level in checks.second.levels:
+                lookers, games = self._seats(level.lookers[:, rows]), level.opened[:, rows]
+                booking.compensate(ledger, rows, solvers, lookers, games, cost=cost, fee=0)
+                left = left - cost * games.sum(axis=0)
         booking.compensate(ledger, rows, solvers, seats, spoke, cost=cost, fee=fee)
         booking.pay_fees(ledger, rows, solvers, seats, owed, fee=fee)
         rest = left - (cost + fee) * spoke.sum(axis=0) - fee * owed.sum(axis=0)

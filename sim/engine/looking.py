@@ -125,7 +125,7 @@ def look(checker: Checker, task: Task, board: Board, luck: Stream) -> SecondLook
             lost = level.accused | level.hidden
         levels.append(level)
         bound = np.concatenate([bound, *(attempt.accounts for attempt in attempts)])
-        candidates = (level.lookers != NOBODY) & ~level.opened.any(axis=0)
+        candidates = (level.lookers != NOBODY) & ~level.opened.any(axis=0) & (left > 0)
         targets, skipped = level.lookers, ~_replayed(attempts, targets.shape)
     seats: Flags = np.logical_or.reduce(lost.reshape(-1, each, lost.shape[1]), axis=1)
     return SecondLooks(levels, seats)

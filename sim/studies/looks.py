@@ -34,7 +34,7 @@ _SEGMENTS: Final = (60, 20, 120)
 @cache
 def looked(segments: int) -> MarketParameters:
     """The recommended market with looks for a task of K segments. Raises NoRecommendation."""
-    setting = replace(setting_of(segments, BUDGET * CHAIN_TOKEN // TOKEN), looks=True)
+    setting = replace(setting_of(segments, BUDGET * CHAIN_TOKEN // TOKEN), look_chance=None)
     terms = market(segments, derive(setting, RULES))
     return replace(terms, training_cost=BUDGET, markup=0.0, solver_count=1)
 

@@ -30,7 +30,9 @@ def games(draw: st.DrawFn, fixed: Mapping[str, float] | None = None) -> MarketPa
     reward, cost = draw(st.sampled_from([0, 50 * TOKEN])), draw(st.sampled_from([0, 1, 20 * TOKEN]))
     retrain, each = draw(st.sampled_from([0, 7, 90 * TOKEN])), draw(st.integers(1, segments))
     # From what a conviction owes on, which then leaves nothing to burn.
+    looks = draw(st.sampled_from([0.0, 0.3, 1.0]))
     owed = max(reward, retrain) + verifiers * (cost + each * fee) + restitution
+    owed += verifiers * each * (cost + fee) if looks else 0
     stake = owed + draw(st.sampled_from([0, 1, 7, 1000 * TOKEN]))
     values = {
         "budget": budget,
@@ -56,7 +58,7 @@ def games(draw: st.DrawFn, fixed: Mapping[str, float] | None = None) -> MarketPa
         "overlap": draw(st.integers(1, 4)),
         "capital_rate": draw(st.sampled_from([0.0, 0.1])),
         "draw_fee": draw(st.sampled_from([0, 1, TOKEN])),
-        "look_chance": draw(st.sampled_from([0.0, 0.3, 1.0])),
+        "look_chance": looks,
         "seat_lock": draw(st.sampled_from([0, 7, 90 * TOKEN])),
         "redraws": draw(st.integers(0, 9)),
         "markup": draw(st.sampled_from([0.0, 0.1, 1.0])),

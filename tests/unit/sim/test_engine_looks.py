@@ -41,9 +41,9 @@ def submitted(looks: int, draws: int) -> float:
 
 
 def test_one_segment_has_one_look_at_most_and_it_is_paid_at_once() -> None:
-    """V q = 1: the second level has a draw, and nothing is left to pick."""
+    """V q = 1: the first level has a draw, and then there are as many looks as segments."""
     found = looked((Verifier(), 2))
-    each(found, settled=1, looks=1, caught=0, profit_submitter=submitted(1, 2))
+    each(found, settled=1, looks=1, caught=0, profit_submitter=submitted(1, 1))
     each(found, profit_verifier_honest=2 * (FEE - REPLAY - GAS_ATTEST) - REVEAL)
 
 
@@ -58,7 +58,7 @@ def test_a_rubber_stamp_that_is_looked_at_loses_lock_and_fee() -> None:
     assert honest[caught] == pytest.approx(LOCK / 2 + FEE - REPLAY - GAS_ATTEST - dropped)
     assert found["burned"][caught] == pytest.approx(LOCK / 2)
     assert found["profit_solver_honest"][caught] == pytest.approx(-GAS_TASK + GAME_COST - GAS_DEFENCE)
-    assert found["profit_submitter"][caught] == pytest.approx(submitted(1, 2) + FEE)
+    assert found["profit_submitter"][caught] == pytest.approx(submitted(1, 1) + FEE)
     assert stamp[~caught] == pytest.approx(FEE - GAS_ATTEST)
     assert (found["settled"] == 1).all()
 
@@ -106,7 +106,9 @@ def test_a_look_that_finds_the_solver_wrong_is_one_more_audit() -> None:
     looks = found["looks"] == 1
     assert 0 < looks.sum() < 64
     assert found["profit_verifier_lazy"][looks] == pytest.approx(-GAS_ATTEST - REVEAL)
-    assert found["profit_verifier_honest"][looks] == pytest.approx(50 + FEE - REPLAY - GAS_ATTEST - 0.6)
+    assert found["profit_verifier_honest"][looks] == pytest.approx(
+        50 + GAME_COST + FEE - REPLAY - GAS_ATTEST - 0.6
+    )
 
 
 def test_nobody_looks_where_a_seat_is_empty_or_a_game_is_won() -> None:
@@ -127,7 +129,7 @@ def test_a_look_locks_as_long_as_a_seat() -> None:
 def test_four_levels_and_as_many_looks_as_segments() -> None:
     """Three seats, all picked: then none are left. With fewer picked there are higher levels."""
     found = looked((Verifier(), 20), verifiers=3, segments=3)
-    each(found, looks=3, profit_submitter=-(60 + 3 * FEE + DRAW + 3 * FEE + 2 * DRAW))
+    each(found, looks=3, profit_submitter=-(60 + 3 * FEE + DRAW + 3 * FEE + DRAW))
     some = looked((Verifier(), 40), verifiers=8, segments=3, look_chance=0.5, runs=512)
     assert some["looks"].max() == 8
     expected = looks_by_level(slots=8, chance=0.5).sum()

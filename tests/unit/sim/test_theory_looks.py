@@ -30,7 +30,7 @@ PLAIN = Looking(verifiers=1, segments=1, chance=0.1, fee=1.0, replay=1.0, lock=4
 
 def recommended(segments: int) -> Looking:
     """Terms of a budget of 1 at which a replay costs the whole fee, gas aside."""
-    terms = derive(replace(setting_of(segments, 1_000 * CHAIN_TOKEN), looks=True), RULES)
+    terms = derive(replace(setting_of(segments, 1_000 * CHAIN_TOKEN), look_chance=None), RULES)
     budget = 1_000 * CHAIN_TOKEN
     return Looking(
         verifiers=terms.verifiers,

@@ -22,6 +22,7 @@ from protocol.tasks.amounts import (
     Amounts,
     NoRecommendation,
     Setting,
+    audit_seconds,
     capital_cost,
     derive,
     deterrent,
@@ -303,7 +304,7 @@ def test_the_gas_of_duties_is_what_the_contracts_were_measured_to_take() -> None
 
 def looked(made: Setting) -> Setting:
     """With second looks."""
-    return replace(made, looks=True)
+    return replace(made, look_chance=None)
 
 
 def test_looks_and_locks_of_the_example_cost_a_hundredth_and_a_half_of_the_budget() -> None:
@@ -384,3 +385,24 @@ def test_no_lock_deters_where_no_looker_is_honest() -> None:
     given = {"stake": 40 * on_l2().budget}
     with pytest.raises(NoRecommendation, match=r"no lock deters.*expected both above 0"):
         derive(looked(on_l2()), replace(RULES, honest_share=Fraction(0)), given)
+
+
+def test_looks_put_the_settlement_off() -> None:
+    """By hand, in hours: draws 25 after they are asked for, attestations in 12 of 24. The look draw comes at 37, when
+    seats are due since 13; if it picks, the next one comes at 74, when looks are due since 13.
+    """
+    made = replace(on_l2(), draw_delay=25 * 3600, attest_period=DAY)
+    e = Fraction(1, 10)
+    some = [1 - (1 - e**level) ** 3 for level in range(5)]
+    ends = [37, 74, 111, 148]
+    begins = sum((some[n] - some[n + 1]) * ends[n] for n in range(4)) + some[4] * (148 + 24)
+    assert audit_seconds(made, 1_000, 3) == made.audit + 3600 * (begins - 24)
+    assert audit_seconds(made, 0, 3) == made.audit
+    quick = replace(made, draw_delay=3600)
+    # 13 h after the first draw, seats are due 11 later; 26 h after it, looks 11 later.
+    begins = (
+        (1 - some[1]) * 24 + sum((some[n] - some[n + 1]) * (13 * n + 24) for n in range(1, 4)) + some[4] * 76
+    )
+    assert audit_seconds(quick, 1_000, 3) == made.audit + 3600 * (begins - 24)
+    certain = audit_seconds(made, 10_000, 3)
+    assert certain == made.audit + 3600 * 4 * 37
