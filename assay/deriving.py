@@ -72,6 +72,7 @@ class Derived:
             challenge_period=table.challenge_period,
             game_time=table.clock + given.get("replay_allowance", allowance),
             gas_price=gas_units(place.gas_price, place.coin_price),
+            attest_period=table.attest_period,
         )
         chosen = {name: value for name, value in given.items() if name in OPTIONAL}
         return cls(description, place, made, derive(made, RULES, chosen))
