@@ -80,7 +80,6 @@ contract AuditBoard is Draws {
         if (block.timestamp <= until) revert Errors.TooEarly(until, block.timestamp);
         (audit.pending, audit.looking) = (false, 0);
         if (audit.attested < terms.verifiers) audit.level = 0;
-        else audit.audited = true;
         MARKET.drawn(task, msg.sender, uint64(block.timestamp));
     }
 
@@ -124,7 +123,6 @@ contract AuditBoard is Draws {
         _seats[task].set(seat, 0);
         delete attestationOf[task][seat];
         --audit.attested;
-        audit.audited = false;
         audit.informedAt = uint40(block.timestamp);
         paid = VAULT.pay(_accounts[Cells.holder(cell)].lock, to, terms.lock / 2);
         (, uint48 purse) = _suspend(cell, terms.lock - paid, audit.purse == 0);
@@ -172,8 +170,15 @@ contract AuditBoard is Draws {
     // ------------------------------------------------------------------ views
 
     /// @inheritdoc IAuditBoard
-    function auditOf(TaskId task) external view returns (Audit memory) {
-        return _audits[task];
+    function auditOf(TaskId task) external view returns (Audit memory audit) {
+        audit = _audits[task];
+        // A task that is drawn has terms.
+        if (audit.drawnAt != 0) audit.audited = _isAudited(task, MARKET.seatTermsOf(task).verifiers);
+    }
+
+    /// @inheritdoc IAuditBoard
+    function pickedAt(TaskId task) external view returns (uint64 time, bytes32 seed) {
+        return (_audits[task].pickedAt, _audits[task].seed);
     }
 
     /// @inheritdoc IAuditBoard
@@ -217,8 +222,8 @@ contract AuditBoard is Draws {
     }
 
     /// @inheritdoc IAuditBoard
-    function requireAudited(TaskId task) external view {
-        if (!_audits[task].audited || ILooks(MARKET.looks()).openAccusations(task) != 0) {
+    function requireAudited(TaskId task, uint256 verifiers) external view {
+        if (!_isAudited(task, verifiers) || ILooks(MARKET.looks()).openAccusations(task) != 0) {
             revert Errors.NotAudited(task);
         }
     }
@@ -270,6 +275,11 @@ contract AuditBoard is Draws {
         if (seat >= Cells.COUNT) return (0, address(0));
         cell = _seats[task].get(seat);
         account = _accounts[Cells.holder(cell)].account;
+    }
+
+    function _isAudited(TaskId task, uint256 verifiers) private view returns (bool) {
+        Audit storage audit = _audits[task];
+        return audit.attested == verifiers && !audit.pending && audit.looking == 0;
     }
 
     /// @dev What a submitted task asks of its seats.

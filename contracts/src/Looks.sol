@@ -12,7 +12,7 @@ import {Errors} from "./libraries/Errors.sol";
 import {Proofs} from "./libraries/Proofs.sol";
 import {Rfc9162} from "./libraries/Rfc9162.sol";
 import {GameId, SegmentIndex, TaskId} from "./types/Ids.sol";
-import {Audit, Seat} from "./types/Seats.sol";
+import {Seat} from "./types/Seats.sol";
 
 /// @title Looks: who may take a seat's lock for what its attestation shows (dispute.md section 3).
 contract Looks is ILooks {
@@ -240,11 +240,11 @@ contract Looks is ILooks {
         if (look >> 5 == 0 || BOARD.seatOf(task, look).account == address(0)) {
             revert Errors.NoLook(task, look);
         }
-        Audit memory audit = BOARD.auditOf(task);
-        uint64 until = uint64(audit.pickedAt + moveTime);
+        (uint64 until, bytes32 seed) = BOARD.pickedAt(task);
+        until += uint64(moveTime);
         if (running && block.timestamp > until) revert Errors.TooLate(until, block.timestamp);
         if (!running && block.timestamp <= until) revert Errors.TooEarly(until, block.timestamp);
-        return audit.seed;
+        return seed;
     }
 
     /// @dev The seat, or look, that a look looks at.

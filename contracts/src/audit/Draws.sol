@@ -140,10 +140,7 @@ abstract contract Draws is Registrations {
         bool more = terms.lookChance != 0 && level < MAX_LEVELS && (level == 0 || audit.looked != 0)
             && audit.looks < terms.verifiers * terms.segmentsPerVerifier
             && audit.escrowDraws < Fees.ESCROW_DRAWS + Fees.LOOK_DRAWS && audit.draws != type(uint8).max;
-        if (!more) {
-            audit.audited = true;
-            return;
-        }
+        if (!more) return;
         (audit.level, audit.lookDraws) = (level + 1, 1);
         ++audit.escrowDraws;
         MARKET.drawAsked(task, true);

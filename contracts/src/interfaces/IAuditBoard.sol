@@ -114,8 +114,11 @@ interface IAuditBoard {
     /// @notice One of them, or look 32 level + slot; empty before its draw, and if there is no such seat.
     function seatOf(TaskId task, uint256 seat) external view returns (Seat memory);
 
-    /// @notice Reverts unless every seat is attested, no look awaited, and no accusation open.
-    function requireAudited(TaskId task) external view;
+    /// @notice When looks of the task were last picked, 0 before, and the seed of its first draw: what `auditOf` has too.
+    function pickedAt(TaskId task) external view returns (uint64 time, bytes32 seed);
+
+    /// @notice Reverts unless all of the `verifiers` seats are attested, no draw is asked for, no look awaited, and no accusation open.
+    function requireAudited(TaskId task, uint256 verifiers) external view;
 
     /// @notice Reverts unless a seat is empty that no draw can fill any more: the escrow has paid its draws, and no informed seat has left
     /// another's fee. So nobody ends a task by emptying his own seat.

@@ -35,7 +35,7 @@ abstract contract Ends is MarketState {
         Task storage entry = _over(task, Status.Submitted);
         entry.status = Status.Settled;
         Seat[] memory seats = board.seatsOf(task);
-        board.requireAudited(task);
+        board.requireAudited(task, _terms[task].verifiers);
         _paySeats(task, entry, seats);
         uint256 paid = VAULT.pay(entry.escrow, entry.bidder, entry.price);
         _releaseAll(entry.escrow);

@@ -63,15 +63,15 @@ struct Audit {
     bool pending;
     /// Draws that the escrow pays: the first of all seats, those of seats that nobody was found for, the first of each level of looks.
     uint8 escrowDraws;
-    /// Lock with the draw fee that an informed seat left for the next draw; 0: there is none.
-    uint48 purse;
-    /// When an informer last emptied a seat, 0 before: the stall period counts from then.
-    uint40 informedAt;
     /// Of the latest looks that were asked for: a look of level 1 repeats a segment of a seat, one of level n + 1 a look of level n.
     /// 0: none were.
     uint8 level;
     /// Draws of this level that were asked for.
     uint8 lookDraws;
+    /// Lock with the draw fee that an informed seat left for the next draw; 0: there is none.
+    uint48 purse;
+    /// When an informer last emptied a seat, 0 before: the stall period counts from then.
+    uint40 informedAt;
     /// Looks that were picked, of all levels.
     uint8 looks;
     /// Looks of this level that are neither attested nor given up: a bit for each slot.
@@ -80,7 +80,7 @@ struct Audit {
     uint32 looked;
     /// When looks were last picked, 0 before: what they look at is revealed within a move time.
     uint40 pickedAt;
-    /// Every seat is attested, and no look is awaited.
+    /// Every seat is attested, no draw is asked for, and no look awaited. Not kept: `auditOf` fills it in.
     bool audited;
     /// Of the first draw: the segments of all seats follow from it.
     bytes32 seed;

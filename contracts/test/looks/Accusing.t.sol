@@ -114,8 +114,8 @@ contract AccusingTest is Digesting {
             vm.prank(others[k]);
             looks.accuse(task, 32, charge.game, charge.salt, charge.root, charge.place, charge.proof);
         }
-        vm.expectRevert(abi.encodeWithSelector(Errors.NotAllowed.selector, address(0), _account(32)));
-        vm.prank(_account(32));
+        vm.expectRevert(abi.encodeWithSelector(Errors.NotAllowed.selector, address(0), charge.looker));
+        vm.prank(charge.looker);
         looks.accuse(task, 33, charge.game, charge.salt, charge.root, charge.place, charge.proof);
     }
 
@@ -257,10 +257,7 @@ contract AccusingTest is Digesting {
         GameId other = _challengeBy(second, _segmentOf(32));
         uint256 had = _free(second);
         _accuse(32, id, whole);
-        bytes32[] memory roots = _states(_segmentOf(32));
-        bytes32 head = _head(other);
-        vm.prank(second);
-        game.selectStep(other, head, 1, _leaf(roots, 0), _leaf(roots, 1));
+        _selectStep(other, 32, 1);
         _timeOut(other);
         _assertVerdict(other, IDisputeGame.Verdict.SolverSilent);
         assertEq(_free(second), had + BOND + REWARD);
@@ -298,10 +295,7 @@ contract AccusingTest is Digesting {
     function test_drop_laterPhase_reverts() public {
         GameId id = _ready(1);
         Charge memory charge = _chargeOf(32, id, whole);
-        bytes32[] memory roots = _states(_segmentOf(32));
-        bytes32 head = _head(id);
-        vm.prank(_account(32));
-        game.selectStep(id, head, 2, _leaf(roots, 1), _leaf(roots, 2));
+        _selectStep(id, 32, 2);
         vm.expectRevert(
             abi.encodeWithSelector(
                 Errors.WrongPhase.selector, IDisputeGame.Phase.Step, IDisputeGame.Phase.Frame

@@ -185,12 +185,13 @@ contract AnswersTest is Digesting {
     function test_contest_won_succeeds() public {
         GameId id = _falselyAccused();
         GameId own = _challengeBy(_account(0), _segmentOf(32));
+        address account = _account(0);
         vm.expectEmit();
         emit ILooks.Contested(task, 32, own);
-        vm.prank(_account(0));
+        vm.prank(account);
         looks.contest(task, 32, own);
         assertEq(looks.lookOf(task, 32).game, GameId.unwrap(own));
-        _selectStep(own);
+        _selectStep(own, 32, 2);
         _reach(uint256(looks.answersUntil(task)) + 1);
         vm.expectRevert(abi.encodeWithSelector(Errors.GameGoesOn.selector, own));
         looks.takeUnanswered(task, 32);
@@ -217,8 +218,7 @@ contract AnswersTest is Digesting {
     function test_contest_lost_succeeds() public {
         _accused(1, whole);
         GameId own = _challengeBy(_account(0), _segmentOf(32));
-        vm.prank(_account(0));
-        looks.contest(task, 32, own);
+        _contest(32, own);
         _reach(uint256(looks.answersUntil(task)) + 1);
         vm.expectRevert(abi.encodeWithSelector(Errors.GameGoesOn.selector, own));
         looks.takeUnanswered(task, 32);
@@ -235,8 +235,7 @@ contract AnswersTest is Digesting {
     function test_contest_answered_succeeds() public {
         _accused(1, whole);
         GameId own = _challengeBy(_account(0), _segmentOf(32));
-        vm.prank(_account(0));
-        looks.contest(task, 32, own);
+        _contest(32, own);
         _answer(32, whole);
         _accuse(32, NONE, whole);
         assertEq(looks.lookOf(task, 32).game, 0);
@@ -278,8 +277,9 @@ contract AnswersTest is Digesting {
         vm.warp(deadline);
         _accuse(32, id, whole);
         _timeOut(own);
+        address account = _account(0);
         vm.expectRevert(abi.encodeWithSelector(Errors.NotOfLook.selector, task, 32, own));
-        vm.prank(_account(0));
+        vm.prank(account);
         looks.contest(task, 32, own);
     }
 
@@ -291,21 +291,21 @@ contract AnswersTest is Digesting {
         vm.warp(window);
         GameId id = _openGame(32);
         vm.warp(window + 1);
+        address account = _account(0);
         vm.expectRevert(abi.encodeWithSelector(Errors.TooLate.selector, window, window + 1));
-        vm.prank(_account(0));
+        vm.prank(account);
         commitments.commit(task, 0, keccak256("commitment"));
         _accuse(32, id, whole);
         uint64 until = window + 1 + MOVE_TIME;
         assertEq(looks.answersUntil(task), until);
         vm.warp(until);
         GameId own = _challengeBy(_account(0), _segmentOf(32));
-        vm.prank(_account(0));
-        looks.contest(task, 32, own);
+        _contest(32, own);
         vm.warp(until + 1);
         vm.expectRevert(abi.encodeWithSelector(Errors.TooLate.selector, window, until + 1));
         vm.prank(second);
         commitments.commit(task, 255, keccak256("commitment"));
-        _selectStep(own);
+        _selectStep(own, 32, 2);
         _timeOut(own);
         _assertVerdict(own, IDisputeGame.Verdict.SolverSilent);
         looks.closeMoot(task, 32);
@@ -377,14 +377,6 @@ contract AnswersTest is Digesting {
         _accuse(32, id, whole);
         Reply memory reply = _replyOf(32, whole);
         _expectWrongRoot(reply);
-    }
-
-    /// @dev The first state that the solver forged, and the honest one before it.
-    function _selectStep(GameId id) private {
-        bytes32[] memory roots = _states(_segmentOf(32));
-        bytes32 head = _head(id);
-        vm.prank(_account(0));
-        game.selectStep(id, head, 2, _leaf(roots, 1), _leaf(roots, 2));
     }
 
     function _expectWrongRoot(Reply memory reply) private {

@@ -28,6 +28,7 @@ abstract contract Digesting is Looking {
     }
 
     struct Charge {
+        address looker;
         GameId game;
         bytes32 salt;
         bytes32 root;
@@ -201,6 +202,22 @@ abstract contract Digesting is Looking {
         _expand(_segmentOf(look));
     }
 
+    /// @dev The challenger names a step of the look's segment.
+    function _selectStep(GameId id, uint256 look, uint32 step) internal {
+        bytes32[] memory roots = _states(_segmentOf(look));
+        (Leaf memory before, Leaf memory afterwards) = (_leaf(roots, step - 1), _leaf(roots, step));
+        bytes32 head = _head(id);
+        address who = game.gameOf(id).challenger;
+        vm.prank(who);
+        game.selectStep(id, head, step, before, afterwards);
+    }
+
+    function _contest(uint256 look, GameId id) internal {
+        address account = _account(_lookedAt(look));
+        vm.prank(account);
+        looks.contest(task, look, id);
+    }
+
     /// @dev Whoever is to move has no time left.
     function _timeOut(GameId id) internal {
         _reach(uint256(game.gameOf(id).deadline) + 1);
@@ -231,11 +248,18 @@ abstract contract Digesting is Looking {
     function _chargeOf(uint256 look, GameId id, Spot memory spot) internal view returns (Charge memory) {
         uint256 seat = _lookedAt(look);
         uint256 segment = _segmentOf(look);
-        return Charge(id, _saltOf(seat), _segmentRoot(seat, segment), _placeOf(spot), _proofOf(segment, spot));
+        return Charge(
+            _account(look),
+            id,
+            _saltOf(seat),
+            _segmentRoot(seat, segment),
+            _placeOf(spot),
+            _proofOf(segment, spot)
+        );
     }
 
     function _accuseWith(uint256 look, Charge memory charge) internal {
-        vm.prank(_account(look));
+        vm.prank(charge.looker);
         looks.accuse(task, look, charge.game, charge.salt, charge.root, charge.place, charge.proof);
     }
 

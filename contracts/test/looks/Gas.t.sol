@@ -37,8 +37,7 @@ contract LooksGasTest is Digesting, Snapshot {
         _accuse(32, NONE, whole);
         _matches("accuse again", 230_000);
         GameId own = _challengeBy(_account(0), _segmentOf(32));
-        vm.prank(_account(0));
-        looks.contest(task, 32, own);
+        _contest(32, own);
         _matches("contest", 120_000);
         _timeOut(own);
         looks.takeUnanswered(task, 32);

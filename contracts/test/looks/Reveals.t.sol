@@ -5,7 +5,7 @@ import {ILooks} from "../../src/interfaces/ILooks.sol";
 import {ITaskMarket} from "../../src/interfaces/ITaskMarket.sol";
 import {Errors} from "../../src/libraries/Errors.sol";
 import {Rfc9162} from "../../src/libraries/Rfc9162.sol";
-import {GameId, SegmentIndex} from "../../src/types/Ids.sol";
+import {GameId} from "../../src/types/Ids.sol";
 import {Digesting} from "./Digesting.sol";
 
 /// @title What is looked at opens its digest, or loses its lock.
