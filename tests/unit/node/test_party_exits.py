@@ -119,7 +119,7 @@ def test_a_draw_waits_for_its_round_and_for_nothing_else(drawn_at: int) -> None:
 
 
 def test_a_task_whose_seats_are_all_attested_is_settled_after_the_window_and_the_games() -> None:
-    both, seats = audit(attested=2), (seat(0, attested=True), seat(1, attested=True))
+    both, seats = audit(attested=2, audited=True), (seat(0, attested=True), seat(1, attested=True))
     assert due(seen(TaskStatus.SUBMITTED, END, both, *seats)) is None
     assert due(seen(TaskStatus.SUBMITTED, END + 1, both, *seats, open_games=1)) is None
     assert due(seen(TaskStatus.SUBMITTED, END + 1, both, *seats)) is Exit.SETTLE

@@ -91,6 +91,7 @@ def terms(made: Setting, amounts: Amounts) -> Terms:
         replay_allowance=0,
         arithmetic=1,
         thinning=1,
+        move_time=1,
         bundle="http://127.0.0.1/",
         **amounts.terms(),
     )
