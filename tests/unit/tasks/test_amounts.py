@@ -144,6 +144,8 @@ def test_what_is_given_stays_and_the_stake_still_deters(
         value = min(value, made.budget)
     elif name == "bond":
         value += derive(made, RULES).bond * 2
+    elif name == "look_chance":
+        value %= 10_001
     try:
         amounts = derive(made, RULES, {name: value})
     except NoRecommendation:
