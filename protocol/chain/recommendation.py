@@ -80,5 +80,7 @@ def setting(
 
 
 def move_time(parameters: Parameters, attest_period: int) -> int:
-    """Seconds that a seat has for each answer to a look: half of those for its attestation, which is no more work."""
-    return max(parameters.min_period, attest_period // 2)
+    """Seconds that a seat has for each answer to a look: half of those for its attestation, which is no more work, and
+    at least the deployment's shortest period, where that is no longer than an attestation's.
+    """
+    return min(attest_period, max(parameters.min_period, attest_period // 2))
