@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -41,7 +42,7 @@ def test_an_unsaid_chance_is_none_and_half_of_the_time_to_attest_is_left_for_ans
 def test_a_chance_and_a_time_are_taken_and_an_unsaid_lock_covers_them(prepared: Prepared) -> None:
     found = terms(prepared, look_chance=1_000, move_time=7, seat_lock=None)
     assert (found.look_chance, found.move_time) == (1_000, 7)
-    picked = 1 - 0.9**found.segments_per_verifier
-    fear = picked * float(RULES.honest_share) * found.seat_lock / 2
+    picked = 1 - Fraction(9, 10) ** found.segments_per_verifier
+    fear = picked * RULES.honest_share * found.seat_lock / 2
     assert found.seat_lock >= 4 * found.game_cost
-    assert fear > found.seat_fee > 0.99 * fear, "skipping saves the fee; the least lock that it takes"
+    assert fear > found.seat_fee > Fraction(99, 100) * fear, "skipping saves the fee; the least lock that it takes"
