@@ -71,7 +71,6 @@ class Derived:
             challenge_period=table.challenge_period,
             game_time=table.clock + given.get("replay_allowance", allowance),
             gas_price=gas_units(place.gas_price, place.coin_price),
-            look_chance=table.look_chance,
         )
         chosen = {name: value for name, value in given.items() if name in OPTIONAL}
         return cls(description, place, made, derive(made, RULES, chosen))

@@ -56,7 +56,6 @@ def setting(
     challenge_period: int,
     game_time: int,
     gas_price: Fraction | None = None,
-    look_chance: int = 0,
 ) -> Setting:
     """What `protocol.tasks.amounts.derive` takes, for a task of a deployment with these parameters. The settlement
     follows the submission after the draw's delay and the challenge period. `gas_price` as `gas_units` returns it, and
@@ -73,7 +72,6 @@ def setting(
         bond_rate=parameters.capital_rate,
         gas=GAS,
         gas_price=gas_units() if gas_price is None else gas_price,
-        look_chance=look_chance,
     )
 
 

@@ -12,10 +12,9 @@ B is the budget, K the segments, q those of a seat, V the seats, c = B / K what 
     R              2 gameCost, at most S / 8
     retrainReward  4 B, at most S / 8, and no more than leaves a quarter of S to burn
     bond           2 (gameCost + the stake's capital while a game lasts), the least that the deployment allows
-    seatLock       a seat's fees + a draw's: what its silence costs; where there are looks at least 4 gameCost
+    seatLock       a seat's fees + a draw's: what its silence costs
 
-q is the one of 1 … min(64, K), and 32 / V where there are looks, at which V q auditFee + S x rate x T is least, T from
-the submission to the settlement.
+q is the one of 1 … min(64, K) at which V q auditFee + S x rate x T is least, T from the submission to the settlement.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ from typing import Final
 
 from protocol.errors import AssayError
 from protocol.tasks.economics import ONE, Audit, StakeError, minimum_stake
-from protocol.tasks.task import MAX_LOCK, MAX_LOOKS, MAX_SEAT_SEGMENTS, least_stake
+from protocol.tasks.task import MAX_LOCK, MAX_SEAT_SEGMENTS, least_stake
 
 YEAR: Final = 365 * 86_400
 """Seconds."""
@@ -103,8 +102,6 @@ class Setting:
     gas: Gas
     gas_price: Fraction
     """Units of the token for one gas."""
-    look_chance: int = 0
-    """As in the terms, hundredths of a percent."""
 
     def gas_cost(self, gas: int) -> int:
         """Units of the token, rounded up."""
@@ -189,7 +186,7 @@ def derive(setting: Setting, rules: Rules, given: Mapping[str, int] | None = Non
         return _derived(setting, rules, given, given["segments_per_verifier"])
     found: list[tuple[Fraction, int, Amounts]] = []
     refused = ""
-    for q in range(1, _most_segments(setting, given.get("verifiers", rules.verifiers)) + 1):
+    for q in range(1, min(MAX_SEAT_SEGMENTS, setting.segments) + 1):
         try:
             amounts = _derived(setting, rules, given, q)
         except NoRecommendation as error:
@@ -218,12 +215,11 @@ def least_bond(game_cost: int, stake: int, bond_rate: int, game_time: int) -> in
     return 2 * (game_cost + _up(stake * bond_rate * GAME_CLOCKS * game_time, RATE_UNIT * YEAR))
 
 
-def least_seat_lock(seat_fee: int, draw_fee: int, game_cost: int = 0, look_chance: int = 0) -> int:
-    """What a silent account loses, and twice a draw: an informer takes half of a lock, and the other half pays one.
-    Where there are looks, four times a game's cost too: the looker of a caught seat has half of the lock, for a game
-    and for a bond (contracts/src/libraries/TermsCheck.sol).
+def least_seat_lock(seat_fee: int, draw_fee: int) -> int:
+    """What a silent account loses, and twice a draw: an informer takes half of a lock, and the other half pays one
+    (contracts/src/libraries/TermsCheck.sol).
     """
-    return max(seat_fee + draw_fee, 2 * draw_fee, 4 * game_cost if look_chance else 0)
+    return max(seat_fee + draw_fee, 2 * draw_fee)
 
 
 def trust_price(setting: Setting, rules: Rules, amounts: Amounts) -> TrustPrice:
@@ -265,12 +261,6 @@ def capital_cost(rate: Fraction, amount: int, seconds: int) -> Fraction:
     return amount * rate * Fraction(seconds, YEAR)
 
 
-def _most_segments(setting: Setting, verifiers: int) -> int:
-    """Most segments of a seat."""
-    most = min(MAX_SEAT_SEGMENTS, setting.segments)
-    return min(most, MAX_LOOKS // verifiers) if setting.look_chance else most
-
-
 def _derived(setting: Setting, rules: Rules, given: Mapping[str, int], q: int) -> Amounts:
     budget, segments = setting.budget, setting.segments
     replay = rules.replay * budget / segments
@@ -282,8 +272,6 @@ def _derived(setting: Setting, rules: Rules, given: Mapping[str, int], q: int) -
         max(setting.game_floor, setting.gas_cost(setting.gas.game) + ceil(REPLAYS * replay)),
     )
     seats = verifiers * (game_cost + fee * q) + restitution
-    if setting.look_chance:
-        seats += verifiers * q * (game_cost + fee)
     if "stake" in given:
         stake = given["stake"]
         _require_room(setting, given, stake, seats, game_cost)
@@ -311,9 +299,7 @@ def _derived(setting: Setting, rules: Rules, given: Mapping[str, int], q: int) -
         delay_penalty=given.get("delay_penalty", min(int(rules.delay_penalty * budget), stake)),
         verifiers=verifiers,
         segments_per_verifier=q,
-        seat_lock=given.get(
-            "seat_lock", least_seat_lock(fee * q, setting.draw_fee, game_cost, setting.look_chance)
-        ),
+        seat_lock=given.get("seat_lock", least_seat_lock(fee * q, setting.draw_fee)),
         bond=given.get("bond", least_bond(game_cost, stake, setting.bond_rate, setting.game_time)),
         retrain_reward=given.get("retrain_reward", min(RETRAIN_BUDGETS * budget, stake // 8, room)),
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +38,6 @@ def test_an_unsaid_chance_is_none_and_half_of_the_time_to_attest_is_left_for_ans
     assert (found.look_chance, found.move_time, found.attest_period) == (0, 20, 40)
 
 
-def test_a_chance_and_a_time_are_taken_and_an_unsaid_lock_covers_them(prepared: Prepared) -> None:
-    found = terms(prepared, look_chance=1_000, move_time=7, seat_lock=None)
-    assert (found.look_chance, found.move_time) == (1_000, 7)
-    assert found.seat_lock == 4 * found.game_cost
+def test_a_chance_and_a_time_are_taken(prepared: Prepared) -> None:
+    found = terms(prepared, look_chance=1_000, move_time=7, seat_lock=Decimal(12))
+    assert (found.look_chance, found.move_time, found.seat_lock) == (1_000, 7, 4 * found.game_cost)
