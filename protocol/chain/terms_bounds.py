@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from protocol.chain.parameter_bounds import MAX_LEVEL, Bound
 from protocol.chain.parameters import Parameters
 from protocol.tasks.amounts import least_bond, least_seat_lock
-from protocol.tasks.task import LOOK_LOCK, MAX_LOCK, Terms, TermsError
+from protocol.tasks.task import MAX_LOCK, Terms, TermsError
 
 
 def bounds(terms: Terms, parameters: Parameters) -> Iterator[Bound]:
@@ -26,8 +26,6 @@ def bounds(terms: Terms, parameters: Parameters) -> Iterator[Bound]:
     yield Bound("clock", parameters.min_clock, parameters.max_clock)
     yield Bound("replay_allowance", 0, most)
     least_lock = least_seat_lock(terms.seat_fee, parameters.draw_fee)
-    if terms.look_chance:
-        least_lock = max(least_lock, LOOK_LOCK * terms.game_cost)
     yield Bound("seat_lock", least_lock, parameters.stake_unit << MAX_LEVEL)
     yield Bound("game_cost", parameters.game_floor, MAX_LOCK)
     bond = least_bond(terms.game_cost, terms.stake, parameters.capital_rate, terms.game_time)
