@@ -329,13 +329,10 @@ contract AuditBoard is Draws {
     }
 
     /// @dev The account was silent in the seat, which is empty now. If it `pays` a draw, `purse` is the lock with the fee.
-    function _silent(
-        TaskId task,
-        uint256 seat,
-        uint256 cell,
-        ITaskMarket.SeatTerms memory terms,
-        bool pays
-    ) private returns (uint48 purse) {
+    function _silent(TaskId task, uint256 seat, uint256 cell, ITaskMarket.SeatTerms memory terms, bool pays)
+        private
+        returns (uint48 purse)
+    {
         _seats[task].set(seat, 0);
         // Its lock is whole, and TermsCheck has a seat's lock cover the penalty.
         uint256 penalty = terms.fee + DRAW_FEE;

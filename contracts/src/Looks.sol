@@ -115,7 +115,9 @@ contract Looks is ILooks {
         // Else it could be silent, and another be paid for what it locks here.
         if (!looker.attested) revert Errors.NotAttested(task, look);
         Look storage entry = _looks[task][look];
-        if (entry.revealed != keccak256(abi.encode(salt, segmentRoot))) revert Errors.NotRevealed(task, look);
+        if (entry.revealed != keccak256(abi.encode(salt, segmentRoot))) {
+            revert Errors.NotRevealed(task, look);
+        }
         if (entry.accused != 0) revert Errors.AlreadyAccused(task, look);
         if (entry.accusations == MAX_ACCUSATIONS) {
             revert Errors.LimitReached(MAX_ACCUSATIONS, entry.accusations);

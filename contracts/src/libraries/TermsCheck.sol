@@ -96,7 +96,7 @@ library TermsCheck {
             terms.verifiers * (terms.gameCost + Fees.ofSeat(terms.auditFee, terms.segmentsPerVerifier));
         if (terms.lookChance != 0) {
             seats += uint256(terms.verifiers) * terms.segmentsPerVerifier
-                * (uint256(terms.gameCost) + terms.auditFee);
+            * (uint256(terms.gameCost) + terms.auditFee);
         }
         uint256 owed = Math.max(terms.reward, terms.retrainReward) + seats + terms.restitution;
         _within("stake", terms.stake, (4 * owed + 2) / 3, MAX_LOCK);

@@ -67,9 +67,7 @@ abstract contract Deployed is Rounds {
         game = _newGame(market, vault, arbiter, commitments);
         looks = _newLooks(vault, market, board);
         market.initialise(board, address(game), address(commitments), address(looks));
-        vault.initialise(
-            address(market), address(board), address(game), address(commitments), address(looks)
-        );
+        vault.initialise(address(market), address(board), address(game), address(commitments), address(looks));
         address[5] memory people = [submitter, solver, challenger, second, makeAddr("verifier")];
         for (uint256 k; k < people.length; ++k) {
             token.mint(people[k], FUNDS);
@@ -173,7 +171,7 @@ abstract contract Deployed is Rounds {
         _draw(task);
     }
 
-    function _draw(TaskId task) private {
+    function _draw(TaskId task) internal {
         uint64 round = board.firstDraw().round;
         vm.warp(beacon.timeOf(round));
         (bytes memory signature, MapHints[2] memory hints) = _round(round);

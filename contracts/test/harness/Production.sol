@@ -89,10 +89,7 @@ abstract contract Production is Test {
         return ICommitments(deployCode("Commitments.sol:Commitments", abi.encode(vault, market, board)));
     }
 
-    function _newLooks(IStakeVault vault, ITaskMarket market, IAuditBoard board)
-        internal
-        returns (ILooks)
-    {
+    function _newLooks(IStakeVault vault, ITaskMarket market, IAuditBoard board) internal returns (ILooks) {
         return ILooks(deployCode("Looks.sol:Looks", abi.encode(vault, market, board)));
     }
 

@@ -256,7 +256,7 @@ abstract contract Deployment is Rounds {
     }
 
     function _attest(TaskId task, uint256 seat) internal {
-        address account = board.seatsOf(task)[seat].account;
+        address account = board.seatOf(task, seat).account;
         vm.prank(account);
         board.attest(task, seat, DIGEST, Digests.saltHash(_salt(account)));
     }
