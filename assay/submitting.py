@@ -15,6 +15,7 @@ from assay.description import Description
 from assay.errors import NotServed, TooFewVerifiers
 from assay.source import build
 from protocol.chain.client import Client
+from protocol.chain.recommendation import move_time
 from protocol.commitments.atomic import write_atomically
 from protocol.node.home import Home
 from protocol.node.party.eligible import eligible_accounts
@@ -55,6 +56,7 @@ class Prepared:
         work = committed["step_operations"], committed["state_bytes"]
         fields: dict[str, Any] = {
             "thinning": recommended_thinning(given.segment_steps, *work),
+            "move_time": move_time(derived.place.parameters, self.description.terms.attest_period),
             "replay_allowance": derived.setting.game_time - self.description.terms.clock,
             **committed,
             **self.description.terms.fields(),

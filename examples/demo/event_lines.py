@@ -20,6 +20,7 @@ ENDINGS = {
     Verdict.SOLVER_SILENT: "the solver owed an answer and gave none",
     Verdict.CHALLENGER_SILENT: "the challenger found nothing to judge in time and loses its bond",
     Verdict.MOOT: "the task was decided in another game",
+    Verdict.DROPPED: "its challenger accuses a seat instead",
 }
 
 

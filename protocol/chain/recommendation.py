@@ -73,3 +73,8 @@ def setting(
         gas=GAS,
         gas_price=gas_units() if gas_price is None else gas_price,
     )
+
+
+def move_time(parameters: Parameters, attest_period: int) -> int:
+    """Seconds that a seat has for each answer to a look: half of those for its attestation, which is no more work."""
+    return max(parameters.min_period, attest_period // 2)

@@ -52,12 +52,32 @@ def seen(
 
 def audit(**changes: Any) -> AuditView:
     """Drawn once, for the escrow."""
-    drawn = AuditView((0,) * 16, 1, DRAWN, DRAWN, UNTIL, 1, 0, False, 1, 0, 0, b"seed")
+    drawn = AuditView(
+        pool=(0,) * 16,
+        version=1,
+        round=DRAWN,
+        drawn_at=DRAWN,
+        until=UNTIL,
+        draws=1,
+        attested=0,
+        pending=False,
+        escrow_draws=1,
+        purse=0,
+        informed_at=0,
+        level=0,
+        look_draws=0,
+        looks=0,
+        looking=0,
+        looked=0,
+        picked_at=0,
+        audited=False,
+        seed=b"seed",
+    )
     return replace(drawn, **changes)
 
 
 def seat(number: int, account: str = VERIFIER, attested: bool = False, until: int = UNTIL) -> Seat:
-    return Seat(number, account, 1, until, attested, False)
+    return Seat(number, account, 1, until, attested, False, False)
 
 
 def due(observation: Observation, grace: int = 0) -> Exit | None:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from protocol.chain.duties import FILE, GAS
 from protocol.chain.parameters import DEVNET, RECOMMENDED, TOKEN, Parameters
-from protocol.chain.recommendation import RULES, gas_units, setting
+from protocol.chain.recommendation import RULES, gas_units, move_time, setting
 from protocol.chain.terms_bounds import bounds, require_within_bounds
 from protocol.tasks.amounts import (
     OPTIONAL,
@@ -86,6 +86,8 @@ def terms(made: Setting, amounts: Amounts) -> Terms:
         replay_allowance=0,
         arithmetic=1,
         thinning=1,
+        move_time=1,
+        look_chance=0,
         bundle="http://127.0.0.1/",
         **asdict(amounts),
     )
@@ -277,6 +279,7 @@ def test_terms_that_a_deployment_refuses_are_named_before_they_are_sent() -> Non
         bidding_period=DAY,
         extension=DAY,
         attest_period=DAY,
+        move_time=move_time(RECOMMENDED, DAY),
         challenge_period=3 * DAY,
     )
     require_within_bounds(fit, RECOMMENDED)
@@ -284,9 +287,15 @@ def test_terms_that_a_deployment_refuses_are_named_before_they_are_sent() -> Non
         ("bond", replace(fit, bond=amounts.bond - 1)),
         ("game_cost", replace(fit, game_cost=RECOMMENDED.game_floor - 1)),
         ("clock", replace(fit, clock=5)),
+        ("move_time", replace(fit, move_time=RECOMMENDED.min_period - 1)),
     ):
         with pytest.raises(TermsError, match=f"terms, {name}: expected .* on this deployment"):
             require_within_bounds(spoiled, RECOMMENDED)
+
+
+@given(attest_period=st.integers(2, 2**32 - 1))
+def test_an_unsaid_move_time_is_within_its_bounds(attest_period: int) -> None:
+    assert DEVNET.min_period <= move_time(DEVNET, attest_period) <= attest_period
 
 
 def test_the_gas_of_duties_is_what_the_contracts_were_measured_to_take() -> None:
