@@ -184,10 +184,10 @@ class AuditView:
     attested: int
     pending: bool
     escrow_draws: int
-    purse: int
-    informed_at: int
     level: int
     look_draws: int
+    purse: int
+    informed_at: int
     looks: int
     looking: int
     looked: int
