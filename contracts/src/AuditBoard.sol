@@ -14,7 +14,6 @@ import {Errors} from "./libraries/Errors.sol";
 import {Fees} from "./libraries/Fees.sol";
 import {TaskId} from "./types/Ids.sol";
 import {Audit, Seat} from "./types/Seats.sol";
-import {Terms} from "./types/Terms.sol";
 
 /// @title AuditBoard: registered verifiers, draws of seats and looks by the beacon, attestations (dispute.md section 3).
 contract AuditBoard is Draws {
@@ -253,7 +252,7 @@ contract AuditBoard is Draws {
     function segmentsOf(TaskId task, uint256 seat) external view returns (uint32[] memory) {
         bytes32 seed = _audits[task].seed;
         if (seed == 0) revert Errors.NotDrawn(task);
-        Terms memory terms = MARKET.termsOf(task);
+        ITaskMarket.SeatTerms memory terms = MARKET.seatTermsOf(task);
         (uint256 level, uint256 slot) = Cells.placeOf(seat);
         uint256 each = terms.segmentsPerVerifier;
         uint256 replayed = level == 0 ? seat : slot / each;

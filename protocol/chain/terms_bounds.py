@@ -25,7 +25,7 @@ def bounds(terms: Terms, parameters: Parameters) -> Iterator[Bound]:
     yield Bound("challenge_period", terms.attest_period + 2 * parameters.min_clock, most)
     yield Bound("clock", parameters.min_clock, parameters.max_clock)
     yield Bound("replay_allowance", 0, most)
-    least_lock = least_seat_lock(terms.seat_fee, parameters.draw_fee, terms.game_cost, terms.look_chance)
+    least_lock = least_seat_lock(terms.seat_fee, parameters.draw_fee)
     yield Bound("seat_lock", least_lock, parameters.stake_unit << MAX_LEVEL)
     yield Bound("game_cost", parameters.game_floor, MAX_LOCK)
     bond = least_bond(terms.game_cost, terms.stake, parameters.capital_rate, terms.game_time)

@@ -25,6 +25,10 @@ MAX_SEATS: Final = 32
 MAX_SEAT_SEGMENTS: Final = 64
 MAX_LOOKS: Final = 32
 """V q of a task with looks: each segment of a seat is a bit of a word."""
+LOOK_LOCK: Final = 4
+"""The least lock of a seat, in costs of a game, where there are looks: half of a caught seat's lock pays the looker for
+the game that brings the solver's step tree, and for a bond.
+"""
 RATE_OF_ALL: Final = 10_000
 """Hundredths of a percent in the whole: the unit of `look_chance`."""
 ESCROW_DRAWS: Final = 8
@@ -142,9 +146,8 @@ class Terms:
             # A look is compared with what is revealed.
             "move_time": (1, self.attest_period),
             "look_chance": (0, RATE_OF_ALL if self.seat_segments <= MAX_LOOKS else 0),
-            # Who is silent in a seat loses its fee and pays the next draw. Half of a caught seat's lock pays the looker
-            # for the game that brings the solver's step tree, and for a bond.
-            "seat_lock": (max(self.seat_fee, 4 * self.game_cost if self.look_chance else 0), u128),
+            # Who is silent in a seat loses its fee and pays the next draw.
+            "seat_lock": (max(self.seat_fee, LOOK_LOCK * self.game_cost if self.look_chance else 0), u128),
         }
 
     def abi(self) -> tuple[Any, ...]:

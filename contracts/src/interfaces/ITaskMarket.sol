@@ -76,6 +76,8 @@ interface ITaskMarket {
         uint128 lock;
         /// What the seat is paid, if it is attested.
         uint256 fee;
+        /// K: those of a seat are drawn from so many.
+        uint32 segments;
         // ---- what looks ask for besides
         uint32 segmentSteps;
         uint32 stateTensors;

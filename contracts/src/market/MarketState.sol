@@ -51,6 +51,7 @@ abstract contract MarketState is ITaskMarket {
         asked.operations = segments * terms.segmentSteps * terms.stepOperations;
         (asked.stateBytes, asked.lock) = (terms.stateBytes, terms.seatLock);
         asked.fee = Fees.ofSeat(terms.auditFee, segments);
+        asked.segments = terms.segments;
         (asked.segmentSteps, asked.stateTensors) = (terms.segmentSteps, terms.stateTensors);
         (asked.segmentsPerVerifier, asked.thinning) = (uint16(segments), terms.thinning);
         (asked.moveTime, asked.lookChance) = (terms.moveTime, terms.lookChance);

@@ -41,7 +41,7 @@ abstract contract LooksHandler is Booked {
     }
 
     /// @notice A look takes the lock of what it looks at.
-    function takeUnrevealed(uint256 seed) external action {
+    function takeUnrevealed(uint256 seed) public action {
         (TaskId task,) = _find(seed, ITaskMarket.Status.Submitted);
         (uint256[] memory numbers,) = board.looksOf(task);
         for (uint256 i; i < numbers.length; ++i) {
@@ -56,7 +56,7 @@ abstract contract LooksHandler is Booked {
     }
 
     /// @notice Nobody executes a draw of looks.
-    function lapse(uint256 seed) external action {
+    function lapse(uint256 seed) public action {
         (TaskId task,) = _find(seed, ITaskMarket.Status.Submitted);
         Audit memory audit = board.auditOf(task);
         if (!audit.pending || audit.level == 0 || seed % 3 != 0) return;

@@ -33,6 +33,8 @@ contract MarketHandler is LooksHandler {
             submit(seed);
         } else if (entry.status == ITaskMarket.Status.Submitted) {
             if (entry.openGames != 0) closeGame(seed);
+            else if (board.auditOf(task).pickedAt != 0 && (seed >> 8) % 4 == 0) takeUnrevealed(seed);
+            else if (board.auditOf(task).level != 0 && (seed >> 8) % 8 == 1) lapse(seed);
             else if (board.auditOf(task).pending) draw();
             else if (_time <= board.auditOf(task).until) attest(seed, true);
             else finish(seed);
@@ -224,8 +226,8 @@ contract MarketHandler is LooksHandler {
         if (cost) _claimed[task][seat][0] = true;
         if (fee) _claimed[task][seat][1] = true;
         address account = board.seatOf(task, seat).account;
-        vm.prank(commitments);
         uint256 segments = fee ? market.termsOf(task).segmentsPerVerifier : 0;
+        vm.prank(commitments);
         claimed[task] += market.compensate(task, account == address(0) ? challenger : account, cost, segments);
     }
 

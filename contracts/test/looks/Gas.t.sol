@@ -19,7 +19,7 @@ contract LooksGasTest is Digesting, Snapshot {
         _start();
         _attest(0);
         _attest(1);
-        _matches("attest last seat", 120_000);
+        _matches("attest last seat", 140_000);
         _drawPicks(3);
         _matches("draw two looks", 400_000);
         _reveal(32);
@@ -38,7 +38,7 @@ contract LooksGasTest is Digesting, Snapshot {
         _matches("accuse again", 230_000);
         GameId own = _challengeBy(_account(0), _segmentOf(32));
         _contest(32, own);
-        _matches("contest", 120_000);
+        _matches("contest", 150_000);
         _timeOut(own);
         looks.takeUnanswered(task, 32);
         _matches("take unanswered", 200_000);

@@ -9,6 +9,25 @@ import {Test} from "forge-std/Test.sol";
 contract PicksTest is Test {
     using DrawWords for DrawWords.Stream;
 
+    /// @dev tests/vectors/draws.json has what another language picks.
+    function test_among_vectors_succeeds() public view {
+        string memory json = vm.readFile("tests/vectors/draws.json");
+        bytes32[] memory seeds = vm.parseJsonBytes32Array(json, ".picks.seed");
+        uint256[] memory candidates = vm.parseJsonUintArray(json, ".picks.candidates");
+        uint256[] memory chances = vm.parseJsonUintArray(json, ".picks.look_chance");
+        uint256[] memory room = vm.parseJsonUintArray(json, ".picks.room");
+        uint256[] memory due = vm.parseJsonUintArray(json, ".picks.picked");
+        assertEq(seeds.length, 30);
+        uint256 some;
+        for (uint256 k; k < seeds.length; ++k) {
+            DrawWords.Stream memory stream = DrawWords.start(seeds[k]);
+            (uint256 picked,) = Picks.among(stream, candidates[k], chances[k], room[k]);
+            assertEq(picked, due[k]);
+            if (picked != 0) ++some;
+        }
+        assertGt(some, 10);
+    }
+
     /// forge-config: default.fuzz.runs = 1000
     function testFuzz_among_equalsTheRule_succeeds(
         bytes32 seed,
