@@ -42,8 +42,8 @@ MOST_OVERLAP: Final = 64
 """Tasks in flight."""
 _SOLVER: Final = ("bid", "assign", "first progress", "submit", "settle")
 """Calls of a solver; the submitter posts."""
-_ACCUSING: Final = ("commit from a seat", "challenge", "judge round_scaled")
-"""Calls of a looker that accuses; the last stands for the accusation, which is not measured yet and does less."""
+_ACCUSING: Final = ("commit from a seat", "challenge", "accuse")
+"""Calls of a looker that accuses, with a game for the step tree, which it drops."""
 
 
 def _number(default: float, unit: Unit, least: float, most: float, text: str) -> Any:

@@ -149,7 +149,7 @@ def _parts() -> str:
         f"average: a draw waits for {ROLLUP.draw_delay / HOUR:g} hours and for {MAINNET.draw_delay / HOUR:g}, the "
         f"challenge period takes {ROLLUP.challenge_period / DAY:g} and {MAINNET.challenge_period / DAY:g} days, and "
         "looks put its end off; seats and looks attest in half of a day. Gas is at "
-        f"{float(ROLLUP.gas_price):g} and {float(MAINNET.gas_price):g} gwei; that of a reveal is assumed."
+        f"{float(ROLLUP.gas_price):g} and {float(MAINNET.gas_price):g} gwei."
     )
 
 

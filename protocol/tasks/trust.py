@@ -50,8 +50,8 @@ class Gas:
     """Of a seat whose segments are as committed."""
     task: int
     """Of submitter and solver, from the post to the settlement."""
-    reveal: int = 150_000
-    """Of a seat that is looked at: two paths, two hashes and an event. Assumed, until it is measured."""
+    reveal: int
+    """Of a seat that is looked at, and opens its digest."""
 
 
 @dataclass(frozen=True, slots=True)

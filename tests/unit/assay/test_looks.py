@@ -45,4 +45,6 @@ def test_a_chance_and_a_time_are_taken_and_an_unsaid_lock_covers_them(prepared: 
     picked = 1 - Fraction(9, 10) ** found.segments_per_verifier
     fear = picked * RULES.honest_share * found.seat_lock / 2
     assert found.seat_lock >= 4 * found.game_cost
-    assert fear > found.seat_fee > Fraction(99, 100) * fear, "skipping saves the fee; the least lock that it takes"
+    assert fear > found.seat_fee > Fraction(99, 100) * fear, (
+        "skipping saves the fee; the least lock that it takes"
+    )
