@@ -22,6 +22,7 @@ from protocol.tasks.amounts import (
     TrustPrice,
     derive,
     deterrent,
+    deterrent_lock,
     trust_price,
 )
 
@@ -71,6 +72,7 @@ class Derived:
             challenge_period=table.challenge_period,
             game_time=table.clock + given.get("replay_allowance", allowance),
             gas_price=gas_units(place.gas_price, place.coin_price),
+            attest_period=table.attest_period,
         )
         chosen = {name: value for name, value in given.items() if name in OPTIONAL}
         return cls(description, place, made, derive(made, RULES, chosen))
@@ -83,12 +85,17 @@ class Derived:
     def lines(self) -> list[str]:
         """In words: what the file leaves out, what trust costs, and whether the stake deters."""
         given = self.description.terms.fields()
-        found = {name: value for name, value in asdict(self.amounts).items() if name not in given}
+        found = {
+            name: value
+            for name, value in asdict(self.amounts).items()
+            if name not in given and (name != "look_chance" or value)
+        }
         shares = {
             name: f"{100 * float(share):.3g} %" for name, share in self.trust.shares(given["budget"]).items()
         }
+        looks = f"looks {shares['looks']}, " if self.amounts.look_chance else ""
         lines = [
-            f"trust costs {shares['total']} of the budget: audit fees {shares['audit_fees']}, draws and gas "
+            f"trust costs {shares['total']} of the budget: audit fees {shares['audit_fees']}, {looks}draws and gas "
             f"{shares['draws_and_gas']}, capital of the stake {shares['stake']}, of locks {shares['locks']} "
             f"(capital at {float(100 * RULES.capital_rate):g} % a year, gas at {float(self.place.gas_price / GWEI):g} "
             f"gwei, {float(self.place.coin_price):g} tokens for a coin)"
@@ -107,15 +114,21 @@ class Derived:
     def _doubts(self) -> list[str]:
         amounts = self.amounts
         try:
-            needed = deterrent(self.setting, RULES, amounts)
+            stake, lock = deterrent(self.setting, RULES, amounts), deterrent_lock(RULES, amounts)
         except NoRecommendation as error:
             return [f"note: {error}"]
-        if amounts.stake >= needed:
-            return []
-        return [
-            f"note: a stake of {_shown('stake', amounts.stake)} deters no solver to whom a false result is worth "
-            f"{float(RULES.gain):g} budgets; with these seats it takes {_shown('stake', needed)}"
-        ]
+        doubts = []
+        if amounts.stake < stake:
+            doubts.append(
+                f"note: a stake of {_shown('stake', amounts.stake)} deters no solver to whom a false result is worth "
+                f"{float(RULES.gain):g} budgets; with these seats it takes {_shown('stake', stake)}"
+            )
+        if amounts.seat_lock < lock:
+            doubts.append(
+                f"note: a seat lock of {_shown('seat_lock', amounts.seat_lock)} deters no seat from attesting without "
+                f"a replay; with a look chance of {amounts.look_chance / 100:g} % it takes {_shown('seat_lock', lock)}"
+            )
+        return doubts
 
 
 def _shown(name: str, value: int) -> str:

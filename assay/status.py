@@ -10,6 +10,7 @@ from protocol.chain.client import Client
 from protocol.chain.events import Follower
 from protocol.chain.parameters import TOKEN
 from protocol.chain.views import NEVER, NOBODY, AuditView, GameState, Seat, TaskStatus, TaskView
+from protocol.dispute.looks import Look, is_look
 from protocol.dispute.view import Phase
 from protocol.node.addresses import parsed
 from protocol.tasks.bidding import least_undercut
@@ -33,25 +34,29 @@ class GameStatus:
 
 @dataclass(frozen=True)
 class SeatStatus:
-    """One seat. `account` is None while nobody was found; `seconds_left` is None once nothing is awaited from it."""
+    """One seat, or look. `account` is None while nobody was found; `seconds_left` is None once nothing is awaited from
+    it. Its lock is lost where it was `caught`.
+    """
 
     seat: int
     account: str | None
     segments: tuple[int, ...]
     attested: bool
+    caught: bool
     seconds_left: int | None
 
     def line(self) -> str:
         """For people."""
         left = self.seconds_left
         if self.attested:
-            state = "attested"
+            state = "attested, and its lock lost" if self.caught else "attested"
         elif left is None:
             state = "not attested"
         else:
             state = f"{left} s left" if left >= 0 else "to be drawn again"
         segments = ", ".join(map(str, self.segments))
-        return f"seat {self.seat}: {self.account or 'nobody found'}, segments {segments}; {state}"
+        name = "look" if is_look(self.seat) else "seat"
+        return f"{name} {self.seat}: {self.account or 'nobody found'}, segments {segments}; {state}"
 
 
 @dataclass(frozen=True)
@@ -76,6 +81,7 @@ class TaskStatusReport:
     result: bytes | None
     awaited_round: int | None
     seats: tuple[SeatStatus, ...]
+    looks: tuple[SeatStatus, ...]
     games: tuple[GameStatus, ...]
 
     def lines(self) -> Iterator[str]:
@@ -90,7 +96,7 @@ class TaskStatusReport:
             yield f"  solver {self.solver} at {parsed(self.endpoint or '') or 'no announced address'}"
         if self.awaited_round is not None:
             yield f"  a draw waits for round {self.awaited_round} of the beacon, and for the draws before it"
-        for seat in self.seats:
+        for seat in (*self.seats, *self.looks):
             yield f"  {seat.line()}"
         for game in self.games:
             where = f"segment {game.segment or '?'}, step {game.step or '?'}"
@@ -132,17 +138,25 @@ def _report(client: Client, view: TaskView, games: list[GameStatus], now: int) -
         view.result if any(view.result) else None,
         audit.round if audit.pending else None,
         tuple(_seat(seat, audit, view, terms, now) for seat in client.audit.seats(view.task)),
+        tuple(_seat(look, audit, view, terms, now) for look in client.audit.looks(view.task)),
         tuple(games),
     )
 
 
 def _seat(seat: Seat, audit: AuditView, view: TaskView, terms: Terms, now: int) -> SeatStatus:
-    due = view.status is TaskStatus.SUBMITTED and not seat.attested
+    due, each = view.status is TaskStatus.SUBMITTED and not seat.attested, terms.segments_per_verifier
+    if is_look(seat.number):
+        look = Look.of(seat.number)
+        replayed = segments_of(audit.seed, look.seat(each), terms.segments, each)
+        segments = [replayed[look.position(each)]]
+    else:
+        segments = list(segments_of(audit.seed, seat.number, terms.segments, each))
     return SeatStatus(
         seat.number,
         None if seat.is_empty else seat.account,
-        tuple(segments_of(audit.seed, seat.number, terms.segments, terms.segments_per_verifier)),
+        tuple(segments),
         seat.attested,
+        seat.caught,
         seat.until - now if due else None,
     )
 

@@ -6,7 +6,7 @@ import json
 import shutil
 import time
 from contextlib import closing
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ from assay.description import Description
 from assay.errors import NotServed, TooFewVerifiers
 from assay.source import build
 from protocol.chain.client import Client
+from protocol.chain.recommendation import move_time
 from protocol.commitments.atomic import write_atomically
 from protocol.node.home import Home
 from protocol.node.party.eligible import eligible_accounts
@@ -55,10 +56,11 @@ class Prepared:
         work = committed["step_operations"], committed["state_bytes"]
         fields: dict[str, Any] = {
             "thinning": recommended_thinning(given.segment_steps, *work),
+            "move_time": move_time(derived.place.parameters, self.description.terms.attest_period),
             "replay_allowance": derived.setting.game_time - self.description.terms.clock,
             **committed,
             **self.description.terms.fields(),
-            **asdict(derived.amounts),
+            **derived.amounts.terms(),
         }
         return Terms(
             **fields,

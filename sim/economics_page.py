@@ -22,6 +22,7 @@ from sim.results.results import Results
 from sim.studies.catalogue import STUDIES
 from sim.studies.margins import challenges
 from sim.theory import stake_multiple
+from sim.trust_table import lines as trust_lines
 
 DOCS: Final = Path(__file__).parents[1] / "docs"
 KEPT: Final = DOCS / "economics.json"
@@ -84,7 +85,12 @@ def _standing(element: str) -> str:
 def page(kept: Kept) -> str:
     """The whole page."""
     order = sorted(kept, key=lambda name: (name != "recommended", name))
-    return "\n".join([*_head(), *_parameters(), *_by_segments(), *_long(), *_studies(kept, order)]) + "\n"
+    return (
+        "\n".join(
+            [*_head(), *trust_lines(), *_parameters(), *_by_segments(), *_long(), *_studies(kept, order)]
+        )
+        + "\n"
+    )
 
 
 def _head() -> Iterator[str]:
@@ -167,6 +173,16 @@ def _parameters() -> Iterator[str]:
             "fee of the seat + draw fee",
             "what a silent account loses: its seat is drawn again at its cost",
         ),
+        (
+            "look chance e, where there are looks",
+            "by K, budget and gas, above",
+            "the one at which looks and the capital of locks together cost least; at most 32 segments of all seats",
+        ),
+        (
+            "seat lock, where there are looks",
+            "2 fees of the seat / (h (1 - (1 - e)^q)), at least four game costs",
+            "half of it, times the chance to be caught by a looker that replays, is more than skipping saves",
+        ),
         ("stake unit", _tokens(chain.stake_unit), "more than a seat locks at a budget of 100 tokens"),
         (
             "stall period",
@@ -202,7 +218,7 @@ def _by_segments() -> Iterator[str]:
         )
     yield ""
     yield "Trust: audit fees, a draw, gas, and the capital of the stake and of all locks, for a training of three days"
-    yield "that is settled five days after its draw."
+    yield "that is settled five days after its draw; without second looks."
     yield ""
 
 

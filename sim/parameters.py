@@ -17,7 +17,8 @@ from protocol.chain.duties import GAS
 from protocol.chain.parameters import RECOMMENDED
 from protocol.chain.parameters import TOKEN as CHAIN_TOKEN
 from protocol.chain.recommendation import gas_units
-from protocol.tasks.amounts import YEAR
+from protocol.tasks.amounts import LOCK_GAMES, MAX_LOOKED, YEAR
+from protocol.tasks.economics import LOOK_LEVELS
 from protocol.tasks.task import ESCROW_DRAWS, MAX_SEAT_SEGMENTS, MAX_SEATS, MAX_SEGMENTS
 from sim.errors import ParameterError
 from sim.recommendation import recommended, setting_of
@@ -41,6 +42,8 @@ MOST_OVERLAP: Final = 64
 """Tasks in flight."""
 _SOLVER: Final = ("bid", "assign", "first progress", "submit", "settle")
 """Calls of a solver; the submitter posts."""
+_ACCUSING: Final = ("commit from a seat", "challenge", "accuse")
+"""Calls of a looker that accuses, with a game for the step tree, which it drops."""
 
 
 def _number(default: float, unit: Unit, least: float, most: float, text: str) -> Any:
@@ -108,6 +111,10 @@ class MarketParameters:
     retrain_reward: int = _recommended(
         "retrain_reward", "in place of the reward where the task had stalled: somebody did the work again"
     )
+    look_chance: float = _share(
+        0.0, "e: chance that a second look picks a segment of a seat, or a look of the level below"
+    )
+    seat_lock: int = _tokens(0, "lock of a seat or look; never less than what silence in a seat costs")
     # ---- parameters of the deployment: protocol/chain/presets/recommended.toml
     draw_fee: int = _deployed("draw_fee", "paid to whoever executes a draw")
     stake_unit: int = _deployed("stake_unit", "stake of a verifier for each of its slots")
@@ -128,7 +135,12 @@ class MarketParameters:
     gas_volatility: float = _factor(
         0.0, "standard deviation of the logarithm of the gas price, by round", 3.0
     )
-    gas_attest: int = _gas(GAS.seat, "gas of a seat that attests")
+    gas_attest: int = _gas(GAS.seat, "gas of a seat or look that attests")
+    gas_reveal: int = _gas(GAS.reveal, "gas of a seat or look that is looked at")
+    gas_accuse: int = _gas(
+        sum(_GAS[call] for call in _ACCUSING),
+        "the looker's gas in an accusation, with the game for the step tree",
+    )
     gas_dispute: int = _gas(GAS.game, "the challenger's gas in a dispute")
     gas_defence: int = _gas(GAS.defence, "the solver's gas in a dispute")
     gas_task: int = _gas(sum(_GAS[call] for call in _SOLVER), "the solver's gas for a task without dispute")
@@ -165,6 +177,11 @@ class MarketParameters:
         self._fits("segments_per_verifier", self.segments, "K")
         self._fits("restitution", self.budget, "the budget")
         self._fits("delay_penalty", self.stake, "the stake")
+        if self.look_chance and self.slots > MAX_LOOKED:
+            raise ParameterError(
+                f"segments_per_verifier: expected at most {MAX_LOOKED} segments of all seats with looks, got "
+                f"{self.slots}; lower it, or verifiers, or set look_chance to 0"
+            )
         if self.owed > self.stake:
             written = KNOWN["stake"].metadata["unit"].format
             raise ParameterError(
@@ -191,9 +208,16 @@ class MarketParameters:
         return self.audit_fee * self.segments_per_verifier
 
     @property
+    def slots(self) -> int:
+        """V q: segments of all seats, and most looks of a task."""
+        return self.verifiers * self.segments_per_verifier
+
+    @property
     def owed(self) -> int:
         """Most that a conviction owes out of the stake."""
         seats = self.verifiers * (self.game_cost + self.seat_fee)
+        if self.look_chance:
+            seats += self.slots * (self.game_cost + self.audit_fee)
         return max(self.reward, self.retrain_reward) + seats + self.restitution
 
     @property
@@ -202,9 +226,18 @@ class MarketParameters:
         return self.seat_fee + self.draw_fee
 
     @property
+    def lock(self) -> int:
+        """What a seat or look locks; with looks so much that half of it is worth more than a game."""
+        games = LOCK_GAMES * self.game_cost if self.look_chance else 0
+        return max(self.seat_lock, self.silence_costs, games)
+
+    @property
     def escrow(self) -> int:
-        """What a submitter locks: the budget, the fees of all seats, and of all draws that the escrow may pay."""
-        return self.budget + self.verifiers * self.seat_fee + ESCROW_DRAWS * self.draw_fee
+        """What a submitter locks: the budget, the fees of all seats and looks, and of all draws that the escrow may
+        pay.
+        """
+        looks = self.slots * self.audit_fee + LOOK_LEVELS * self.draw_fee if self.look_chance else 0
+        return self.budget + self.verifiers * self.seat_fee + ESCROW_DRAWS * self.draw_fee + looks
 
 
 KNOWN: Final[Mapping[str, Field[Any]]] = {known.name: known for known in fields(MarketParameters)}

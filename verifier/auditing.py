@@ -7,7 +7,8 @@ have threads of their own, at most one a task. The result is one more segment, w
 
 A seat attests the digest of the states that its replays passed, under its own salt, so a segment that two own seats
 have, or that was replayed before the draw, is replayed for each of them. Without every digest nothing is attested.
-Where a solver that stands accused withholds states, the digests are those of one's own run from the start.
+Where a solver that stands accused withholds states, the digests are those of one's own run from the start. A look is a
+seat with one segment and without the result; what `looking` compares is digested here too.
 """
 
 from __future__ import annotations
@@ -21,7 +22,8 @@ from typing import TypeVar
 
 from protocol.chain.views import Seat
 from protocol.commitments.digests import Digester, seat_digest
-from protocol.dispute.keys import NO_SEAT
+from protocol.dispute.keys import NO_SEAT, salt_hash
+from protocol.dispute.looks import Look, is_look
 from protocol.node.party.exits import Observation
 from verifier.context import Context
 from verifier.database import UNTIL_OVER, Accusation
@@ -49,13 +51,10 @@ def attestations(context: Context, seen: Observation) -> Iterator[Job]:
     view, accusations = seen.view, context.database.accusations(seen.view.task)
     if accusations and not any(row.game is not None and row.outcome is None for row in accusations):
         return
-    for own in _salted(context, seen, attestable(seen, context.clients)):
-        due = (*context.segments(view.task, own.seat.number), view.size)
-        found = [context.database.digest(view.task, own.hash, segment, view.root) for segment in due]
-        digests = [digest for digest in found if digest is not None]
-        if len(digests) == len(due):
-            digest = seat_digest(digests[:-1], digests[-1])
-            work = partial(_attest, context, view.task, own, digest)
+    for own in salted_seats(context, seen, attestable(seen, context.clients)):
+        parts = digest_parts(context, seen, own)
+        if parts is not None:
+            work = partial(_attest, context, view.task, own, seat_digest(*parts))
             yield Job(view.task, f"attest {own.seat.number}", work)
 
 
@@ -120,24 +119,73 @@ def _due(
 
 
 def _own(context: Context, seen: Observation) -> Iterator[int]:
-    """The segments of own seats, each seat's followed by the result, that have no digest yet, while they may be
-    challenged.
+    """The segments that are digested for own seats, each seat's followed by the result, and have no digest yet, while
+    they may be challenged.
     """
     if not open_segments(seen):
         return
-    for own in _salted(context, seen, own_seats(seen, context.clients)):
+    for own in _digesting(context, seen):
         digested = context.database.digested(seen.view.task, own.hash, seen.view.root)
-        for segment in (*context.segments(seen.view.task, own.seat.number), seen.view.size):
+        for segment in due_segments(context, seen, own.seat):
             if segment not in digested:
                 yield segment
 
 
-def _salted(context: Context, seen: Observation, seats: Sequence[Seat]) -> list[Salted]:
-    """Own seats with their salts."""
+def _digesting(context: Context, seen: Observation) -> list[Salted]:
+    """What segments are digested for: own seats and looks that are not attested, what own looks compare, and own seats
+    that are looked at."""
+    own = salted_seats(context, seen, own_seats(seen, context.clients))
+    return [*own, *compared(context, seen), *looked_at(context, seen)]
+
+
+def due_segments(context: Context, seen: Observation, seat: Seat) -> tuple[int, ...]:
+    """The segments of a seat, then the number that stands for the result; of a look its one segment."""
+    segments = context.segments(seen.view.task, seat.number)
+    return tuple(segments) if is_look(seat.number) else (*segments, seen.view.size)
+
+
+def digest_parts(context: Context, seen: Observation, own: Salted) -> tuple[list[bytes], bytes | None] | None:
+    """The digests of an own seat's segments, and that of the result (None for a look); None until all are here."""
+    view = seen.view
+    due = due_segments(context, seen, own.seat)
+    found = [context.database.digest(view.task, own.hash, segment, view.root) for segment in due]
+    digests = [digest for digest in found if digest is not None]
+    if len(digests) < len(due):
+        return None
+    return (digests, None) if is_look(own.seat.number) else (digests[:-1], digests[-1])
+
+
+def salted_seats(context: Context, seen: Observation, seats: Sequence[Seat]) -> list[Salted]:
+    """Own seats and looks with their salts."""
     if seen.audit is None:
         return []
     task, seed = seen.view.task, seen.audit.seed
     return [salted(context.clients[seat.account], task, seat, seed) for seat in seats]
+
+
+def compared(context: Context, seen: Observation) -> list[Salted]:
+    """Own looks with the salts of what they look at, as far as these are revealed."""
+    own = [look for look in seen.looks if look.account in context.clients]
+    found = [(look, context.looks.revealed(seen.view.task, look.number)) for look in own]
+    return [Salted(look, told.salt, salt_hash(told.salt)) for look, told in found if told is not None]
+
+
+def looked_at(context: Context, seen: Observation) -> list[Salted]:
+    """Own seats and looks that are looked at and have not opened their digests to it."""
+    numbers = {seat.number for _, seat in unopened(context, seen)}
+    seats = [seat for seat in seen.places if seat.number in numbers]
+    return salted_seats(context, seen, seats)
+
+
+def unopened(context: Context, seen: Observation) -> Iterator[tuple[int, Seat]]:
+    """Looks by their number, each with the own seat, or look, that it looks at, that has not revealed its digest."""
+    own = {seat.number: seat for seat in seen.places if seat.account in context.clients and not seat.caught}
+    each = context.terms(seen.view.task).segments_per_verifier if seen.looks else 0
+    for look in seen.looks:
+        stands = context.looks.of(seen.view.task, look.number)
+        seat = own.get(Look.of(look.number).looked_at(each))
+        if seat is not None and stands is not None and stands.revealed is None:
+            yield look.number, seat
 
 
 def _others(context: Context, seen: Observation) -> Iterator[tuple[Observation, int]]:
@@ -196,8 +244,8 @@ def _undigested(
     task, view = seen.view.task, seen.view
     seats = [
         own
-        for own in _salted(context, seen, own_seats(seen, context.clients))
-        if segment in (*context.segments(task, own.seat.number), view.size)
+        for own in _digesting(context, seen)
+        if segment in due_segments(context, seen, own.seat)
         and context.database.digest(task, own.hash, segment, view.root) is None
     ]
     return seats, [own.digester(material.terms.thinning) for own in seats]
@@ -225,7 +273,9 @@ def _accuse(context: Context, task: int, segment: int, finding: Different) -> No
     paid by a conviction only then. Where the first false segment is not known, of one seat that has the replayed one.
     Without a seat, of the main account. Raises ChainError.
     """
-    seats = [seat for seat in context.client.audit.seats(task) if seat.account in context.clients]
+    board = context.client.audit
+    places = [*board.seats(task), *(board.looks(task) if board.audit(task).looks else ())]
+    seats = [seat for seat in places if seat.account in context.clients]
     false = segment if finding.segment is None else finding.segment
     found = [(seat.number, seat.account) for seat in seats if false in context.segments(task, seat.number)]
     named = found[:1] if finding.segment is None else found

@@ -69,6 +69,7 @@ class Challenge:
         self._first = client.deployment.block
         self._trees: Trees | None = None
         self._moveless: bytes | None = None
+        self._asks = accusation.asks
         self._log = logs.get("verifier.challenging").bind(task=accusation.task)
         self.own_turn = True
         """Whether the next move is this side's: a process that is to stop makes it first."""
@@ -91,6 +92,7 @@ class Challenge:
         """
         accusation = self._accusation()
         if accusation.game is not None:
+            self._asks = accusation.asks
             self._look(accusation.game)
             return
         try:
@@ -123,7 +125,8 @@ class Challenge:
         owed = not closed and self._solver_owes(state, block.number)
         late = block.time > state.deadline
         self.own_turn = not (closed or moot or owed or late or state.waits or state.head == self._moveless)
-        self.deadline = state.deadline if self.own_turn else math.inf
+        # What only asks is dropped, or goes on, once the step tree was compared (`confronting`).
+        self.deadline = state.deadline if self.own_turn and not self._asks else math.inf
         if closed:
             self._end(state)
         elif moot:

@@ -14,6 +14,7 @@ from typing import NamedTuple
 from protocol.chain.errors import Reverted
 from protocol.chain.parameters import TOKEN
 from protocol.chain.views import Seat, TaskStatus
+from protocol.dispute.looks import is_look
 from protocol.dispute.view import Verdict
 from protocol.node.party.exits import Observation
 from verifier.accusing import OPENED_LATE
@@ -36,7 +37,7 @@ def pending(context: Context, seen: Observation) -> list[Seat]:
     if seen.view.status is not TaskStatus.SLASHED:
         return []
     task, database = seen.view.task, context.database
-    own = [seat for seat in seen.seats if seat.account in context.clients]
+    own = [seat for seat in seen.places if seat.account in context.clients]
     due = [seat for seat in own if not database.is_claimed(task, seat.number)]
     return due if due and seen.now <= context.client.commitments.claims_until(task) else []
 
@@ -48,7 +49,7 @@ def jobs(context: Context, seen: Observation) -> Iterator[Job]:
         return
     _, convicted = context.client.game.conviction(task)
     for seat in seats:
-        accusations = [row for row in context.database.accusations(task) if row.account == seat.account]
+        accusations = [row for row in context.database.all_accusations(task) if row.account == seat.account]
         if any(row.is_committed and row.game is None and row.outcome is None for row in accusations):
             continue  # it is about to be opened, late
         if any(row.outcome == OPENED_LATE and row.seat == seat.number for row in accusations):
@@ -60,7 +61,7 @@ def jobs(context: Context, seen: Observation) -> Iterator[Job]:
         ]
         if games:
             yield Job(task, f"claim {seat.number}", partial(_fetch, context, task, Claim(seat, games[0])))
-        elif seat.attested and convicted not in segments:
+        elif seat.attested and not seat.caught and not is_look(seat.number) and convicted not in segments:
             yield Job(task, f"claim {seat.number}", partial(_fetch, context, task, Claim(seat, None)))
         else:
             context.database.put_claimed(task, seat.number)
@@ -70,7 +71,10 @@ def jobs(context: Context, seen: Observation) -> Iterator[Job]:
 def _pays(context: Context, game: int, segments: list[int]) -> bool:
     """Whether a game is one on these segments, or blind, that was not dismissed."""
     state = context.client.game.game(game)
-    return state.verdict is not Verdict.CHALLENGER_SILENT and state.segment in (0, *segments)
+    return state.verdict not in (Verdict.CHALLENGER_SILENT, Verdict.DROPPED) and state.segment in (
+        0,
+        *segments,
+    )
 
 
 def _fetch(context: Context, task: int, claim: Claim) -> None:

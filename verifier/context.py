@@ -17,6 +17,7 @@ from protocol.node.party.relays import relays_by
 from protocol.tasks.bundles import Limits
 from protocol.tasks.task import Terms
 from verifier.database import Database
+from verifier.looks import Looks
 from verifier.material import IN_MEMORY, Material, Materials
 from verifier.metrics import Metrics
 from verifier.results import Results
@@ -40,6 +41,7 @@ class Context:
     database: Database
     materials: Materials
     results: Results
+    looks: Looks
     relays: Relays
     metrics: Metrics
     log: FilteringBoundLogger
@@ -74,6 +76,7 @@ class Context:
             database,
             materials,
             Results(folder / "results"),
+            Looks(client),
             relays_by(settings, client.deployment.beacon),
             Metrics(),
             logs.get("verifier"),

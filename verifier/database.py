@@ -7,7 +7,8 @@ knows. Every write is on disk when the method returns. A state's bytes are blobs
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 from protocol.node.database import NodeDatabase
 from verifier.errors import TwoDigests
@@ -31,7 +32,8 @@ CREATE TABLE salts (
 CREATE TABLE held (task INTEGER PRIMARY KEY, until INTEGER NOT NULL) STRICT;
 CREATE TABLE accusations (
     task INTEGER NOT NULL, seat INTEGER NOT NULL, account TEXT NOT NULL, segment INTEGER, salt BLOB NOT NULL,
-    roots BLOB NOT NULL, opening_until INTEGER, game INTEGER, outcome TEXT, PRIMARY KEY (task, seat)
+    roots BLOB NOT NULL, opening_until INTEGER, game INTEGER, outcome TEXT, asks INTEGER NOT NULL,
+    PRIMARY KEY (task, seat)
 ) STRICT, WITHOUT ROWID;
 CREATE TABLE claimed (task INTEGER NOT NULL, seat INTEGER NOT NULL, PRIMARY KEY (task, seat)) STRICT, WITHOUT ROWID;
 CREATE TABLE states (
@@ -51,9 +53,12 @@ COMMITTING = 0
 class Accusation:
     """A task's first false segment, None if it is to be found on-chain, and how far the challenge of one account is.
 
-    `seat` is the account's, or NO_SEAT. `roots` are the solver's r_0 … side by side, empty for a blind challenge.
-    `opening_until` is the last second in which the commitment can be opened, None before the commitment, `COMMITTING`
-    while it may be on its way; `game` is None before the game is open, `outcome` before it is over.
+    `seat` is the account's, or a look of it, or NO_SEAT. `roots` are the solver's r_0 … side by side, empty for a blind
+    challenge. `opening_until` is the last second in which the commitment can be opened, None before the commitment,
+    `COMMITTING` while it may be on its way; `game` is None before the game is open, `outcome` before it is over.
+
+    One that only `asks` is a look's: the game is to bring the solver's step tree, under which the look accuses a seat;
+    it goes on only if that tree is false.
     """
 
     task: int
@@ -65,6 +70,7 @@ class Accusation:
     opening_until: int | None = None
     game: int | None = None
     outcome: str | None = None
+    asks: bool = False
 
     @property
     def key(self) -> tuple[int, int]:
@@ -95,7 +101,7 @@ class Database(NodeDatabase):
     """The verifier's file."""
 
     PARTY = "verifier"
-    VERSION = 4
+    VERSION = 5
     APPLICATION = 0x41735631  # "AsV1"
     SCHEMA = _SCHEMA
 
@@ -203,22 +209,26 @@ class Database(NodeDatabase):
     def open_accusations(self) -> list[Accusation]:
         """Accusations that are not over, by task and seat."""
         rows = self._execute("SELECT * FROM accusations WHERE outcome IS NULL ORDER BY task, seat")
-        return [Accusation(*row) for row in rows]
+        return [_accusation(row) for row in rows]
 
     def accusations(self, task: int) -> list[Accusation]:
-        """The accusations against a task's solver, by seat."""
+        """The accusations against a task's solver, by seat; without those that only ask."""
+        return [row for row in self.all_accusations(task) if not row.asks]
+
+    def all_accusations(self, task: int) -> list[Accusation]:
+        """With those that only ask."""
         rows = self._execute("SELECT * FROM accusations WHERE task = ? ORDER BY seat", (task,))
-        return [Accusation(*row) for row in rows]
+        return [_accusation(row) for row in rows]
 
     def accusation(self, task: int, seat: int) -> Accusation | None:
-        """The accusation of a seat, or of NO_SEAT, against a task's solver."""
-        return next((row for row in self.accusations(task) if row.seat == seat), None)
+        """The accusation of a seat, of a look or of NO_SEAT, against a task's solver."""
+        return next((row for row in self.all_accusations(task) if row.seat == seat), None)
 
     def accuse(self, accusation: Accusation) -> None:
         """Note an accusation before anything of it is sent; dropped where its account accuses the task already."""
         self._execute(
-            "INSERT OR IGNORE INTO accusations (task, seat, account, segment, salt, roots) "
-            "SELECT ?1, ?2, ?3, ?4, ?5, ?6 "
+            "INSERT OR IGNORE INTO accusations (task, seat, account, segment, salt, roots, asks) "
+            "SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7 "
             "WHERE NOT EXISTS (SELECT 1 FROM accusations WHERE task = ?1 AND account = ?3)",
             (
                 accusation.task,
@@ -227,6 +237,7 @@ class Database(NodeDatabase):
                 accusation.segment,
                 accusation.salt,
                 accusation.roots,
+                accusation.asks,
             ),
         )
 
@@ -244,6 +255,17 @@ class Database(NodeDatabase):
             "outcome = coalesce(?, outcome) WHERE task = ? AND seat = ?",
             (opening_until, game, outcome, *key),
         )
+
+    def turn_on_solver(self, asking: Accusation) -> None:
+        """The step tree that was asked for is false: the accusation goes on against the solver. It is noted now if it
+        was not before.
+        """
+        with self._transaction():
+            self.accuse(replace(asking, asks=False))
+            self._execute(
+                "UPDATE accusations SET asks = FALSE WHERE task = ? AND seat = ? AND outcome IS NULL",
+                asking.key,
+            )
 
     def renew_accusation(self, key: tuple[int, int], salt: bytes) -> None:
         """Let an accusation that was not opened in time begin again, under another salt: a commitment serves once."""
@@ -296,3 +318,8 @@ class Database(NodeDatabase):
             "DELETE FROM states WHERE task = ? AND own = ? AND (number = ? OR own AND number > ?)",
             (task, row.own, row.number, row.number),
         )
+
+
+def _accusation(row: tuple[Any, ...]) -> Accusation:
+    task, seat, account, segment, salt, roots, until, game, outcome, asks = row
+    return Accusation(task, seat, account, segment, salt, roots, until, game, outcome, bool(asks))

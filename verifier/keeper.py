@@ -10,7 +10,7 @@ from functools import partial
 
 from protocol.chain.errors import Reverted
 from protocol.chain.views import TaskStatus, TaskView
-from protocol.node.party.exits import Exit, Observation, exit_due, perform
+from protocol.node.party.exits import Exit, Observation, exit_due, observe_audit, perform
 from verifier import claiming
 from verifier.context import Context
 from verifier.jobs import Job
@@ -26,8 +26,7 @@ def observe(context: Context, view: TaskView, now: int) -> Observation:
     """A task as the chain shows it now, with no more questions than its status needs."""
     if view.status not in SEATED:
         return Observation(view, now)
-    audit = context.client.audit.audit(view.task)
-    return Observation(view, now, audit, context.client.audit.seats(view.task) if audit.drawn_at else ())
+    return observe_audit(context.client, view, now)
 
 
 def due(context: Context, seen: Observation) -> Exit | None:

@@ -25,6 +25,9 @@ class Metrics:
         self.informed = Counter(
             "verifier_informed", "Seats that lost their lock to this informer", registry=self.registry
         )
+        self.caught = Counter(
+            "verifier_caught", "Seats that lost their lock to a look of this verifier", registry=self.registry
+        )
         self.tasks = Gauge("verifier_open_tasks", "Tasks that are not over", registry=self.registry)
 
     @contextmanager

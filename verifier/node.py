@@ -27,7 +27,7 @@ from protocol.node.party.funds import withdraw_above, withdraw_credit
 from protocol.node.party.node import Node
 from protocol.node.serving import Serving
 from protocol.node.stopping import Stop
-from verifier import auditing, claiming, keeper
+from verifier import answering, auditing, claiming, confronting, keeper, looking
 from verifier.context import Context
 from verifier.games import Games
 from verifier.informer import Informer
@@ -162,6 +162,13 @@ class VerifierNode(Node):
         if not self._stop.asked:
             for job in self._informer.jobs():
                 self._informs.offer(job)
+        for seen in observed:
+            for job in (
+                *answering.answers(context, seen),
+                *looking.asks(context, seen),
+                *confronting.jobs(context, seen),
+            ):
+                self._replays.offer(job)
         auditing.offer(context, observed, self._fetches, self._replays)
         for task in context.database.held_before(block.time):
             context.results.drop(task)
@@ -175,6 +182,7 @@ class VerifierNode(Node):
         """The task as it is now, with the transactions that it asks for offered; None if it is over for good."""
         view = self.context.client.market.task(task)
         seen = keeper.observe(self.context, view, block.time)
+        self.context.looks.see(seen)
         bound = releasable(seen, self.context.clients) or claiming.pending(self.context, seen)
         if view.status.is_over and not bound and self.context.client.is_over_for_good(task):
             self._over(view, block.time)
@@ -214,6 +222,8 @@ class VerifierNode(Node):
         for jobs in (
             self._games.make_ready(seen),
             auditing.attestations(self.context, seen),
+            looking.jobs(self.context, seen),
+            answering.contests(self.context, seen),
             keeper.jobs(self.context, seen),
         ):
             for job in jobs:
@@ -222,7 +232,7 @@ class VerifierNode(Node):
     def _over(self, view: TaskView, now: int) -> None:
         """Forget a task once its accusations, if any, are over too."""
         task, database = view.task, self.context.database
-        accusations = database.accusations(task)
+        accusations = database.all_accusations(task)
         at_stake = any(row.opening_until is not None and row.outcome is None for row in accusations)
         if at_stake or self._games.is_busy(task):
             return
@@ -237,6 +247,7 @@ class VerifierNode(Node):
         self.context.materials.drop(task)
         self._games.forget(task)
         self._informer.forget(task)
+        self.context.looks.forget(task)
         works = self._fetches, self._replays, self._sends, self._informs
         for rests in (*(work.rests for work in works), self._looks):
             rests.forget(task)

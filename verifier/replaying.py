@@ -12,8 +12,9 @@ from dataclasses import dataclass, replace
 
 import torch
 
-from protocol.commitments import segment_tree, step_tree
-from protocol.commitments.digests import Digester
+from protocol.commitments import Tree, chunk_count, segment_tree, step_tree
+from protocol.commitments.digests import Digester, index_of
+from protocol.commitments.opened_chunks import Opening, Place, open_chunk_of
 from protocol.execution.replay import Executor, first_step, run_steps
 from protocol.program.step import State, StepProgram
 from verifier.errors import TwoReplays, Unserved
@@ -143,6 +144,47 @@ class Auditor:
                 remedy="it is replayed again; if that does not help, check the machine's memory and processor",
             )
         return digests
+
+    def roots(self, committed: Committed) -> Sequence[bytes]:
+        """The roots r_0 … of a commitment that was found equal: as the solver serves them, or of one's own run."""
+        served = self._revealed.get(committed)
+        return self._states.own_roots()[: committed.size] if served is None else served
+
+    def open_chunk(
+        self, committed: Committed, segment: int, digester: Digester, place: Place
+    ) -> Opening | None:
+        """One's own leaf at a place of a segment, under a salt, with its siblings; None where the state has no such
+        chunk. The segment is replayed.
+        """
+        roots, opened = list[bytes](), list[tuple[Tree, int, list[bytes]]]()
+
+        def note(state: State) -> None:
+            step = len(roots)
+            roots.append(self._salted_root(state, digester, step))
+            if step != place.step:
+                return
+            tensors = [tensor.data for tensor in self._program.checkpoint(state).tensors]
+            if place.tensor >= len(tensors):
+                return
+            data = tensors[place.tensor]
+            index = index_of(chunk_count(len(data)), place.turns, place.depth)
+            if index is not None:
+                salted = [digester.tensor_root(other, step) for other in tensors]
+                opened.append((digester.tensor_tree(data, step), index, salted))
+
+        before = self._before(committed, segment)
+        note(before)
+        first = first_step(segment, self._segment_steps)
+        run_steps(self._executor, before, first, self._segment_steps, lambda _, state: note(state))
+        if not opened:
+            return None
+        tree, index, salted = opened[0]
+        return open_chunk_of(tree, index, salted, place.tensor, roots, place.step)
+
+    def _before(self, committed: Committed, segment: int) -> State:
+        """The state before a segment of a commitment that was found equal."""
+        kept = self._states.kept(segment - 1, self.roots(committed)[segment - 1])
+        return self._states.own(segment - 1) if kept is None else kept
 
     def _ask(self, number: int, roots: Sequence[bytes]) -> bool:
         """Whether checkpoint `number` is here, or comes when it is asked for."""

@@ -1,6 +1,6 @@
 """The salts of own seats (encoding.md section 8). Nothing is kept: they follow from the account's key and the chain.
 
-A salt is worth half of its seat's lock to whoever learns it before the task is over: it is never logged, and has no
+A salt is worth half of its seat's lock to whoever learns it before looks are drawn: it is never logged, and has no
 place in an error's text or a repr.
 """
 
@@ -30,12 +30,15 @@ class Salted:
 def salted(client: Client, task: int, seat: Seat, seed: bytes) -> Salted:
     """The salt of a seat of the client's account, under the seed of the task's first draw."""
     chain, board = client.deployment.chain_id, client.audit.address
-    salt = seat_salt(chain, board, task, seat.number, seat.account, seed, _secret(client, task, seat.number))
+    salt = seat_salt(
+        chain, board, task, seat.number, seat.account, seed, secret_of(client, task, seat.number)
+    )
     return Salted(seat, salt, salt_hash(salt))
 
 
-def _secret(client: Client, task: int, seat: int) -> bytes:
-    """The only use of a private key beside signing."""
+def secret_of(client: Client, task: int, seat: int) -> bytes:
+    """The secret of an own seat, or look: the only use of a private key beside signing. It is shown to the chain alone,
+    where the seat is looked at."""
     assert client.sender is not None, "who has a seat sends"
     key = bytes(client.sender.account.key)
     return seat_secret(key, client.deployment.chain_id, client.audit.address, task, seat)

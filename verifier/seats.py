@@ -9,10 +9,10 @@ from protocol.node.party.exits import Observation
 
 
 def own_seats(seen: Observation, accounts: Container[str]) -> list[Seat]:
-    """The seats of these accounts that are not attested: also those whose time is over and that nobody has drawn again,
-    for a difference that comes to light too late to attest is still accused.
+    """The seats and looks of these accounts that are not attested: also those whose time is over and that nobody has
+    drawn again, for a difference that comes to light too late to attest is still accused.
     """
-    return [seat for seat in seen.seats if seat.account in accounts and not seat.attested]
+    return [seat for seat in seen.places if seat.account in accounts and not seat.attested]
 
 
 def attestable(seen: Observation, accounts: Container[str]) -> list[Seat]:
@@ -22,10 +22,13 @@ def attestable(seen: Observation, accounts: Container[str]) -> list[Seat]:
 
 
 def releasable(seen: Observation, accounts: Container[str]) -> list[Seat]:
-    """The seats that bind these accounts although nothing is owed in them any more."""
+    """The seats and looks that bind these accounts although nothing is owed in them any more. Who was caught in one is
+    suspended instead.
+    """
     if seen.view.status is TaskStatus.SUBMITTED:
         return []
-    return [seat for seat in seen.seats if seat.account in accounts and not seat.released]
+    places = [seat for seat in seen.places if seat.account in accounts]
+    return [seat for seat in places if not seat.released and not seat.caught]
 
 
 def open_segments(seen: Observation) -> range:

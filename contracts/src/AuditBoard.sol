@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 pragma solidity 0.8.37;
 
-import {Registrations} from "./audit/Registrations.sol";
+import {Draws} from "./audit/Draws.sol";
 import {IAuditBoard} from "./interfaces/IAuditBoard.sol";
 import {IBeacon} from "./interfaces/IBeacon.sol";
+import {ILooks} from "./interfaces/ILooks.sol";
 import {IStakeVault} from "./interfaces/IStakeVault.sol";
 import {ITaskMarket} from "./interfaces/ITaskMarket.sol";
 import {Cells} from "./libraries/Cells.sol";
@@ -11,56 +12,19 @@ import {Digests} from "./libraries/Digests.sol";
 import {DrawWords} from "./libraries/DrawWords.sol";
 import {Errors} from "./libraries/Errors.sol";
 import {Fees} from "./libraries/Fees.sol";
-import {Pool} from "./libraries/Pool.sol";
-import {TermsCheck} from "./libraries/TermsCheck.sol";
-import {MapHints} from "./types/Hints.sol";
 import {TaskId} from "./types/Ids.sol";
-import {Parameters} from "./types/Parameters.sol";
-import {Audit, PendingDraw, Seat} from "./types/Seats.sol";
-import {Terms} from "./types/Terms.sol";
+import {Audit, Seat} from "./types/Seats.sol";
 
-/// @title AuditBoard: registered verifiers, draws of seats by the beacon, attestations (dispute.md section 3).
-/// @notice A draw cannot be chosen. Its round is fixed before it is published. Draws are executed in the order in which they were
-/// asked for, also those of tasks that are over. Whoever is bound or freed by one, or freed otherwise, takes no part in draws
-/// that were asked for before that; nor does a later resignation or registration change them.
-contract AuditBoard is Registrations {
+/// @title AuditBoard: registered verifiers, draws of seats and looks by the beacon, attestations (dispute.md section 3).
+contract AuditBoard is Draws {
     using Cells for Cells.Table;
     using DrawWords for DrawWords.Stream;
-    using Pool for Pool.Table;
 
-    /// @dev What one execution of a draw works with.
-    struct Drawing {
-        TaskId task;
-        /// When the round was fixed.
-        uint40 fixedAt;
-        /// The task is audited: else its seats bind nobody.
-        bool live;
-        uint40 until;
-        uint256 tries;
-        Pool.Choice choice;
-        DrawWords.Stream stream;
-        ITaskMarket.SeatTerms terms;
-    }
+    /// @dev Draws of a level of looks, before those that are silent are given up.
+    uint256 private constant LOOK_TRIES = 3;
 
-    /// @dev Tries for a seat before it stays empty, and for all seats of a draw: these bound its gas, for a queue whose first
-    /// draw cannot be executed would stand still. Where half of the accounts are taken, 32 tries fail once in 4 x 10^9 times,
-    /// and 32 seats need 64 tries.
-    uint256 private constant MAX_TRIES = 32;
-    uint256 private constant MAX_TRIES_OF_DRAW = 256;
-    /// @dev Operations that an offer's fee is for.
-    uint256 private constant GIGA = 1e9;
+    uint32 private immutable STALL_PERIOD;
 
-    ITaskMarket private immutable MARKET;
-    IBeacon private immutable BEACON;
-    uint128 private immutable DRAW_FEE;
-    uint32 private immutable DRAW_DELAY;
-
-    /// @dev The queue is entries _first ... _end - 1. They share a slot with what was declared last in Registrations.
-    uint64 private _first;
-    uint64 private _end;
-    mapping(uint256 entry => PendingDraw) private _queue;
-    mapping(TaskId task => Audit) private _audits;
-    mapping(TaskId task => Cells.Table) private _seats;
     /// @inheritdoc IAuditBoard
     mapping(TaskId task => mapping(uint256 seat => bytes32)) public attestationOf;
 
@@ -69,12 +33,16 @@ contract AuditBoard is Registrations {
         _;
     }
 
+    modifier onlyLooks() {
+        address looks = MARKET.looks();
+        if (msg.sender != looks) revert Errors.NotAllowed(looks, msg.sender);
+        _;
+    }
+
     constructor(IStakeVault vault, ITaskMarket market, IBeacon beacon)
-        Registrations(vault, market.parameters())
+        Draws(vault, market, beacon, market.parameters())
     {
-        (MARKET, BEACON) = (market, beacon);
-        Parameters memory parameters = market.parameters();
-        (DRAW_FEE, DRAW_DELAY) = (parameters.drawFee, parameters.drawDelay);
+        STALL_PERIOD = market.parameters().stallPeriod;
     }
 
     // ------------------------------------------------------------------ asking for draws
@@ -88,73 +56,30 @@ contract AuditBoard is Registrations {
     function askFirstDraw(TaskId task, uint256 verifiers) external onlyMarket returns (uint64 round) {
         Audit storage audit = _audits[task];
         audit.escrowDraws = 1;
-        return _ask(task, audit, uint32((1 << verifiers) - 1), 0);
+        return _ask(task, audit, 0, uint32((1 << verifiers) - 1), 0);
     }
 
     /// @inheritdoc IAuditBoard
     function redraw(TaskId task) external {
-        ITaskMarket.SeatTerms memory terms = MARKET.seatTermsOf(task);
-        if (terms.status != ITaskMarket.Status.Submitted) revert Errors.WrongStatus(task, terms.status);
+        ITaskMarket.SeatTerms memory terms = _submitted(task);
         Audit storage audit = _audits[task];
         if (audit.pending) revert Errors.DrawPending(task);
-        if (audit.draws == type(uint8).max) revert Errors.NoDrawsLeft(task, type(uint8).max);
-        // All seats that have an account and are not attested were in the last draw.
+        // All that have an account and are not attested were in the last draw.
         if (block.timestamp <= audit.until) revert Errors.TooEarly(audit.until, block.timestamp);
-        Cells.Table storage cells = _seats[task];
-        uint32 seats;
-        // Left by an informed seat, which is empty since then.
-        uint48 purse = audit.purse;
-        if (purse != 0) audit.purse = 0;
-        for (uint256 i; i < terms.verifiers; ++i) {
-            uint256 cell = cells.get(i);
-            if (cell & Cells.ATTESTED != 0) continue;
-            seats |= uint32(1 << i);
-            if (cell == 0) continue;
-            cells.set(i, 0);
-            // Its lock is whole, and TermsCheck has a seat's lock cover the penalty.
-            uint256 penalty = terms.fee + DRAW_FEE;
-            (address account, uint48 paid) = _suspend(cell, penalty, purse == 0);
-            if (purse == 0) purse = paid;
-            emit Silent(task, i, account, penalty);
-        }
-        if (seats == 0) revert Errors.NothingToRedraw(task);
-        if (purse == 0) {
-            if (audit.escrowDraws == Fees.ESCROW_DRAWS) revert Errors.NoDrawsLeft(task, Fees.ESCROW_DRAWS);
-            ++audit.escrowDraws;
-        }
-        MARKET.drawAsked(task, purse == 0);
-        _ask(task, audit, seats, purse);
+        if (audit.level == 0) _redrawSeats(task, audit, terms);
+        else _redrawLooks(task, audit, terms);
     }
 
-    // ------------------------------------------------------------------ draws
-
     /// @inheritdoc IAuditBoard
-    function draw(TaskId task, bytes calldata signature, MapHints[2] calldata hints) external {
-        PendingDraw memory entry = _queue[_first];
-        if (entry.task != TaskId.unwrap(task)) revert Errors.NotFirst(TaskId.wrap(entry.task), task);
-        bytes32 word = BEACON.word(entry.round, signature, hints);
-        delete _queue[_first++];
-        if (entry.purse != 0) VAULT.pay(entry.purse, msg.sender, type(uint256).max);
+    function lapse(TaskId task) external {
+        ITaskMarket.SeatTerms memory terms = _submitted(task);
         Audit storage audit = _audits[task];
-        Drawing memory drawing;
-        drawing.terms = MARKET.drawn(task, msg.sender);
-        uint8 number = audit.draws;
-        bytes32 seed =
-            keccak256(abi.encode(block.chainid, address(this), task, drawing.terms.root, number, word));
-        (drawing.task, drawing.fixedAt) = (task, entry.fixedAt);
-        drawing.live = drawing.terms.status == ITaskMarket.Status.Submitted;
-        drawing.choice = Pool.choose(audit.version, audit.pool, STAKE_UNIT, drawing.terms.lock);
-        drawing.stream = DrawWords.start(seed);
-        drawing.until = uint40(_until(drawing.terms.attestPeriod));
-        audit.pending = false;
-        if (drawing.live) {
-            audit.until = drawing.until;
-            if (audit.drawnAt == 0) (audit.drawnAt, audit.seed) = (uint40(block.timestamp), seed);
-        }
-        emit Drawn(task, number, seed, msg.sender);
-        for (uint256 i; entry.seats >> i != 0; ++i) {
-            if (entry.seats >> i & 1 != 0) _fill(drawing, i);
-        }
+        if (!audit.pending || audit.level == 0) revert Errors.NotStalled(task);
+        uint64 until = uint64(BEACON.timeOf(audit.round)) + STALL_PERIOD;
+        if (block.timestamp <= until) revert Errors.TooEarly(until, block.timestamp);
+        (audit.pending, audit.looking) = (false, 0);
+        if (audit.attested < terms.verifiers) audit.level = 0;
+        MARKET.drawn(task, msg.sender, uint64(block.timestamp));
     }
 
     // ------------------------------------------------------------------ seats
@@ -166,25 +91,36 @@ contract AuditBoard is Registrations {
         if (cell & Cells.ATTESTED != 0) revert Errors.AlreadyAttested(task, seat);
         Audit storage audit = _audits[task];
         if (block.timestamp > audit.until) revert Errors.TooLate(audit.until, block.timestamp);
-        _requireStatus(task, true);
+        ITaskMarket.SeatTerms memory terms = _submitted(task);
         _seats[task].set(seat, cell | Cells.ATTESTED);
-        ++audit.attested;
         attestationOf[task][seat] = Digests.attestation(digest, saltHash);
         emit Attested(task, seat, msg.sender, digest, saltHash);
+        (uint256 level, uint256 slot) = Cells.placeOf(seat);
+        if (level == 0) {
+            if (++audit.attested == terms.verifiers) _stageOver(task, audit, terms);
+            return;
+        }
+        (audit.looking, audit.looked) = (audit.looking & ~uint32(1 << slot), audit.looked | uint32(1 << slot));
+        MARKET.payLook(task, account);
+        if (audit.looking == 0) _stageOver(task, audit, terms);
     }
 
     /// @inheritdoc IAuditBoard
-    function caught(TaskId task, uint256 seat, address to) external returns (address account, uint256 paid) {
-        address looks = MARKET.looks();
-        if (msg.sender != looks) revert Errors.NotAllowed(looks, msg.sender);
-        ITaskMarket.SeatTerms memory terms = MARKET.seatTermsOf(task);
-        if (terms.status != ITaskMarket.Status.Submitted) revert Errors.WrongStatus(task, terms.status);
+    function caught(TaskId task, uint256 seat, address to)
+        external
+        onlyLooks
+        returns (address account, uint256 paid)
+    {
+        ITaskMarket.SeatTerms memory terms = _submitted(task);
         uint256 cell;
         (cell, account) = _seat(task, seat);
-        if (cell & Cells.ATTESTED == 0) revert Errors.NotAttested(task, seat);
+        if (cell & Cells.ATTESTED == 0 || seat >= terms.verifiers) revert Errors.NotAttested(task, seat);
+        Audit storage audit = _audits[task];
+        // From then on salts are revealed. A seat that knows what is picked would lose half of its lock where it owes all.
+        bool over = audit.level != 0 && (!audit.pending || block.timestamp >= BEACON.timeOf(audit.round));
+        if (over || audit.pickedAt != 0) revert Errors.LooksDrawn(task);
         _seats[task].set(seat, 0);
         delete attestationOf[task][seat];
-        Audit storage audit = _audits[task];
         --audit.attested;
         audit.informedAt = uint40(block.timestamp);
         paid = VAULT.pay(_accounts[Cells.holder(cell)].lock, to, terms.lock / 2);
@@ -193,10 +129,28 @@ contract AuditBoard is Registrations {
     }
 
     /// @inheritdoc IAuditBoard
+    function forfeit(TaskId task, uint256 seat, address to)
+        external
+        onlyLooks
+        returns (address account, uint256 paid)
+    {
+        ITaskMarket.SeatTerms memory terms = _submitted(task);
+        uint256 cell;
+        (cell, account) = _seat(task, seat);
+        if (cell & (Cells.ATTESTED | Cells.CAUGHT) != Cells.ATTESTED) revert Errors.NotAttested(task, seat);
+        _seats[task].set(seat, cell | Cells.CAUGHT);
+        paid = VAULT.pay(_accounts[Cells.holder(cell)].lock, to, terms.lock / 2);
+        _suspend(cell, terms.lock - paid, false);
+    }
+
+    /// @inheritdoc IAuditBoard
     function release(TaskId task, uint256 seat) external {
-        _requireStatus(task, false);
+        _requireOver(task);
         (uint256 cell, address account) = _seat(task, seat);
-        if (cell == 0 || cell & Cells.RELEASED != 0) revert Errors.NothingToRelease(task, seat);
+        // An account that was caught is suspended, as one that was silent is.
+        if (cell == 0 || cell & (Cells.RELEASED | Cells.CAUGHT) != 0) {
+            revert Errors.NothingToRelease(task, seat);
+        }
         _seats[task].set(seat, cell | Cells.RELEASED);
         _accounts[Cells.holder(cell)].freeSince = uint40(block.timestamp);
         emit Released(task, seat, account);
@@ -204,7 +158,7 @@ contract AuditBoard is Registrations {
 
     /// @inheritdoc IAuditBoard
     function burnPurse(TaskId task) external {
-        _requireStatus(task, false);
+        _requireOver(task);
         Audit storage audit = _audits[task];
         uint48 purse = audit.purse;
         if (purse == 0) revert Errors.NoPurse(task);
@@ -215,8 +169,15 @@ contract AuditBoard is Registrations {
     // ------------------------------------------------------------------ views
 
     /// @inheritdoc IAuditBoard
-    function auditOf(TaskId task) external view returns (Audit memory) {
-        return _audits[task];
+    function auditOf(TaskId task) external view returns (Audit memory audit) {
+        audit = _audits[task];
+        // A task that is drawn has terms.
+        if (audit.drawnAt != 0) audit.audited = _isAudited(task, MARKET.seatTermsOf(task).verifiers);
+    }
+
+    /// @inheritdoc IAuditBoard
+    function pickedAt(TaskId task) external view returns (uint64 time, bytes32 seed) {
+        return (_audits[task].pickedAt, _audits[task].seed);
     }
 
     /// @inheritdoc IAuditBoard
@@ -230,6 +191,23 @@ contract AuditBoard is Registrations {
     }
 
     /// @inheritdoc IAuditBoard
+    function looksOf(TaskId task) external view returns (uint256[] memory numbers, Seat[] memory looks) {
+        uint256 last = _audits[task].level == 0 ? 0 : Cells.number(_audits[task].level, 31);
+        numbers = new uint256[](_audits[task].looks);
+        uint256 count;
+        for (uint256 i = Cells.number(1, 0); i <= last && count < numbers.length; ++i) {
+            if (_seats[task].get(i) != 0) numbers[count++] = i;
+        }
+        assembly ("memory-safe") {
+            mstore(numbers, count)
+        }
+        looks = new Seat[](count);
+        for (uint256 i; i < count; ++i) {
+            looks[i] = seatOf(task, numbers[i]);
+        }
+    }
+
+    /// @inheritdoc IAuditBoard
     function seatOf(TaskId task, uint256 seat) public view returns (Seat memory) {
         (uint256 cell, address account) = _seat(task, seat);
         return Seat(
@@ -237,52 +215,139 @@ contract AuditBoard is Registrations {
             Cells.holder(cell),
             _audits[task].until,
             cell & Cells.ATTESTED != 0,
-            cell & Cells.RELEASED != 0
+            cell & Cells.RELEASED != 0,
+            cell & Cells.CAUGHT != 0
         );
+    }
+
+    /// @inheritdoc IAuditBoard
+    function requireAudited(TaskId task, uint256 verifiers) external view {
+        if (!_isAudited(task, verifiers) || ILooks(MARKET.looks()).openAccusations(task) != 0) {
+            revert Errors.NotAudited(task);
+        }
+    }
+
+    /// @inheritdoc IAuditBoard
+    function requireVoidable(TaskId task) external view {
+        Audit storage audit = _audits[task];
+        bool empty;
+        uint256 verifiers = MARKET.seatTermsOf(task).verifiers;
+        for (uint256 i; i < verifiers; ++i) {
+            if (_seats[task].get(i) == 0) empty = true;
+        }
+        if (!empty || audit.escrowDraws < Fees.ESCROW_DRAWS || audit.purse != 0) {
+            revert Errors.NotVoidable(task);
+        }
+    }
+
+    /// @inheritdoc IAuditBoard
+    function stallsFrom(TaskId task) external view returns (uint64) {
+        Audit storage audit = _audits[task];
+        if (audit.attested == MARKET.seatTermsOf(task).verifiers) revert Errors.NotStalled(task);
+        uint256 since = audit.drawnAt == 0 ? BEACON.timeOf(audit.round) : audit.drawnAt;
+        return uint64(since < audit.informedAt ? audit.informedAt : since);
     }
 
     /// @inheritdoc IAuditBoard
     function segmentsOf(TaskId task, uint256 seat) external view returns (uint32[] memory) {
         bytes32 seed = _audits[task].seed;
         if (seed == 0) revert Errors.NotDrawn(task);
-        Terms memory terms = MARKET.termsOf(task);
-        if (seat >= terms.verifiers) revert Errors.UnknownSeat(task, seat, terms.verifiers);
-        return DrawWords.start(keccak256(abi.encode(seed, seat)))
-            .distinct(terms.segments, terms.segmentsPerVerifier);
-    }
-
-    /// @inheritdoc IAuditBoard
-    function firstDraw() external view returns (PendingDraw memory) {
-        return _queue[_first];
+        ITaskMarket.SeatTerms memory terms = MARKET.seatTermsOf(task);
+        (uint256 level, uint256 slot) = Cells.placeOf(seat);
+        uint256 each = terms.segmentsPerVerifier;
+        uint256 replayed = level == 0 ? seat : slot / each;
+        if (replayed >= terms.verifiers || level > MAX_LEVELS) {
+            revert Errors.UnknownSeat(task, seat, terms.verifiers);
+        }
+        uint32[] memory segments =
+            DrawWords.start(keccak256(abi.encode(seed, replayed))).distinct(terms.segments, each);
+        if (level == 0) return segments;
+        uint32[] memory one = new uint32[](1);
+        one[0] = segments[slot % each];
+        return one;
     }
 
     // ------------------------------------------------------------------ inside
 
-    /// @dev A seat and its account; zeros if it is empty, or none.
+    /// @dev A seat, or a look, and its account; zeros if it is empty, or none.
     function _seat(TaskId task, uint256 seat) private view returns (uint256 cell, address account) {
-        if (seat >= TermsCheck.MAX_SEATS) return (0, address(0));
+        if (seat >= Cells.COUNT) return (0, address(0));
         cell = _seats[task].get(seat);
         account = _accounts[Cells.holder(cell)].account;
     }
 
-    /// @dev The task is submitted, or is not.
-    function _requireStatus(TaskId task, bool submitted) private view {
-        ITaskMarket.Status status = MARKET.taskOf(task).status;
-        if ((status == ITaskMarket.Status.Submitted) != submitted) revert Errors.WrongStatus(task, status);
+    function _isAudited(TaskId task, uint256 verifiers) private view returns (bool) {
+        Audit storage audit = _audits[task];
+        return audit.attested == verifiers && !audit.pending && audit.looking == 0;
     }
 
-    /// @dev Appends a draw of these seats to the queue. All have the same delay, so rounds ascend.
-    function _ask(TaskId task, Audit storage audit, uint32 seats, uint48 purse)
+    /// @dev What a submitted task asks of its seats.
+    function _submitted(TaskId task) private view returns (ITaskMarket.SeatTerms memory terms) {
+        terms = MARKET.seatTermsOf(task);
+        if (terms.status != ITaskMarket.Status.Submitted) revert Errors.WrongStatus(task, terms.status);
+    }
+
+    function _requireOver(TaskId task) private view {
+        ITaskMarket.Status status = MARKET.taskOf(task).status;
+        if (status == ITaskMarket.Status.Submitted) revert Errors.WrongStatus(task, status);
+    }
+
+    function _redrawSeats(TaskId task, Audit storage audit, ITaskMarket.SeatTerms memory terms) private {
+        if (audit.draws == type(uint8).max) revert Errors.NoDrawsLeft(task, type(uint8).max);
+        uint32 seats;
+        // Left by an informed seat, which is empty since then.
+        uint48 purse = audit.purse;
+        if (purse != 0) audit.purse = 0;
+        for (uint256 i; i < terms.verifiers; ++i) {
+            uint256 cell = _seats[task].get(i);
+            if (cell & Cells.ATTESTED != 0) continue;
+            seats |= uint32(1 << i);
+            if (cell == 0) continue;
+            uint48 paid = _silent(task, i, cell, terms, purse == 0);
+            if (purse == 0) purse = paid;
+        }
+        if (seats == 0) revert Errors.NothingToRedraw(task);
+        if (purse == 0) {
+            if (audit.escrowDraws >= Fees.ESCROW_DRAWS) revert Errors.NoDrawsLeft(task, Fees.ESCROW_DRAWS);
+            ++audit.escrowDraws;
+        }
+        MARKET.drawAsked(task, purse == 0);
+        _ask(task, audit, 0, seats, purse);
+    }
+
+    /// @dev Every look that is awaited has an account, for one that nobody was found for is given up.
+    function _redrawLooks(TaskId task, Audit storage audit, ITaskMarket.SeatTerms memory terms) private {
+        uint32 slots = audit.looking;
+        if (slots == 0) revert Errors.NothingToRedraw(task);
+        uint8 level = audit.level;
+        bool last = audit.lookDraws == LOOK_TRIES || audit.draws == type(uint8).max;
+        uint48 purse;
+        for (uint256 i; slots >> i != 0; ++i) {
+            if (slots >> i & 1 == 0) continue;
+            uint256 number = Cells.number(level, i);
+            uint48 paid = _silent(task, number, _seats[task].get(number), terms, purse == 0 && !last);
+            if (purse == 0) purse = paid;
+        }
+        if (last) {
+            audit.looking = 0;
+            return _stageOver(task, audit, terms);
+        }
+        ++audit.lookDraws;
+        MARKET.drawAsked(task, false);
+        _ask(task, audit, level, slots, purse);
+    }
+
+    /// @dev The account was silent in the seat, which is empty now. If it `pays` a draw, `purse` is the lock with the fee.
+    function _silent(TaskId task, uint256 seat, uint256 cell, ITaskMarket.SeatTerms memory terms, bool pays)
         private
-        returns (uint64 round)
+        returns (uint48 purse)
     {
-        round = BEACON.roundFrom(_until(DRAW_DELAY));
-        audit.round = round;
-        audit.pending = true;
-        uint8 number = ++audit.draws;
-        _queue[_end++] =
-            PendingDraw(uint40(TaskId.unwrap(task)), seats, round, uint40(block.timestamp), purse);
-        emit DrawAsked(task, number, round, seats);
+        _seats[task].set(seat, 0);
+        // Its lock is whole, and TermsCheck has a seat's lock cover the penalty.
+        uint256 penalty = terms.fee + DRAW_FEE;
+        address account;
+        (account, purse) = _suspend(cell, penalty, pays);
+        emit Silent(task, seat, account, penalty);
     }
 
     /// @dev Suspends the account that a cell names, until it resumes. It loses `amount` of its stake.
@@ -301,38 +366,5 @@ contract AuditBoard is Registrations {
             amount -= DRAW_FEE;
         }
         VAULT.burn(lock, amount);
-    }
-
-    /// @dev Looks for an account for the seat.
-    function _fill(Drawing memory drawing, uint256 seat) private {
-        (uint40 number, address account) = _find(drawing);
-        // Where the task is over the account is free at once: so that it ended after the word was public changes no other draw.
-        if (number != 0) _accounts[number].freeSince = drawing.live ? NEVER : uint40(block.timestamp);
-        if (!drawing.live) return;
-        _seats[drawing.task].set(seat, number);
-        emit Seated(drawing.task, seat, account, drawing.until);
-    }
-
-    /// @dev The holder of the first uniform slot that can be drawn; 0 if there is none.
-    function _find(Drawing memory drawing) private view returns (uint40, address) {
-        if (drawing.choice.slots == 0) return (0, address(0));
-        for (uint256 tries; tries < MAX_TRIES && drawing.tries < MAX_TRIES_OF_DRAW; ++tries) {
-            ++drawing.tries;
-            uint40 number = uint40(_pool.pick(drawing.choice, drawing.stream));
-            Account storage entry = _accounts[number];
-            address account = entry.account;
-            // Resigned before the round was fixed, or not free before that.
-            uint40 resignedAt = entry.resignedAt;
-            if (resignedAt != 0 && resignedAt < drawing.fixedAt) continue;
-            if (entry.freeSince >= drawing.fixedAt) continue;
-            if (_takes(entry, drawing.terms)) return (number, account);
-        }
-        return (0, address(0));
-    }
-
-    /// @dev The account's offer takes the task. Its products have at most 192 bits.
-    function _takes(Account storage entry, ITaskMarket.SeatTerms memory terms) private view returns (bool) {
-        return terms.operations <= entry.offeredOperations && terms.stateBytes <= entry.offeredBytes
-            && terms.lock <= entry.offeredLock && terms.fee * GIGA >= entry.offeredFee * terms.operations;
     }
 }

@@ -26,14 +26,16 @@ contract Commitments is ICommitments {
         uint40 madeIn;
     }
 
-    /// @notice What was paid on a task's conviction: a bit for each seat.
+    /// @notice What was paid on a task's conviction: a bit for each seat and each look.
     struct Paid {
-        uint32 costs;
-        uint32 fees;
+        uint256 costs;
+        uint256 fees;
     }
 
     /// @notice The seat of who has none.
     uint8 private constant NO_SEAT = type(uint8).max;
+    /// @notice Seats below this are seats, others are looks (libraries/Cells.sol).
+    uint8 private constant FIRST_LOOK = 32;
     /// @notice Segment of a commitment made before the segment is known.
     SegmentIndex private constant SEGMENT_UNKNOWN = SegmentIndex.wrap(type(uint32).max);
     /// @notice Segment of a game, and of a conviction, that selected none.
@@ -106,11 +108,11 @@ contract Commitments is ICommitments {
         VAULT.release(made.lock, type(uint256).max);
         emit OpenedLate(task, commitment, msg.sender);
         if (seat == NO_SEAT) return;
-        _requireHolder(task, seat, msg.sender);
+        Seat memory found = _held(task, seat, msg.sender);
         if (segment != SEGMENT_UNKNOWN && !_has(task, seat, segment)) {
             revert Errors.NotItsSegment(task, seat, segment);
         }
-        _pay(task, seat, msg.sender, true);
+        _pay(task, seat, found, true);
     }
 
     /// @inheritdoc ICommitments
@@ -130,23 +132,26 @@ contract Commitments is ICommitments {
     function compensate(TaskId task, uint8 seat, GameId game) external {
         _conviction(task);
         IDisputeGame.Game memory played = _game().gameOf(game);
-        address account = BOARD.seatOf(task, seat).account;
-        bool its = TaskId.unwrap(played.task) == TaskId.unwrap(task) && played.challenger == account
+        Seat memory found = BOARD.seatOf(task, seat);
+        bool its = TaskId.unwrap(played.task) == TaskId.unwrap(task) && played.challenger == found.account
             && played.verdict != IDisputeGame.Verdict.ChallengerSilent
+            && played.verdict != IDisputeGame.Verdict.Dropped
             && (played.segment == NO_SEGMENT || _has(task, seat, played.segment));
         // A game that does not exist has no challenger, and neither has an empty seat.
-        if (!its || account == address(0)) revert Errors.NotOfSeat(task, seat, game);
-        _pay(task, seat, account, true);
+        if (!its || found.account == address(0)) revert Errors.NotOfSeat(task, seat, game);
+        _pay(task, seat, found, true);
     }
 
     /// @inheritdoc ICommitments
     function payFee(TaskId task, uint8 seat) external {
         SegmentIndex convicted = _conviction(task);
         Seat memory found = BOARD.seatOf(task, seat);
-        if (!found.attested || (convicted != NO_SEGMENT && _has(task, seat, convicted))) {
+        // A look has had its fee when it attested.
+        bool owed = found.attested && !found.caught && seat < FIRST_LOOK;
+        if (!owed || (convicted != NO_SEGMENT && _has(task, seat, convicted))) {
             revert Errors.NothingOwed(task, seat);
         }
-        _pay(task, seat, found.account, false);
+        _pay(task, seat, found, false);
     }
 
     // ------------------------------------------------------------------ views
@@ -155,7 +160,7 @@ contract Commitments is ICommitments {
     function bondOf(TaskId task, uint8 seat, address challenger) public view returns (uint256) {
         (uint256 bond, bool doubles) = MARKET.bondOf(task);
         if (seat != NO_SEAT) {
-            _requireHolder(task, seat, challenger);
+            _held(task, seat, challenger);
             if (!_single[task][challenger]) return bond;
         }
         if (!doubles) return bond;
@@ -201,9 +206,10 @@ contract Commitments is ICommitments {
         delete _commitments[challenger][commitment];
     }
 
-    function _requireHolder(TaskId task, uint8 seat, address account) private view {
-        address holder = BOARD.seatOf(task, seat).account;
-        if (account != holder) revert Errors.NotAllowed(holder, account);
+    /// @dev The seat, which is the account's.
+    function _held(TaskId task, uint8 seat, address account) private view returns (Seat memory found) {
+        found = BOARD.seatOf(task, seat);
+        if (account != found.account) revert Errors.NotAllowed(found.account, account);
     }
 
     /// @dev Whether the segment is one of the seat's.
@@ -216,14 +222,16 @@ contract Commitments is ICommitments {
     }
 
     /// @dev What the seat is owed of its fee and, if it spoke up, of a game's cost, and has not got.
-    function _pay(TaskId task, uint8 seat, address account, bool spokeUp) private {
+    function _pay(TaskId task, uint8 seat, Seat memory found, bool spokeUp) private {
         Paid storage paid = _paid[task];
-        uint32 bit = uint32(1 << seat);
+        uint256 bit = 1 << seat;
         bool cost = spokeUp && paid.costs & bit == 0;
-        bool fee = paid.fees & bit == 0;
+        bool fee = paid.fees & bit == 0 && !found.caught && (seat < FIRST_LOOK || !found.attested);
         if (!cost && !fee) revert Errors.NothingOwed(task, seat);
         if (cost) paid.costs |= bit;
         if (fee) paid.fees |= bit;
-        emit Compensated(task, seat, account, MARKET.compensate(task, account, cost, fee));
+        uint256 segments = fee ? BOARD.segmentsOf(task, seat).length : 0;
+        uint256 amount = MARKET.compensate(task, found.account, cost, segments);
+        emit Compensated(task, seat, found.account, amount);
     }
 }

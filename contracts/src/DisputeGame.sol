@@ -121,9 +121,31 @@ contract DisputeGame is Claims, Demands, Splits, Judgments {
         GameRecord storage record = _live(game);
         (bool solver,, uint64 deadline) = _turn(record);
         if (block.timestamp <= deadline) revert Errors.TooEarly(deadline, block.timestamp);
-        if (!solver) return _dismiss(game, record);
+        if (!solver) {
+            (,, uint256 bond) = VAULT.lockOf(record.lock);
+            return _leave(game, record, Verdict.ChallengerSilent, bond / SOLVER_SHARE, false);
+        }
         _returnDeposits(record);
         _convict(game, record, Verdict.SolverSilent);
+    }
+
+    /// @inheritdoc IDisputeGame
+    function drop(GameId game, TaskId task, SegmentIndex segment, address challenger, uint256 cost)
+        external
+        override
+    {
+        address looks = MARKET.looks();
+        if (msg.sender != looks) revert Errors.NotAllowed(looks, msg.sender);
+        GameRecord storage record = _live(game);
+        _requirePhase(record, Phase.Step);
+        (bool solver,, uint64 deadline) = _turn(record);
+        if (solver) revert Errors.NotYourTurn();
+        _requireInTime(deadline);
+        if (
+            record.challenger != challenger || TaskId.unwrap(_taskOf(record)) != TaskId.unwrap(task)
+                || record.segment != segment
+        ) revert Errors.NotAllowed(record.challenger, challenger);
+        _leave(game, record, Verdict.Dropped, cost, true);
     }
 
     /// @inheritdoc IDisputeGame

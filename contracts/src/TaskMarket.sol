@@ -30,14 +30,13 @@ contract TaskMarket is Ends, Pausable {
     /// @dev Oldest round of the beacon under which tasks are taken, in seconds.
     uint256 private constant BEACON_AGE = 1 days;
 
+    IBeacon private immutable BEACON;
     uint16 private immutable ARITHMETIC;
     address private immutable DEPLOYER;
     address private immutable PAUSER;
 
     /// @inheritdoc ITaskMarket
     address public game;
-    /// @inheritdoc ITaskMarket
-    address public looks;
     /// @inheritdoc ITaskMarket
     mapping(address party => string) public endpointOf;
 
@@ -54,7 +53,8 @@ contract TaskMarket is Ends, Pausable {
         address deployer,
         address pauser,
         Parameters memory parameters_
-    ) MarketState(vault, parameters_) Ends(beacon) {
+    ) MarketState(vault, parameters_) {
+        BEACON = beacon;
         ARITHMETIC = arbiter.arithmetic();
         DEPLOYER = deployer;
         PAUSER = pauser;
@@ -106,7 +106,14 @@ contract TaskMarket is Ends, Pausable {
         entry.status = Status.Bidding;
         entry.bidsUntil = uint64(block.timestamp) + terms.biddingPeriod;
         entry.escrow = _lock(
-            Fees.escrow(terms.budget, terms.verifiers, terms.segmentsPerVerifier, terms.auditFee, DRAW_FEE)
+            Fees.escrow(
+                terms.budget,
+                terms.verifiers,
+                terms.segmentsPerVerifier,
+                terms.auditFee,
+                terms.lookChance,
+                DRAW_FEE
+            )
         );
         board.snapshot(task);
         emit Posted(task, msg.sender, terms.programId, terms.bundle);
@@ -219,15 +226,15 @@ contract TaskMarket is Ends, Pausable {
     // ------------------------------------------------------------------ hook of the commitments
 
     /// @inheritdoc ITaskMarket
-    function compensate(TaskId task, address account, bool cost, bool fee)
+    function compensate(TaskId task, address account, bool cost, uint256 segments)
         external
         only(address(commitments))
         returns (uint256 amount)
     {
         Task storage entry = _at(task, Status.Slashed);
         Terms storage terms = _terms[task];
-        if (cost) amount = terms.gameCost;
-        if (fee) amount += Fees.ofSeat(terms.auditFee, terms.segmentsPerVerifier);
+        amount = Fees.ofSeat(terms.auditFee, segments);
+        if (cost) amount += terms.gameCost;
         VAULT.pay(entry.stake, account, amount);
     }
 
@@ -240,20 +247,21 @@ contract TaskMarket is Ends, Pausable {
     }
 
     /// @inheritdoc ITaskMarket
-    function drawn(TaskId task, address drawer)
-        external
-        only(address(board))
-        returns (SeatTerms memory asked)
-    {
-        asked = seatTermsOf(task);
+    function drawn(TaskId task, address drawer, uint64 until) external only(address(board)) {
         Task storage entry = _tasks[task];
-        if (asked.status == Status.Submitted) {
-            entry.challengeUntil = uint64(block.timestamp) + _terms[task].challengePeriod;
+        if (until != 0) {
+            Terms storage terms = _terms[task];
+            entry.challengeUntil = until + terms.challengePeriod - terms.attestPeriod;
         }
         if (entry.owesDraw) {
             entry.owesDraw = false;
             VAULT.pay(entry.escrow, drawer, DRAW_FEE);
         }
+    }
+
+    /// @inheritdoc ITaskMarket
+    function payLook(TaskId task, address account) external only(address(board)) {
+        VAULT.pay(_tasks[task].escrow, account, _terms[task].auditFee);
     }
 
     // ------------------------------------------------------------------ inside

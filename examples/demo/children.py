@@ -61,6 +61,10 @@ class Children:
         """Where a process writes."""
         return self._logs / f"{name}.log"
 
+    def __contains__(self, name: str) -> bool:
+        """Whether a process of this name was started."""
+        return name in self._processes
+
     def exit_code(self, name: str) -> int | None:
         """How a process ended; None while it runs."""
         return self._processes[name].poll()

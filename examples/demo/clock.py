@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 from examples.demo.ledger import Ledger
 from examples.demo.stage import SILENT, Stage
 from examples.demo.stories import Story
-from protocol.chain.views import NOBODY, TaskStatus, TaskView
+from protocol.chain.views import NOBODY, AuditView, TaskStatus, TaskView
 from protocol.dispute.view import Phase
 
 NO_MOVE = "ElementAgrees"
@@ -67,11 +67,21 @@ class Clock:
             return None
         if story.outsourced and not self._ledger.events("Informed", task=task.task):
             return None
+        if story.stamped:
+            return self._looked_at(task, draws)
         late = [seat for seat in audit.seats(task.task) if not seat.attested]
         if not late:
             return task.challenge_until
         mute = {NOBODY, self._stage.address(SILENT)} if story.silent else {NOBODY}
         return self._first(seat.until if seat.account in mute else None for seat in late)
+
+    def _looked_at(self, task: TaskView, draws: AuditView) -> int | None:
+        """Until when a rubber stamp may answer the look that has accused it; then until when its task is challenged."""
+        if self._ledger.events("Unanswered", task=task.task):
+            return task.challenge_until
+        for event in self._ledger.events("Accused", task=task.task) if draws.audited else ():
+            return int(event.arguments["until"])
+        return None
 
     def _accused(self, story: Story, task: TaskView) -> int | None:
         """Until when a false accuser may move, if it has no move left; the task's own limit without a game."""

@@ -13,6 +13,7 @@ from examples.demo.names import WORD, Names, number, position
 from examples.demo.report import tokens
 from protocol.chain.receipts import Event
 from protocol.chain.views import NOBODY
+from protocol.dispute.looks import Look, is_look
 from protocol.dispute.view import TreeKind, Verdict
 
 ENDINGS = {
@@ -20,6 +21,7 @@ ENDINGS = {
     Verdict.SOLVER_SILENT: "the solver owed an answer and gave none",
     Verdict.CHALLENGER_SILENT: "the challenger found nothing to judge in time and loses its bond",
     Verdict.MOOT: "the task was decided in another game",
+    Verdict.DROPPED: "its challenger accuses a seat instead",
 }
 
 
@@ -50,6 +52,11 @@ class EventLines:
             "Silent": self._silent,
             "Attested": self._attested,
             "Informed": self._informed,
+            "Revealed": lambda a, e: f"seat {self._looked_at(e)} opens its digest to the look{_cost(a)}",
+            "Accused": self._accused,
+            "Answered": lambda a, e: f"seat {self._looked_at(e)} shows that leaf in its digest{_cost(a)}",
+            "Unanswered": self._caught,
+            "Unrevealed": self._caught,
             "Committed": lambda _a, e: (
                 f"{self._name(e, 'challenger')} commits to a challenge, with a bond of {tokens(e.arguments['bond'])}"
             ),
@@ -64,7 +71,7 @@ class EventLines:
                 "out of the stake"
             ),
             "Challenged": lambda _a, e: f"{self._name(e, 'challenger')} challenges",
-            "SegmentSelected": lambda _a, e: f"  the first wrong segment is {e.arguments['segment']}",
+            "SegmentSelected": lambda _a, e: f"  about segment {e.arguments['segment']}",
             "StepsPosted": lambda a, _e: f"  the solver posts its step tree{_cost(a)}",
             "StepSelected": lambda a, e: f"  step {e.arguments['step']}{_cost(a)}",
             "TracePosted": lambda a, _e: f"  the solver posts its trace{_cost(a)}",
@@ -124,14 +131,38 @@ class EventLines:
     def _calls(self, event: Event) -> tuple[int, ...]:
         return self._ledger.calls(event.arguments["game"])
 
+    def _looked_at(self, event: Event) -> int:
+        """The seat of the first level of looks; higher ones look at looks."""
+        look = Look.of(event.arguments["look"])
+        return look.looked_at(self._ledger.segments_per_seat(event.arguments["task"]))
+
+    def _accused(self, act: Act, event: Event) -> str:
+        (step, tensor, _turns, _depth), leaf, _root = event.arguments["accusation"]
+        return (
+            f"the look ACCUSES seat {self._looked_at(event)}: under its salt a chunk of tensor {tensor} in state "
+            f"{step} has the hash {leaf.hex()[:16]}…, its digest has another{_cost(act)}"
+        )
+
+    def _caught(self, _act: Act, event: Event) -> str:
+        paid, seat = tokens(event.arguments["paid"]), self._looked_at(event)
+        return (
+            f"{self._name(event, 'account')} in seat {seat} had no answer: it has lost its lock, "
+            f"{self._name(event, 'looker')} gets {paid} of it"
+        )
+
     def _seated(self, _act: Act, event: Event) -> str:
         seat, segments = event.arguments["seat"], self._segments(event)
+        if is_look(seat):
+            if event.arguments["account"] == NOBODY:
+                return "nobody is found to look"
+            return f"{self._name(event, 'account')} is drawn to look at {segments}"
         if event.arguments["account"] == NOBODY:
             return f"nobody is found for seat {seat}"
         return f"{self._name(event, 'account')} is drawn into seat {seat}, to replay {segments}"
 
     def _attested(self, _act: Act, event: Event) -> str:
-        return f"seat {event.arguments['seat']} attested: {self._segments(event)} replayed"
+        seat, segments = event.arguments["seat"], self._segments(event)
+        return f"the look at {segments} attested" if is_look(seat) else f"seat {seat} attested: {segments}"
 
     def _silent(self, _act: Act, event: Event) -> str:
         lost, seat = tokens(event.arguments["penalty"]), event.arguments["seat"]

@@ -68,6 +68,10 @@ class Ledger:
         """The segments of a drawn task's seat, in its order: the contract's, which never change."""
         return self._client.audit.segments(task, seat)
 
+    def segments_per_seat(self, task: int) -> int:
+        """q of a task's terms."""
+        return self._client.market.terms(task).segments_per_verifier
+
     def of_game(self, game: int) -> list[Act]:
         """The transactions of one game: its commitment, its moves, and the claims on its way."""
         opened = self.events("Challenged", game=game)[0]

@@ -14,8 +14,8 @@ from examples.demo.clock import Clock
 from examples.demo.event_lines import EventLines, Line
 from examples.demo.ledger import Ledger
 from examples.demo.names import Names
-from examples.demo.report import game_report, spoken_up, task_report, tokens, verdict
-from examples.demo.stage import OUTSOURCER_NAME, SEAT, Stage
+from examples.demo.report import caught, game_report, spoken_up, task_report, tokens, verdict
+from examples.demo.stage import OUTSOURCER_NAME, SEAT, STAMP_NAME, Stage
 from examples.demo.stories import STORIES, Story
 from protocol.chain.views import TaskStatus
 
@@ -56,6 +56,8 @@ def failures(report: dict[str, Any]) -> list[str]:
             wrong.append(f"({story.letter}) expected a silent seat, got none")
         if story.outsourced and run.get("informed_by") != "the verifier":
             wrong.append(f"({story.letter}) expected the verifier to inform, got {run.get('informed_by')}")
+        if story.stamped and not run.get("caught", {}).get("accused"):
+            wrong.append(f"({story.letter}) expected the look to accuse and to win, got {run.get('caught')}")
         if story.accomplice and run.get("convicted_by") != "the accomplice":
             wrong.append(
                 f"({story.letter}) expected a conviction by the accomplice, got {run.get('convicted_by')}"
@@ -106,11 +108,13 @@ class _Play:
                 self._say_line(line)
         for story in STORIES:
             self._note(story)
-        self._stage.children.require_alive(self._stage.mortal, {OUTSOURCER_NAME})
+        self._stage.children.require_alive(self._stage.mortal, {OUTSOURCER_NAME, STAMP_NAME})
 
     def _note(self, story: Story) -> None:
         """What the chain does not tell: the result's metrics, and why a market refused a run."""
         task, name = self._task(story), self._stage.process(story)
+        if story.stamped:
+            self._stage.cast(story)
         if story.cheat is None and task not in self._metrics and self._submitted(task):
             with suppress(ResultError):  # asked again at the next look; `failures` says so if it never comes
                 self._metrics[task] = fetch(self._stage.client, self._stage.home, task).metrics
@@ -159,6 +163,8 @@ class _Play:
             found["seat"] = self._seat(story) or {}
             for event in self._ledger.events("Slashed", task=task):
                 found["convicted_by"] = self._event_lines.who(str(event.arguments["challenger"]))
+        if story.stamped:
+            found["caught"] = caught(self._ledger, task)
         for event in self._ledger.events("Informed", task=task):
             found["informed_by"] = self._event_lines.who(str(event.arguments["informer"]))
         game = self._accusation(story) if story.accuser else None

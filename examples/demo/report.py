@@ -87,6 +87,24 @@ def spoken_up(ledger: Ledger, task: int, account: str) -> dict[str, str] | None:
     }
 
 
+def caught(ledger: Ledger, task: int) -> dict[str, Any]:
+    """What a look has done to a seat: the place that it accused, what its account was paid of the lock, and the gas of
+    each call.
+    """
+    found: dict[str, Any] = {}
+    calls = {"Revealed": "reveal", "Accused": "accuse", "Unanswered": "take", "Unrevealed": "take"}
+    for act in ledger.acts:
+        for event in act.events:
+            if event.name in calls and event.arguments["task"] == task:
+                found.setdefault("gas", {})[calls[event.name]] = act.gas
+    for event in ledger.events("Accused", task=task):
+        (step, tensor, _turns, _depth), *_rest = event.arguments["accusation"]
+        found["accused"] = {"step": step, "tensor": tensor}
+    for event in ledger.events("Unanswered", task=task):
+        found["paid"] = tokens(event.arguments["paid"])
+    return found if "paid" in found else {}
+
+
 def deciding_game(ledger: Ledger, slashed: Event) -> int:
     """The game whose end slashed the stake: both happen in one transaction."""
     act = next(act for act in ledger.acts if act.transaction == slashed.log.transaction)

@@ -38,7 +38,9 @@ from protocol.tasks.task import Terms
 
 ROOT = Path(__file__).parents[2]
 """The repository: the adversaries are found there."""
-DEPLOYER, SUBMITTER, VERIFIER, ACCUSER, SILENT, SEAT, ACCOMPLICE, OUTSOURCER, FIRST_SOLVER = range(9)
+DEPLOYER, SUBMITTER, VERIFIER, ACCUSER, SILENT, SEAT, ACCOMPLICE, OUTSOURCER, ONE, OTHER, FIRST_SOLVER = (
+    range(11)
+)
 FIRST_SEATED = FIRST_SOLVER + len(STORIES)
 """Indices of development accounts. From FIRST_SEATED on they take seats beside VERIFIER's, in the same process."""
 SEATED = range(FIRST_SEATED, DEVELOPMENT_ACCOUNTS)
@@ -48,8 +50,12 @@ SEAT_LEVEL = 2
 """Of the stake of the seat's verifier in the accomplice's story: 4 units cover a lock that one does not."""
 OUTSOURCER_LEVEL = 7
 """Of the stake of the seat that has its digest computed: 128 units."""
+PAIR_LEVEL = 2
+"""Of the stakes of the two in the rubber stamp's story: 4 units cover a lock that one does not."""
 SEAT_NAME = "seat-verifier"
 OUTSOURCER_NAME = "outsourcer"
+STAMP_NAME = "rubber-stamp"
+LOOK_NAME = "look-verifier"
 MARK = ".assay-demo"
 """A folder with this file may be emptied."""
 PURSE = 5_000 * TOKEN
@@ -98,7 +104,7 @@ class Stage:
         """Names of the accounts."""
         names = {SUBMITTER: "the submitter", VERIFIER: "the verifier", ACCUSER: "the accuser"}
         names |= {SILENT: "the silent verifier", SEAT: "the honest seat", ACCOMPLICE: "the accomplice"}
-        names[OUTSOURCER] = "the idle verifier"
+        names |= {OUTSOURCER: "the idle verifier", ONE: "verifier X", OTHER: "verifier Y"}
         names |= {index: f"verifier {k}" for k, index in enumerate(SEATED, start=2)}
         names |= {FIRST_SOLVER + k: f"solver {story.solver}" for k, story in enumerate(STORIES)}
         return {self.address(index): name for index, name in names.items()}
@@ -211,9 +217,13 @@ class Stage:
                 self._register(SEAT, SEAT_LEVEL, own)
             if story.outsourced:
                 self._register(OUTSOURCER, OUTSOURCER_LEVEL, own)
+            if story.stamped:
+                self._register(ONE, PAIR_LEVEL, own)
+                self._register(OTHER, PAIR_LEVEL, own)
             self.tasks[story.letter] = post(self.client, own, signature_of, own.verifiers)
             if story.accomplice:
-                self._start_seat(self.tasks[story.letter])
+                # At its leisure: an accomplice is to be faster.
+                self._start_watching(SEAT_NAME, SEAT, self.tasks[story.letter], "1")
             if story.outsourced:
                 self._start_outsourcer(self.tasks[story.letter])
 
@@ -225,12 +235,25 @@ class Stage:
             client.fund(client.deployment.parameters.stake_unit << level)
             client.audit.register(level, offer)
 
-    def _start_seat(self, task: int) -> None:
-        """The verifier of the seat that an accomplice is faster than: it looks at its own task, and at its leisure."""
+    def cast(self, story: Story) -> None:
+        """Start who plays in the rubber stamp's story, once the draw has said who has the seat."""
+        task = self.tasks[story.letter]
+        if STAMP_NAME in self.children or not self.client.audit.audit(task).drawn_at:
+            return
+        sits = self.client.audit.seat(task, 0).account
+        stamp, look = (ONE, OTHER) if sits == self.address(ONE) else (OTHER, ONE)
+        self._start_watching(LOOK_NAME, look, task, "0.5")
+        command = [*_adversary("rubber-stamp"), "--rpc", self.chain.url]
+        command += ["--deployment", str(self.home.deployment(self.chain.chain_id))]
+        command += ["--dev-account", str(stamp), "--task", str(task)]
+        self.children.start(STAMP_NAME, command, self._home(STAMP_NAME))
+
+    def _start_watching(self, name: str, account: int, task: int, poll: str) -> None:
+        """A verifier that looks at one task alone."""
         watch = [*_command("verifier"), "watch", "--rpc", self.chain.url]
         watch += ["--deployment", str(self.home.deployment(self.chain.chain_id))]
-        watch += ["--dev-account", str(SEAT), "--task", str(task), "--port", "0"]
-        self.children.start(SEAT_NAME, watch, self._home(SEAT_NAME), {"ASSAY_POLL": "1"})
+        watch += ["--dev-account", str(account), "--task", str(task), "--port", "0"]
+        self.children.start(name, watch, self._home(name), {"ASSAY_POLL": poll})
 
     def _start_outsourcer(self, task: int) -> None:
         """Who has its digest computed; whoever computes it offers the salt to the verifier."""

@@ -15,7 +15,8 @@ class Story:
 
     `accuser` names an adversary that challenges it; `silent`: a verifier that never attests is drawn for it;
     `outsourced`: a seat has its digest computed by somebody who passes the salt on; `accomplice`: an adversary convicts
-    it before the one seat, whose verifier looks at nothing else, has won. `verdict` and `judged` are how task and
+    it before the one seat, whose verifier looks at nothing else, has won; `stamped`: of two accounts that may be drawn
+    the one in the seat attests what it did not compute, the other looks at it. `verdict` and `judged` are how task and
     deciding game must end; `terms` are this task's own.
     """
 
@@ -28,6 +29,7 @@ class Story:
     silent: bool = False
     accomplice: bool = False
     outsourced: bool = False
+    stamped: bool = False
     judged: bool = False
     refused: bool = False
     terms: Mapping[str, int] = field(default_factory=dict)
@@ -62,6 +64,15 @@ OUTSOURCED_TERMS = {
 }
 """More than the silent verifier's seats bind, and less than the lone seat pays: neither of their accounts takes one."""
 
+STAMPED_TERMS = {
+    # One seat, and one look at it. The accounts of these two alone cover the lock, and they take no lower fee.
+    "verifiers": 1,
+    "segments_per_verifier": 1,
+    "audit_fee": 5 * TOKEN,
+    "seat_lock": 30 * TOKEN,
+    "look_chance": 10_000,
+}
+
 STORIES = (
     Story("a", "an honest solver", "settled"),
     Story("b", "one weight moved by one ulp in one step", "slashed", "one-ulp", judged=True),
@@ -93,9 +104,16 @@ STORIES = (
         outsourced=True,
         terms=OUTSOURCED_TERMS,
     ),
+    Story(
+        "o",
+        "a rubber stamp is looked at",
+        "settled",
+        stamped=True,
+        terms=STAMPED_TERMS,
+    ),
 )
 """In the order of the telling."""
 
-POSTED = tuple(sorted(STORIES, key=lambda story: "fgahebcdijkmln".index(story.letter)))
+POSTED = tuple(sorted(STORIES, key=lambda story: "fgahebcdijkomln".index(story.letter)))
 """In the order in which their tasks are posted; task ids count from 1. The longest games first, then what waits for the
 end of a window; last those that verifiers of their own register for, who are in the draws of no earlier task."""

@@ -19,6 +19,7 @@ PERIODS: Mapping[str, int] = {
     "extension": HOUR,
     "training_period": 4 * HOUR,
     "attest_period": 4 * HOUR,
+    "move_time": 2 * HOUR,
     "challenge_period": 8 * HOUR,
     "clock": 4 * HOUR,
 }

@@ -27,12 +27,16 @@ class Audit(BoundContract):
         return self.write("quit")
 
     def resume(self) -> Receipt:
-        """After a silence, or an informer: make the stake whole from the free balance, and be drawn again."""
+        """After a silence, or a lost lock: make the stake whole from the free balance, and be drawn again."""
         return self.write("resume")
 
     def redraw(self, task: int) -> Receipt:
-        """Ask again for a draw of the task's seats that are neither attested nor in time."""
+        """Ask again for a draw of the task's seats, or looks, that are neither attested nor in time."""
         return self.write("redraw", task)
+
+    def lapse(self, task: int) -> Receipt:
+        """End the looks of a task whose draw of looks was not executed in the stall period after its round."""
+        return self.write("lapse", task)
 
     def draw(self, task: int, signature: bytes, hints: Hints) -> Receipt:
         """Execute the first draw of the queue, the task's, by the signature of its round (64 bytes) and the hints of
@@ -42,7 +46,8 @@ class Audit(BoundContract):
 
     def attest(self, task: int, seat: int, digest: bytes, salt_hash: bytes) -> Receipt:
         """State that the seat's segments were replayed, are as committed or challenged, and that the result is held: by
-        the digest of all states passed (encoding.md section 8), and keccak256 of its salt. Both have 32 bytes.
+        the digest of all states passed (encoding.md section 8), and keccak256 of its salt. Both have 32 bytes. A look
+        states the same of its one segment, by its number in the place of the seat's.
         """
         return self.write("attest", task, seat, digest, salt_hash)
 
@@ -76,11 +81,16 @@ class Audit(BoundContract):
         return [Seat.from_abi(number, values) for number, values in enumerate(found)]
 
     def seat(self, task: int, number: int, block: BlockId = "latest") -> Seat:
-        """One seat of a task: an empty one before its first draw, and for a number that it does not have."""
+        """One seat of a task, or one look: an empty one before its draw, and for a number that it does not have."""
         return Seat.from_abi(number, self.read("seatOf", task, number, block=block))
 
+    def looks(self, task: int, block: BlockId = "latest") -> list[Seat]:
+        """A task's looks that somebody was drawn for, by ascending number, without those that were given up."""
+        numbers, found = self.read_all("looksOf", task, block=block)
+        return [Seat.from_abi(int(number), values) for number, values in zip(numbers, found, strict=True)]
+
     def segments(self, task: int, seat: int) -> list[int]:
-        """The segments of a seat, in its order. Raises Reverted before the task's first draw."""
+        """The segments of a seat, in its order; of a look the one. Raises Reverted before the task's first draw."""
         return [int(segment) for segment in self.read("segmentsOf", task, seat)]
 
     def first_draw(self) -> PendingDraw | None:

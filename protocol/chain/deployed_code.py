@@ -78,7 +78,8 @@ def _state_differences(connection: Connection, deployment: Deployment) -> Iterat
     at = deployment.addresses
     if (found := neighbours_of_market(connection, at)) != [at.audit, at.game, at.commitments, at.looks]:
         yield f"market: initialised with {', '.join(found)}"
-    if (found := neighbours_of_vault(connection, at)) != [at.market, at.audit, at.game, at.commitments]:
+    modules = [at.market, at.audit, at.game, at.commitments, at.looks]
+    if (found := neighbours_of_vault(connection, at)) != modules:
         yield f"vault: initialised with {', '.join(found)}"
     (values,) = connection.call(contract("TaskMarket"), at.market, "parameters")
     if Parameters.from_abi(values) != deployment.parameters:

@@ -28,16 +28,18 @@ calls, the dearest judgment, and the claim of what the game cost.
 DEFENCE: Final = ("expand steps", "expand trace", "expand callee", "expand callee")
 """The solver's answers in that game."""
 SEAT: Final = ("attest", "release")
+REVEAL: Final = ("reveal digest",)
+"""Of what is looked at."""
 TASK: Final = ("post", "bid", "assign", "first progress", "submit", "settle")
 
 
 def load_gas() -> Gas:
     """The duties' gas."""
     measured: dict[str, int] = json.loads(FILE.read_bytes())
-    game, defence, seat, task = (
-        sum(measured[name] for name in calls) for calls in (GAME, DEFENCE, SEAT, TASK)
+    game, defence, seat, task, reveal = (
+        sum(measured[name] for name in calls) for calls in (GAME, DEFENCE, SEAT, TASK, REVEAL)
     )
-    return Gas(game, defence, seat, task)
+    return Gas(game, defence, seat, task, reveal)
 
 
 GAS: Final = load_gas()

@@ -33,7 +33,9 @@ def neighbours_of_market(connection: Connection, at: Addresses) -> list[str]:
 
 
 def neighbours_of_vault(connection: Connection, at: Addresses, block: BlockId = "latest") -> list[str]:
-    """Market, audit board, game and commitments as the vault knows them: zero addresses before it is initialised."""
+    """Market, audit board, game, commitments and looks as the vault knows them: zero addresses before it is
+    initialised.
+    """
     (found,) = connection.call(contract("StakeVault"), at.vault, "modules", block=block)
     return [to_checksum_address(address) for address in found]
 
@@ -94,7 +96,7 @@ def initialisations(connection: Connection, at: Addresses) -> tuple[Initialisati
         Initialisation(
             contract("StakeVault"),
             at.vault,
-            [at.market, at.audit, at.game, at.commitments],
+            [at.market, at.audit, at.game, at.commitments, at.looks],
             lambda: neighbours_of_vault(connection, at),
         ),
     )

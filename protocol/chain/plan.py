@@ -69,7 +69,7 @@ def plan(
     market = create("market", "TaskMarket", vault, arbiter, beacon, deployer, deployer, parameters.abi())
     audit = create("audit", "AuditBoard", vault, market, beacon)
     commitments = create("commitments", "Commitments", vault, market, audit)
-    looks = create("looks", "Looks", audit)
+    looks = create("looks", "Looks", vault, market, audit)
     game = create("game", "DisputeGame", market, vault, arbiter, commitments)
     addresses = Addresses(
         token=token,

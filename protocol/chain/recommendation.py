@@ -56,9 +56,11 @@ def setting(
     challenge_period: int,
     game_time: int,
     gas_price: Fraction | None = None,
+    attest_period: int = 0,
 ) -> Setting:
     """What `protocol.tasks.amounts.derive` takes, for a task of a deployment with these parameters. The settlement
-    follows the submission after the draw's delay and the challenge period. `gas_price` as `gas_units` returns it, and
+    follows the submission after the draw's delay and the challenge period, and with looks, whose
+    draws wait too, after more of the delay and of `attest_period`. `gas_price` as `gas_units` returns it, and
     by default the assumed one.
     """
     return Setting(
@@ -72,4 +74,13 @@ def setting(
         bond_rate=parameters.capital_rate,
         gas=GAS,
         gas_price=gas_units() if gas_price is None else gas_price,
+        draw_delay=parameters.draw_delay,
+        attest_period=attest_period,
     )
+
+
+def move_time(parameters: Parameters, attest_period: int) -> int:
+    """Seconds that a seat has for each answer to a look: half of those for its attestation, which is no more work, and
+    at least the deployment's shortest period, where that is no longer than an attestation's.
+    """
+    return min(attest_period, max(parameters.min_period, attest_period // 2))

@@ -21,6 +21,7 @@ def bounds(terms: Terms, parameters: Parameters) -> Iterator[Bound]:
     yield Bound("extension", least, terms.bidding_period)
     yield Bound("training_period", least, most)
     yield Bound("attest_period", least, min(most, parameters.stall_period))
+    yield Bound("move_time", least, terms.attest_period)
     yield Bound("challenge_period", terms.attest_period + 2 * parameters.min_clock, most)
     yield Bound("clock", parameters.min_clock, parameters.max_clock)
     yield Bound("replay_allowance", 0, most)

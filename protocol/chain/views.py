@@ -136,8 +136,9 @@ class Registration:
 
 @dataclass(frozen=True, slots=True)
 class Seat:
-    """Seat number `number` of a task (Seats.sol), `account` NOBODY while nobody was found. `until` is the last second
-    for its attestation, or before it is drawn again. `registration` is the number of the account's registration.
+    """Seat number `number` of a task, or one of its looks (Seats.sol), `account` NOBODY while nobody was found. `until`
+    is the last second for its attestation, or before it is drawn again. `registration` is the number of the account's
+    registration. A look has taken the lock of a seat that was `caught`.
     """
 
     number: int
@@ -146,6 +147,7 @@ class Seat:
     until: int
     attested: bool
     released: bool
+    caught: bool
 
     @classmethod
     def from_abi(cls, number: int, values: tuple[Any, ...]) -> Seat:
@@ -166,6 +168,11 @@ class AuditView:
     draw that is asked for is `pending` until it is executed. `pool` counts the registrations of each level, as of the
     post. `purse` is a lock that pays the next draw, left by a seat whose salt was shown, 0 without one; `informed_at`
     is when that happened last, 0 before.
+
+    `level` is that of the newest looks that were asked for, 0 before, `look_draws` the draws of this level; `looks`
+    were picked in all, the last at `picked_at`, 0 before. Bit i of `looking` and `looked` is slot i of the level: still
+    awaited, and attested (before the level's first draw is executed: those of the level below). Nothing is awaited of
+    an `audited` task.
     """
 
     pool: tuple[int, ...]
@@ -177,8 +184,15 @@ class AuditView:
     attested: int
     pending: bool
     escrow_draws: int
+    level: int
+    look_draws: int
     purse: int
     informed_at: int
+    looks: int
+    looking: int
+    looked: int
+    picked_at: int
+    audited: bool
     seed: bytes
 
     @classmethod
@@ -192,7 +206,7 @@ class AuditView:
 class PendingDraw:
     """A draw that was asked for (Seats.sol), an entry of the board's queue: of the seats whose bits are set, by a
     `round` of the beacon that was fixed at `fixed_at`. `purse` is the lock that pays for it, 0 where the task's escrow
-    does.
+    does. `level` 1 to 4 is that of looks, whose slots are the bits; no bits where the word picks them.
     """
 
     task: int
@@ -200,6 +214,34 @@ class PendingDraw:
     round: int
     fixed_at: int
     purse: int
+    level: int
+
+
+@dataclass(frozen=True, slots=True)
+class LookView:
+    """Where a look stands (ILooks). `revealed` is the hash of what the looked-at seat has revealed
+    (`protocol.dispute.keys.revealed_word`), `accused` that of the accusation that it owes an answer to by `until`
+    (`accusation_word`), whose bond is `lock`; None where there is none. The accused contests it in `game`, 0 where it
+    does not. So many `accusations` were made.
+    """
+
+    revealed: bytes | None
+    accused: bytes | None
+    until: int
+    lock: int
+    game: int
+    accusations: int
+
+    @classmethod
+    def from_abi(cls, values: tuple[Any, ...]) -> LookView:
+        """From what `lookOf` returned."""
+        revealed, accused, *rest = values
+        return cls(_word(revealed), _word(accused), *rest)
+
+
+def _word(value: bytes) -> bytes | None:
+    """A word of which zero stands for none."""
+    return bytes(value) if any(value) else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,8 +1,8 @@
 """Digests of states under a salt: what a seat attests of the states that it passed (docs/encoding.md section 8).
 
 The trees have the shape of the solver's (`chunks.py`, `roots.py`); only a chunk's leaf differs: a hash of chunk and
-salt, or, for all but one chunk in `thinning`, the zero word. Not a store: nothing here answers for nodes. `turns` says
-where a chunk is in its tree.
+salt, or, for all but one chunk in `thinning`, the zero word. Not a store: nothing here answers for nodes, and what
+opens a chunk makes one tensor's tree again (`opened_chunks.py`). `turns` says where a chunk is in its tree.
 
 A tree of n leaves is a row of perfect subtrees, one for each bit of n. In a perfect subtree of at least w leaves each
 subtree of w holds exactly one hash, always in the same place, and all else in it is known beforehand; so 1/w of the
@@ -26,7 +26,16 @@ from protocol.commitments.merkle import Tree
 from protocol.commitments.roots import require_root, state_root
 from protocol.commitments.salted import hash_rows, leaf, require_salt
 
-__all__ = ["MAX_THINNING", "Digester", "leaf", "seat_digest", "turns"]
+__all__ = [
+    "MAX_THINNING",
+    "Digester",
+    "index_of",
+    "leaf",
+    "seat_digest",
+    "segment_path",
+    "selected",
+    "turns",
+]
 
 MAX_THINNING: Final = 64
 """Largest w: who keeps only what one step selects keeps a 64th of the states."""
@@ -71,8 +80,7 @@ class Digester:
 
     def tensor_root(self, data: BytesLike, step: int) -> bytes:
         """Root of a tensor's canonical bytes (at least 1, else ProofError) in state `step` of its segment, 0 … C."""
-        view = memoryview(data).cast("B")
-        flat = np.frombuffer(view, np.uint8) if view.nbytes else np.empty(0, np.uint8)
+        flat = _flat(data)
 
         def take(start: int, stop: int, stride: int) -> NDArray[np.uint8]:
             whole = (stop - start) // CHUNK
@@ -83,6 +91,20 @@ class Digester:
     def state_root(self, tensors: Sequence[BytesLike], step: int) -> bytes:
         """Root of state `step` of its segment; its tensors have these canonical bytes, in the program's order."""
         return state_root([self.tensor_root(data, step) for data in tensors])
+
+    def tensor_tree(self, data: BytesLike, step: int) -> Tree:
+        """The tree whose root `tensor_root` is, with all of its leaves (64 bytes a chunk in all): to open one."""
+        flat = _flat(data)
+        count, whole = chunk_count(flat.size), flat.size // CHUNK
+        rows = flat[: whole * CHUNK].reshape(whole, CHUNK)
+        hashes = np.zeros((count, HASH_BYTES), np.uint8)
+        for chosen in selected(count, step, self.thinning):
+            within = slice(chosen.start, min(chosen.stop, whole), self.thinning)
+            found = np.frombuffer(hash_rows(self.salt, rows[within]), np.uint8)
+            hashes[within] = found.reshape(-1, HASH_BYTES)
+            if whole in chosen:  # the short one
+                hashes[whole] = np.frombuffer(leaf(self.salt, flat[whole * CHUNK :].tobytes()), np.uint8)
+        return Tree.from_leaf_hashes(hashes.tobytes())
 
     def root_of(self, nbytes: int, step: int, take: Take, rest: Callable[[int], bytes]) -> bytes:
         """`tensor_root` of `nbytes` bytes of which only selected chunks are read: whole ones by `take`, the short one
@@ -115,14 +137,32 @@ class Digester:
         return hashes if len(hashes) == HASH_BYTES else Tree.from_leaf_hashes(hashes).root
 
 
-def seat_digest(segments: Sequence[bytes], result: bytes) -> bytes:
+def seat_digest(segments: Sequence[bytes], result: bytes | None = None) -> bytes:
     """The root that a seat attests: over the roots of its segments' step trees, in the order of the segments, then the
-    root of the result, which is never thinned. DigestError for no segments, ProofError for roots of other lengths."""
-    if not segments:
+    root of the result, which is never thinned. A look attests its one segment, and no result.
+
+    DigestError for no segments, or several without a result; ProofError for roots of other lengths.
+    """
+    return _seat_tree(segments, result).root
+
+
+def segment_path(segments: Sequence[bytes], result: bytes | None, position: int) -> list[bytes]:
+    """Siblings of the segment at a position of `segments` up to their `seat_digest`, bottom first; none in a look's."""
+    return _seat_tree(segments, result).inclusion_path(position)
+
+
+def _seat_tree(segments: Sequence[bytes], result: bytes | None) -> Tree:
+    if not segments or (result is None and len(segments) > 1):
         raise DigestError(
-            "segments", expected="at least one root", got="none", remedy="pass those of the seat"
+            "segments",
+            expected="at least one root"
+            if result is not None
+            else "one root, a look's, where there is no result",
+            got=len(segments),
+            remedy="pass those of the seat",
         )
-    return Tree.from_leaves([require_root("digest's leaf", root) for root in (*segments, result)]).root
+    leaves = segments if result is None else (*segments, result)
+    return Tree.from_leaves([require_root("digest's leaf", root) for root in leaves])
 
 
 def turns(count: int, index: int) -> tuple[int, int]:
@@ -139,6 +179,25 @@ def turns(count: int, index: int) -> tuple[int, int]:
     )
 
 
+def index_of(count: int, turned: int, depth: int) -> int | None:
+    """Inverse of `turns`: the leaf with these turns and this depth; None where the tree has none."""
+    for block in blocks(count):
+        if block.depth == depth and 0 <= turned - block.turns < 1 << block.height:
+            return block.first + turned - block.turns
+    return None
+
+
+def selected(count: int, step: int, thinning: int) -> list[range]:
+    """The chunks of a tensor of `count` that are hashed in state `step` of a segment, ascending: a range for each
+    perfect subtree that has some."""
+    found = []
+    for block in blocks(count):
+        first = block.first + -(block.turns + step) % thinning
+        if chosen := range(first, block.first + (1 << block.height), thinning):
+            found.append(chosen)
+    return found
+
+
 def blocks(count: int) -> Iterator[Block]:
     """The perfect subtrees of a tree of `count` leaves, left to right: the root joins the first to all others, their
     root joins the second to those behind it, and so on (RFC 9162 section 2.1)."""
@@ -150,6 +209,11 @@ def blocks(count: int) -> Iterator[Block]:
         turned = left if last else left << 1
         yield Block(first, height, turned << height, height + above + (not last))
         first, above, left = first + (1 << height), above + 1, left << 1 | 1
+
+
+def _flat(data: BytesLike) -> NDArray[np.uint8]:
+    view = memoryview(data).cast("B")
+    return np.frombuffer(view, np.uint8) if view.nbytes else np.empty(0, np.uint8)
 
 
 def _zeros() -> list[bytes]:

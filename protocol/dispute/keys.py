@@ -1,5 +1,5 @@
 """Names that both sides and the contract compute: claim keys and priority commitments (encoding.md section 5), a seat's
-secret, salt and attestation (section 8)."""
+secret, salt and attestation, and what is kept of a look (section 8)."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from eth_abi.abi import encode
 from eth_utils.address import to_canonical_address
 from eth_utils.crypto import keccak
 
+from protocol.commitments.opened_chunks import Place
 from protocol.dispute.errors import DisputeError
 from protocol.program.program import Program
 
@@ -64,8 +65,8 @@ def priority_commitment(
 def seat_secret(
     private_key: bytes, chain_id: int, board: str, task: int, seat: int, stage: int = REPLAY_STAGE
 ) -> bytes:
-    """The secret of an account's seat, made again from the account's key whenever it is needed; `board` is the audit
-    board's address."""
+    """The secret of an account's seat, or of a look by its number, made again from the account's key whenever it is
+    needed; `board` is the audit board's address."""
     message = SECRET_TAG + _number(chain_id, 32) + to_canonical_address(board)
     message += _number(task, 32) + _number(seat, 32) + _number(stage, 1)
     return hmac_digest(_word("private key", private_key), message, "sha256")
@@ -102,6 +103,20 @@ def informing_commitment(
             [chain_id, looks, task, seat, informer, _word("salt", salt)],
         )
     )
+
+
+def revealed_word(salt: bytes, segment_root: bytes) -> bytes:
+    """What is kept of a seat's reveal for a look: its salt, and the root of the segment in its digest."""
+    return keccak(
+        encode(["bytes32", "bytes32"], [_word("salt", salt), _word("segment's root", segment_root)])
+    )
+
+
+def accusation_word(place: Place, leaf: bytes, segment_root: bytes) -> bytes:
+    """What is kept of an accusation: the place of a chunk, its hash under the revealed salt, and the revealed root."""
+    types = ["(uint32,uint32,uint32,uint8)", "bytes32", "bytes32"]
+    words = _word("leaf", leaf), _word("segment's root", segment_root)
+    return keccak(encode(types, [tuple(place), *words]))
 
 
 def _word(what: str, value: bytes) -> bytes:

@@ -37,6 +37,8 @@ class Verdict(IntEnum):
     SOLVER_SILENT = 2
     CHALLENGER_SILENT = 3
     MOOT = 4
+    DROPPED = 5
+    """By its challenger, a looker, to accuse a seat instead."""
 
 
 class DemandedNode(NamedTuple):

@@ -1,4 +1,4 @@
-"""All amounts of a task from its budget, length, times and prices, and what trust in it costs: dispute.md section 8.
+"""All amounts of a task from its budget, length, times and prices: dispute.md section 8.
 
 Pure: clients and `sim` call the same functions. Amounts are integers in units of the token, times seconds, rates
 fractions a year. Every rounding favours deterrence and whoever is to be paid: costs, fees and stakes round up.
@@ -13,24 +13,81 @@ B is the budget, K the segments, q those of a seat, V the seats, c = B / K what 
     retrainReward  4 B, at most S / 8, and no more than leaves a quarter of S to burn
     bond           2 (gameCost + the stake's capital while a game lasts), the least that the deployment allows
     seatLock       a seat's fees + a draw's: what its silence costs
+    lookChance     0, or e
 
 q is the one of 1 … min(64, K) at which V q auditFee + S x rate x T is least, T from the submission to the settlement.
+
+With second looks, at chance e above 0, a looker replays one segment and attests alone, and a seat may have to reveal:
+
+    auditFee       `replay` c + a seat's gas + e x gas of a reveal
+    seatLock       more than 2 q auditFee / (h (1 - (1 - e)^q)), so that skipping does not pay; at least 4 gameCost
+
+q and e are then those at which the looks, and the capital of all locks while they wait for a seat too, cost least
+beside the above; V q is at most 32.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from collections.abc import Iterator, Mapping
+from dataclasses import fields
 from fractions import Fraction
 from math import ceil
 from typing import Final
 
 from protocol.errors import AssayError
-from protocol.tasks.economics import ONE, Audit, StakeError, minimum_stake
+from protocol.tasks.economics import (
+    LOOK_UNIT,
+    ONE,
+    Audit,
+    StakeError,
+    least_look_lock,
+    minimum_stake,
+)
 from protocol.tasks.task import MAX_LOCK, MAX_SEAT_SEGMENTS, least_stake
+from protocol.tasks.trust import (
+    YEAR,
+    Amounts,
+    Capital,
+    Gas,
+    Rules,
+    Setting,
+    TrustPrice,
+    audit_seconds,
+    capital_cost,
+    lock_capital,
+    look_fees,
+    task_capital,
+    trust_price,
+)
 
-YEAR: Final = 365 * 86_400
-"""Seconds."""
+__all__ = [
+    "GAME_CLOCKS",
+    "LOCK_GAMES",
+    "LOOK_CHANCES",
+    "MAX_LOOKED",
+    "OPTIONAL",
+    "RATE_UNIT",
+    "YEAR",
+    "Amounts",
+    "Capital",
+    "Gas",
+    "NoRecommendation",
+    "Rules",
+    "Setting",
+    "TrustPrice",
+    "audit_seconds",
+    "capital_cost",
+    "derive",
+    "deterrent",
+    "deterrent_lock",
+    "least_bond",
+    "least_seat_lock",
+    "lock_capital",
+    "look_fees",
+    "task_capital",
+    "trust_price",
+]
+
 RATE_UNIT: Final = 10_000
 """Hundredths of a percent in the whole: the unit of a deployment's `capital_rate`."""
 REPLAYS: Final = 2
@@ -43,131 +100,18 @@ RETRAIN_BUDGETS: Final = 4
 """Most that training a task again is rewarded with, in budgets: the cost of the work may be a budget, the wait for
 payment is long, and another may have been faster.
 """
+MAX_LOOKED: Final = 32
+"""Most segments of all seats, V q, of a task with second looks (contracts/src/libraries/TermsCheck.sol)."""
+LOCK_GAMES: Final = 4
+"""The least lock of a seat or look, in costs of a game, where there are looks: half of it pays for two."""
+LOOK_CHANCES: Final = tuple(
+    100 * percent for percent in (1, 2, 3, 4, 5, 6, 8, 10, 12, 15, 20, 25, 30, 40, 50, 70, 100)
+)
+"""Those that `derive` chooses from; between two of them the costs of looks and locks change by little."""
 
 
 class NoRecommendation(AssayError):
     """A task that no amounts fit under this deployment."""
-
-
-@dataclass(frozen=True, slots=True)
-class Rules:
-    """What is assumed, and what is wanted. Shares and multiples are exact; a multiple is of the budget."""
-
-    honest_share: Fraction
-    """h: honest share of the verifiers' stake."""
-    gain: Fraction
-    """G: worth of a false result to its maker, a multiple."""
-    verifiers: int
-    """V."""
-    restitution: Fraction
-    """A multiple, at most 1."""
-    delay_penalty: Fraction
-    """A multiple."""
-    replay: Fraction
-    """What replaying a segment may cost, a multiple of budget / K."""
-    capital_rate: Fraction
-    """What capital costs a year."""
-
-
-@dataclass(frozen=True, slots=True)
-class Gas:
-    """Gas of the parties' duties."""
-
-    game: int
-    """Of a seat that wins a game, and claims what it cost: the side that pays more."""
-    defence: int
-    """Of the solver in that game."""
-    seat: int
-    """Of a seat whose segments are as committed."""
-    task: int
-    """Of submitter and solver, from the post to the settlement."""
-
-
-@dataclass(frozen=True, slots=True)
-class Setting:
-    """What a task's amounts follow from, beside the rules."""
-
-    budget: int
-    segments: int
-    training: int
-    """Seconds from the bid to the submission, at most."""
-    audit: int
-    """T: seconds from the submission to the settlement without a dispute."""
-    game_time: int
-    """Seconds that each side of a game has."""
-    draw_fee: int
-    game_floor: int
-    bond_rate: int
-    """The deployment's `capital_rate`, in hundredths of a percent a year."""
-    gas: Gas
-    gas_price: Fraction
-    """Units of the token for one gas."""
-
-    def gas_cost(self, gas: int) -> int:
-        """Units of the token, rounded up."""
-        return ceil(gas * self.gas_price)
-
-
-@dataclass(frozen=True, slots=True)
-class Amounts:
-    """Terms by their names in `protocol.tasks.task.Terms`."""
-
-    stake: int
-    restitution: int
-    reward: int
-    audit_fee: int
-    game_cost: int
-    delay_penalty: int
-    verifiers: int
-    segments_per_verifier: int
-    seat_lock: int
-    bond: int
-    retrain_reward: int
-
-    @property
-    def seat_fee(self) -> int:
-        """F: what an attested seat is paid."""
-        return self.audit_fee * self.segments_per_verifier
-
-
-@dataclass(frozen=True, slots=True)
-class TrustPrice:
-    """What a task costs beside the training, when nobody is wrong."""
-
-    audit_fees: int
-    """Of all seats."""
-    draws_and_gas: int
-    """The fee of a draw, and the gas of submitter and solver."""
-    stake: int
-    """Capital of the stake, from the submission to the settlement."""
-    locks: int
-    """Capital of the delay penalty while the task is trained, of the seats' locks while it is audited, and of the fees
-    in the escrow all the time.
-    """
-
-    @property
-    def total(self) -> int:
-        """All parts."""
-        return self.audit_fees + self.draws_and_gas + self.stake + self.locks
-
-    def shares(self, price: int) -> dict[str, Fraction]:
-        """Each part, and the total, over a price."""
-        parts = {field.name: getattr(self, field.name) for field in fields(self)} | {"total": self.total}
-        return {name: Fraction(part, price) for name, part in parts.items()}
-
-
-@dataclass(frozen=True, slots=True)
-class Capital:
-    """What the capital of a task's locks costs each party, exact, in units of the token."""
-
-    stake: Fraction
-    """From the submission to the settlement."""
-    delay_penalty: Fraction
-    """From the bid to the submission."""
-    seat: Fraction
-    """Of one seat's lock, from the submission to the settlement."""
-    escrow: Fraction
-    """From the bid to the settlement."""
 
 
 OPTIONAL: Final = tuple(field.name for field in fields(Amounts))
@@ -176,26 +120,26 @@ OPTIONAL: Final = tuple(field.name for field in fields(Amounts))
 
 def derive(setting: Setting, rules: Rules, given: Mapping[str, int] | None = None) -> Amounts:
     """The amounts of a task. What is `given`, by names of `Amounts`, stays as it is, and the rest follows from it;
-    nothing here keeps it from breaking a bound of the terms, or from deterring nobody (`deterrent`).
+    nothing here keeps it from breaking a bound of the terms, or from deterring nobody (`deterrent`, `deterrent_lock`).
 
     Raises NoRecommendation where no stake that a lock holds deters, or no bond is both at least its least and at most a
     quarter of the stake.
     """
     given = given or {}
-    if "segments_per_verifier" in given:
-        return _derived(setting, rules, given, given["segments_per_verifier"])
-    found: list[tuple[Fraction, int, Amounts]] = []
+    found: list[tuple[bool, Fraction, int, int, Amounts]] = []
     refused = ""
-    for q in range(1, min(MAX_SEAT_SEGMENTS, setting.segments) + 1):
+    for q, look_chance in _choices(setting, rules, given):
         try:
-            amounts = _derived(setting, rules, given, q)
+            amounts = _derived(setting, rules, given, q, look_chance)
         except NoRecommendation as error:
             refused = str(error)
             continue
-        found.append((_varying(setting, rules, amounts), q, amounts))
+        # Of chances beside a given lock, those come first at which it deters.
+        short = amounts.seat_lock < deterrent_lock(rules, amounts)
+        found.append((short, _varying(setting, rules, amounts), q, look_chance, amounts))
     if not found:
         raise NoRecommendation(refused)
-    return min(found, key=lambda each: each[:2])[2]
+    return min(found, key=lambda each: each[:4])[4]
 
 
 def deterrent(setting: Setting, rules: Rules, amounts: Amounts) -> int:
@@ -208,6 +152,15 @@ def deterrent(setting: Setting, rules: Rules, amounts: Amounts) -> int:
     )
 
 
+def deterrent_lock(rules: Rules, amounts: Amounts) -> int:
+    """The least lock with which skipping a seat's replays does not pay beside these amounts; 0 without looks. What a
+    seat is paid is taken for what skipping saves. Raises NoRecommendation where no looker is honest.
+    """
+    if not amounts.look_chance:
+        return 0
+    return _look_lock(rules, amounts.seat_fee, amounts.look_chance, amounts.segments_per_verifier)
+
+
 def least_bond(game_cost: int, stake: int, bond_rate: int, game_time: int) -> int:
     """Twice what a lost game can cost the solver, which gets half of the bond: a game lasts as long as both sides have,
     and the stake's capital is locked for so long (contracts/src/libraries/TermsCheck.sol).
@@ -215,63 +168,42 @@ def least_bond(game_cost: int, stake: int, bond_rate: int, game_time: int) -> in
     return 2 * (game_cost + _up(stake * bond_rate * GAME_CLOCKS * game_time, RATE_UNIT * YEAR))
 
 
-def least_seat_lock(seat_fee: int, draw_fee: int) -> int:
-    """What a silent account loses, and twice a draw: an informer takes half of a lock, and the other half pays one
-    (contracts/src/libraries/TermsCheck.sol).
+def least_seat_lock(seat_fee: int, draw_fee: int, game_cost: int = 0, look_chance: int = 0) -> int:
+    """What a silent account loses, and twice a draw: an informer takes half of a lock, and the other half pays one.
+    Where there are looks, four times a game's cost too: the looker of a caught seat has half of the lock, for a game
+    and for a bond (contracts/src/libraries/TermsCheck.sol).
     """
-    return max(seat_fee + draw_fee, 2 * draw_fee)
+    return max(seat_fee + draw_fee, 2 * draw_fee, LOCK_GAMES * game_cost if look_chance else 0)
 
 
-def trust_price(setting: Setting, rules: Rules, amounts: Amounts) -> TrustPrice:
-    """What trust in a task with these amounts costs all parties together, each part rounded up."""
-    fees = amounts.verifiers * amounts.seat_fee
-    capital = task_capital(
-        rules.capital_rate,
-        training=setting.training,
-        audit=setting.audit,
-        stake=amounts.stake,
-        delay_penalty=amounts.delay_penalty,
-        seat_lock=amounts.seat_lock,
-        escrow=fees,
-    )
-    return TrustPrice(
-        audit_fees=fees,
-        draws_and_gas=setting.draw_fee + setting.gas_cost(setting.gas.task),
-        stake=ceil(capital.stake),
-        locks=ceil(capital.delay_penalty + amounts.verifiers * capital.seat + capital.escrow),
-    )
+def _choices(setting: Setting, rules: Rules, given: Mapping[str, int]) -> Iterator[tuple[int, int]]:
+    """Numbers of segments of a seat, and chances of a look, that `derive` compares."""
+    most = min(MAX_SEAT_SEGMENTS, setting.segments)
+    sizes = [given["segments_per_verifier"]] if "segments_per_verifier" in given else range(1, most + 1)
+    if "look_chance" in given:
+        chances: tuple[int, ...] = (given["look_chance"],)
+    else:
+        chances = LOOK_CHANCES if setting.look_chance is None else (setting.look_chance,)
+    verifiers = given.get("verifiers", rules.verifiers)
+    for q in sizes:
+        for chance in chances:
+            if not chance or verifiers * q <= MAX_LOOKED or "segments_per_verifier" in given:
+                yield q, chance
 
 
-def task_capital(
-    rate: Fraction, *, training: int, audit: int, stake: int, delay_penalty: int, seat_lock: int, escrow: int
-) -> Capital:
-    """What the locks of a task cost at `rate` a year; times as in `Setting`. `escrow` is the part of it that is meant:
-    the price of trust counts the fees alone, for the price is paid for the training.
-    """
-    return Capital(
-        stake=capital_cost(rate, stake, audit),
-        delay_penalty=capital_cost(rate, delay_penalty, training),
-        seat=capital_cost(rate, seat_lock, audit),
-        escrow=capital_cost(rate, escrow, training + audit),
-    )
-
-
-def capital_cost(rate: Fraction, amount: int, seconds: int) -> Fraction:
-    """What it costs to lock an amount for so long, at `rate` a year."""
-    return amount * rate * Fraction(seconds, YEAR)
-
-
-def _derived(setting: Setting, rules: Rules, given: Mapping[str, int], q: int) -> Amounts:
+def _derived(setting: Setting, rules: Rules, given: Mapping[str, int], q: int, look_chance: int) -> Amounts:
     budget, segments = setting.budget, setting.segments
     replay = rules.replay * budget / segments
     verifiers = given.get("verifiers", rules.verifiers)
     restitution = given.get("restitution", int(rules.restitution * budget))
-    fee = given.get("audit_fee", ceil(replay + setting.gas_cost(setting.gas.seat) / Fraction(q)))
+    fee = given.get("audit_fee", ceil(replay + _fee_gas(setting, q, look_chance)))
     game_cost = given.get(
         "game_cost",
         max(setting.game_floor, setting.gas_cost(setting.gas.game) + ceil(REPLAYS * replay)),
     )
     seats = verifiers * (game_cost + fee * q) + restitution
+    if look_chance:
+        seats += verifiers * q * (game_cost + fee)
     if "stake" in given:
         stake = given["stake"]
         _require_room(setting, given, stake, seats, game_cost)
@@ -299,10 +231,33 @@ def _derived(setting: Setting, rules: Rules, given: Mapping[str, int], q: int) -
         delay_penalty=given.get("delay_penalty", min(int(rules.delay_penalty * budget), stake)),
         verifiers=verifiers,
         segments_per_verifier=q,
-        seat_lock=given.get("seat_lock", least_seat_lock(fee * q, setting.draw_fee)),
+        seat_lock=given.get("seat_lock", _seat_lock(setting, rules, fee * q, q, look_chance, game_cost)),
         bond=given.get("bond", least_bond(game_cost, stake, setting.bond_rate, setting.game_time)),
         retrain_reward=given.get("retrain_reward", min(RETRAIN_BUDGETS * budget, stake // 8, room)),
+        look_chance=look_chance,
     )
+
+
+def _fee_gas(setting: Setting, q: int, look_chance: int) -> Fraction:
+    """Gas that the fee of a segment covers, in units of the token: with looks, all of a looker's."""
+    seat = setting.gas_cost(setting.gas.seat)
+    if not look_chance:
+        return seat / Fraction(q)
+    return seat + Fraction(look_chance, LOOK_UNIT) * setting.gas_cost(setting.gas.reveal)
+
+
+def _seat_lock(
+    setting: Setting, rules: Rules, seat_fee: int, q: int, look_chance: int, game_cost: int
+) -> int:
+    least = least_seat_lock(seat_fee, setting.draw_fee, game_cost, look_chance)
+    return max(least, _look_lock(rules, seat_fee, look_chance, q)) if look_chance else least
+
+
+def _look_lock(rules: Rules, saved: int, look_chance: int, q: int) -> int:
+    try:
+        return least_look_lock(saved, look_chance, q, rules.honest_share)
+    except StakeError as error:
+        raise NoRecommendation(f"no lock deters: {error}") from error
 
 
 def _needed(setting: Setting, rules: Rules, verifiers: int, q: int) -> int:
@@ -346,10 +301,12 @@ def _covers_given(given: Mapping[str, int]) -> int:
 
 
 def _varying(setting: Setting, rules: Rules, amounts: Amounts) -> Fraction:
-    """What q decides on: all fees, and the stake's capital."""
-    return amounts.verifiers * amounts.seat_fee + capital_cost(
-        rules.capital_rate, amounts.stake, setting.audit
-    )
+    """What q decides on: all fees, and the stake's capital. With looks: those, and the capital of locks."""
+    audit = audit_seconds(setting, amounts.look_chance, amounts.slots)
+    varying = amounts.verifiers * amounts.seat_fee + capital_cost(rules.capital_rate, amounts.stake, audit)
+    if amounts.look_chance:
+        varying += look_fees(setting, amounts) + lock_capital(setting, rules, amounts)
+    return varying
 
 
 def _up(numerator: int, denominator: int) -> int:

@@ -1,4 +1,4 @@
-"""Draws of seats from the beacon's words: encoding.md section 7. The contracts compute the same.
+"""Draws of seats and looks from the beacon's words: encoding.md section 7. The contracts compute the same.
 
 A draw's seed is hashed from what the chain fixed before the beacon's word and from the word. Its random words are those
 of Philox under the seed. Who sits in a seat follows from the draw's own seed and the board's registrations; which
@@ -8,7 +8,7 @@ Pure. contracts/src/libraries/DrawWords.sol is replayed against `tests/vectors/d
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import count
 from typing import Final
 
@@ -16,6 +16,7 @@ from eth_abi.abi import encode
 from eth_utils.crypto import keccak
 
 from protocol.numerics.reference.philox import block
+from protocol.tasks.task import RATE_OF_ALL
 
 WORD: Final = 1 << 32
 
@@ -31,6 +32,22 @@ def seed_of(chain_id: int, board: str, task: int, root: bytes, number: int, word
 def segments_of(first: bytes, seat: int, segments: int, each: int) -> list[int]:
     """The `each` distinct segments of a seat, of 1 … `segments`, in its order; `first` is the first draw's seed."""
     return distinct(words(keccak(encode(["bytes32", "uint256"], [first, seat]))), segments, each)
+
+
+def picks(seed: bytes, candidates: Iterable[int], look_chance: int, room: int) -> list[int]:
+    """The slots that a draw of looks picks, ascending: each candidate with chance `look_chance` / 10,000, but not more
+    than `room`.
+
+    `seed` is that of the draw. It gives one number for each candidate from the lowest slot on until there is no room;
+    accounts are drawn by the numbers that follow (contracts/src/libraries/Picks.sol).
+    """
+    stream, found = words(seed), list[int]()
+    for slot in sorted(candidates):
+        if len(found) == room:
+            break
+        if below(stream, RATE_OF_ALL) < look_chance:
+            found.append(slot)
+    return found
 
 
 def words(seed: bytes) -> Iterator[int]:

@@ -6,14 +6,22 @@ and the clients call it, by `protocol.tasks.amounts`. Its results for some terms
 
 Notation of dispute.md: K segments, of which m are false (f = m / K); V verifiers drawn, each with q distinct segments;
 h the honest share of the registered stake; p the price, G what a false result is worth to the cheater, S the stake.
+e is the chance that a second look picks a segment of a seat, L the lock of a seat or look.
 """
 
-from typing import NamedTuple
+from fractions import Fraction
+from typing import Final, NamedTuple
 
 from protocol.errors import AssayError
 
 ONE = 10**18
 """The chance 1."""
+
+
+LOOK_UNIT: Final = 10_000
+"""The chance 1 in the unit of a task's look chance, hundredths of a percent."""
+LOOK_LEVELS: Final = 4
+"""Levels of second looks: the first looks at seats, each other one at looks of the level below."""
 
 
 class StakeError(AssayError, ValueError):
@@ -69,6 +77,50 @@ def minimum_stake(audit: Audit, price: int, gain: int, *, recoverable: int = 0, 
         profit = _up(false * price, audit.segments) + gain
         needed = max(needed, _up(profit * ONE, caught))
     return max(0, needed - price) + margin + recoverable
+
+
+def picked_chance(look_chance: int, segments: int) -> Fraction:
+    """1 - (1 - e)^q: the chance that some of a seat's segments is picked, with e = `look_chance` in `LOOK_UNIT`."""
+    return 1 - Fraction(LOOK_UNIT - look_chance, LOOK_UNIT) ** segments
+
+
+def least_look_lock(saved: int, look_chance: int, segments: int, honest: Fraction) -> int:
+    """The least even lock with which skipping does not pay: (1 - (1 - e)^q) h L / 2 > `saved`.
+
+    `saved` is what a seat of `segments` segments saves by replaying none of them. Half of a lost lock is counted alone:
+    who is caught may be its own looker, or bribe it. Who skips a share f of the steps of each segment saves f of the
+    cost, and one accusation meets what was skipped with chance f; 1 - (1 - e f)^q is concave in f, so f = 1 asks for
+    the most. It asks for no less of a look than of a seat: (1 - (1 - e)^q) / q <= e.
+
+    Raises StakeError where no segment is ever picked, or no looker replays.
+    """
+    caught = picked_chance(look_chance, segments) * honest
+    if caught <= 0:
+        raise StakeError(
+            f"a look chance of {look_chance}, an honest share of {honest}: expected both above 0, for nobody is "
+            "caught otherwise"
+        )
+    return 2 * (int(saved / caught) + 1)
+
+
+def expected_looks(look_chance: int, slots: int) -> Fraction:
+    """Mean number of looks of a task of `slots` = V q segments of seats, all attested: at most
+    V q (e + e^2 + e^3 + e^4), and no more than V q. A little high, for some tasks reach V q looks and others do not.
+    """
+    chance = Fraction(look_chance, LOOK_UNIT)
+    return min(
+        Fraction(slots), slots * sum((chance**level for level in range(1, LOOK_LEVELS + 1)), Fraction())
+    )
+
+
+def expected_look_draws(look_chance: int, slots: int) -> Fraction:
+    """Mean number of look draws of such a task: one, and one more for each further level that follows some look. A
+    slot has a look of level n with chance e^n. A little high, as `expected_looks`.
+    """
+    if not look_chance:
+        return Fraction()
+    chance = Fraction(look_chance, LOOK_UNIT)
+    return 1 + sum((1 - (1 - chance**level) ** slots for level in range(1, LOOK_LEVELS)), Fraction())
 
 
 def _check(audit: Audit) -> None:

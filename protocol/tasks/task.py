@@ -23,8 +23,18 @@ MAX_THINNING: Final = 64
 MAX_TENSORS: Final = 65_535
 MAX_SEATS: Final = 32
 MAX_SEAT_SEGMENTS: Final = 64
+MAX_LOOKS: Final = 32
+"""V q of a task with looks: each segment of a seat is a bit of a word."""
+LOOK_LOCK: Final = 4
+"""The least lock of a seat, in costs of a game, where there are looks: half of a caught seat's lock pays the looker for
+the game that brings the solver's step tree, and for a bond.
+"""
+RATE_OF_ALL: Final = 10_000
+"""Hundredths of a percent in the whole: the unit of `look_chance`."""
 ESCROW_DRAWS: Final = 8
-"""Draws of a task that its escrow pays at most."""
+"""Draws of a task that its escrow pays at most, those of looks aside."""
+LOOK_DRAWS: Final = 4
+"""Further ones that it may pay for looks: the first of each level."""
 MAX_BUNDLE_LENGTH: Final = 1_024
 MAX_LOCK: Final = (1 << 94) - 1
 """Most token units that one lock of the vault holds."""
@@ -79,6 +89,8 @@ class Terms:
     segments_per_verifier: int
     arithmetic: int
     thinning: int
+    move_time: int
+    look_chance: int
     seat_lock: int
     bond: int
     retrain_reward: int
@@ -131,8 +143,11 @@ class Terms:
             "segments_per_verifier": (1, min(MAX_SEAT_SEGMENTS, self.segments)),
             "arithmetic": (1, 2**16 - 1),
             "thinning": (1, min(MAX_THINNING, self.segment_steps)),
+            # A look is compared with what is revealed.
+            "move_time": (1, self.attest_period),
+            "look_chance": (0, RATE_OF_ALL if self.seat_segments <= MAX_LOOKS else 0),
             # Who is silent in a seat loses its fee and pays the next draw.
-            "seat_lock": (self.seat_fee, u128),
+            "seat_lock": (max(self.seat_fee, LOOK_LOCK * self.game_cost if self.look_chance else 0), u128),
         }
 
     def abi(self) -> tuple[Any, ...]:
@@ -160,10 +175,18 @@ class Terms:
         return self.audit_fee * self.segments_per_verifier
 
     @property
+    def seat_segments(self) -> int:
+        """V q: segments of all seats, and most looks of a task."""
+        return self.verifiers * self.segments_per_verifier
+
+    @property
     def owed(self) -> int:
-        """Most that a conviction owes out of the stake: the greater reward, cost and fee of every seat, restitution."""
+        """Most that a conviction owes out of the stake: the greater reward, cost and fee of every seat and of every
+        look that there may be, restitution.
+        """
         reward = max(self.reward, self.retrain_reward)
-        return reward + self.verifiers * (self.game_cost + self.seat_fee) + self.restitution
+        looks = self.seat_segments * (self.game_cost + self.audit_fee) if self.look_chance else 0
+        return reward + self.verifiers * (self.game_cost + self.seat_fee) + looks + self.restitution
 
     @property
     def seat_operations(self) -> int:
@@ -171,8 +194,13 @@ class Terms:
         return self.step_operations * self.segment_steps * self.segments_per_verifier
 
     def escrow(self, draw_fee: int) -> int:
-        """What posting locks: the budget, the fees of V seats, and of as many draws as the escrow may pay."""
-        return self.budget + self.verifiers * self.seat_fee + ESCROW_DRAWS * draw_fee
+        """What posting locks: the budget, the fees of V seats and of as many draws as the escrow may pay; where there
+        may be looks, also the fee of V q looks and of the first draw of each level.
+        """
+        fees, draws = self.verifiers * self.seat_fee, ESCROW_DRAWS
+        if self.look_chance:
+            fees, draws = 2 * fees, draws + LOOK_DRAWS
+        return self.budget + fees + draws * draw_fee
 
 
 def least_stake(owed: int) -> int:

@@ -14,7 +14,19 @@ import numpy as np
 from sim.agents.bystanders import Bystander, Forgetful, Griefer, Retrainer
 from sim.agents.solvers import Crashing, Late, Lazy, Noisy, Skipper, Solver, Withholder
 from sim.agents.submitters import Challenging, Insider, Shill, Submitter, Vanishing
-from sim.agents.verifiers import Absent, Accusing, Colluding, Copying, Mixing, Thrifty, Trusting, Verifier
+from sim.agents.verifiers import (
+    Absent,
+    Accusing,
+    Colluding,
+    Copying,
+    Hiding,
+    LazyLooker,
+    Mixing,
+    SilentLooker,
+    Thrifty,
+    Trusting,
+    Verifier,
+)
 from sim.errors import ParameterError
 from sim.mechanism.arrays import Indices
 
@@ -22,7 +34,20 @@ Strategy = TypeVar("Strategy", Solver, Verifier, Bystander)
 
 SOLVERS: Final = {kind.name: kind for kind in (Solver, Lazy, Skipper, Withholder, Crashing, Noisy, Late)}
 VERIFIERS: Final = {
-    kind.name: kind for kind in (Verifier, Trusting, Copying, Colluding, Absent, Mixing, Accusing, Thrifty)
+    kind.name: kind
+    for kind in (
+        Verifier,
+        Trusting,
+        Copying,
+        Colluding,
+        Absent,
+        Mixing,
+        Accusing,
+        Thrifty,
+        Hiding,
+        LazyLooker,
+        SilentLooker,
+    )
 }
 BYSTANDERS: Final = {kind.name: kind for kind in (Bystander, Griefer, Forgetful, Retrainer)}
 SUBMITTERS: Final = {kind.name: kind for kind in (Submitter, Shill, Vanishing, Challenging, Insider)}

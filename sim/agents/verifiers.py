@@ -63,10 +63,16 @@ class Verifier:
     """Counts to the honest share h of the closed forms."""
     watches: ClassVar[bool] = False
     """Decides after it has seen what others attested."""
+    reveals: ClassVar[bool] = True
+    """Shows its secret when it is looked at."""
 
     def check(self, seats: Seats) -> Check:
         """Everything that is served is replayed; what is not served is challenged blindly."""
         return Check(seats.served, seats.served & ~seats.hit, seats.hit | ~seats.served)
+
+    def look(self, looks: Seats) -> Check:
+        """A look at one segment of a seat: as in a seat of one segment, unless overridden."""
+        return self.check(looks)
 
 
 @dataclass(frozen=True)
@@ -80,6 +86,39 @@ class Trusting(Verifier):
         """No replay, no challenge."""
         nothing = np.zeros_like(seats.served)
         return Check(nothing, seats.served, nothing)
+
+
+@dataclass(frozen=True)
+class Hiding(Trusting):
+    """Rubber-stamps, and is silent when it is looked at."""
+
+    name: ClassVar[str] = "hiding"
+    reveals: ClassVar[bool] = False
+
+
+@dataclass(frozen=True)
+class LazyLooker(Verifier):
+    """Honest in a seat; rubber-stamps looks."""
+
+    name: ClassVar[str] = "lazy_looker"
+    honest: ClassVar[bool] = False
+
+    def look(self, looks: Seats) -> Check:
+        """Nobody is accused."""
+        nothing = np.zeros_like(looks.served)
+        return Check(nothing, looks.served, nothing)
+
+
+@dataclass(frozen=True)
+class SilentLooker(Verifier):
+    """Honest in a seat; never attests a look."""
+
+    name: ClassVar[str] = "silent_looker"
+    honest: ClassVar[bool] = False
+
+    def look(self, looks: Seats) -> Check:
+        """Nothing."""
+        return Check.nothing(looks.served.shape)
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ import numpy as np
 from sim.agents.population import Population
 from sim.engine.capital import of_game, of_task
 from sim.engine.flight import Stakes
+from sim.engine.looking import LOOK_DRAWS
 from sim.engine.tally import Tally
 from sim.mechanism.arrays import Amounts, Floats, Indices
 from sim.mechanism.bonds import most_locked
@@ -65,14 +66,16 @@ class Books:
         All but solvers with a given capital own what they can lose at most. That covers what tasks in flight lock, too:
         of one task nothing is both lost and locked.
         """
-        bond, bonds = parameters.bond, Bonds(parameters.bond, parameters.verifiers, people)
+        bonds = Bonds(parameters.bond, parameters.verifiers, people)
         a_task = parameters.escrow + parameters.delay_penalty
         needed = np.zeros(self.bystanders.stop, dtype=object)
         needed[SUBMITTER] = rounds * (a_task + bonds.submitter)
         needed[self.solvers] = (parameters.solver_capital or rounds) * parameters.stake
-        # A verifier has one seat of a task at most, and may be silent in it.
+        # A verifier has one seat or look of a task at most, and may lose its lock there.
         slots = people.slots.astype(object)
-        needed[self.verifiers] = parameters.stake_unit * slots + rounds * (bond + parameters.silence_costs)
+        needed[self.verifiers] = parameters.stake_unit * slots + rounds * (
+            _bond(parameters) + parameters.lock
+        )
         needed[self.bystanders] = [rounds * most for most in bonds.bystanders]
         return needed
 
@@ -87,12 +90,18 @@ class Books:
         return gains
 
 
+def _bond(parameters: MarketParameters) -> int:
+    """Most that a seat or look can lose beside its lock: its bond, or what a dropped game pays the solver."""
+    return max(parameters.bond, parameters.game_cost) if parameters.look_chance else parameters.bond
+
+
 def most_outside(parameters: MarketParameters, people: Population) -> int:
     """Token units that all accounts together can spend and gain outside of the vault for one task, at first prices.
 
     A winner spends no more than its ask, so at most the budget.
     """
-    seats, gas = parameters.verifiers * (parameters.redraws + 1), parameters.gas_price * TOKEN
+    looks = LOOK_DRAWS * parameters.slots if parameters.look_chance else 0
+    seats, gas = parameters.verifiers * (parameters.redraws + 1) + looks, parameters.gas_price * TOKEN
     games = seats + people.submitter.most_games + 1
     games += sum(group.size * group.strategy.most_games for group in people.bystanders)
     replays = seats * parameters.segments_per_verifier + people.bystander_count * parameters.segments
@@ -100,6 +109,7 @@ def most_outside(parameters: MarketParameters, people: Population) -> int:
         parameters.budget + replays * parameters.replay_cost * parameters.training_cost / parameters.segments
     )
     spent += gas * (parameters.gas_task + seats * parameters.gas_attest)
+    spent += gas * looks * (parameters.gas_reveal + parameters.gas_accuse + parameters.gas_defence)
     spent += gas * games * (parameters.gas_dispute + parameters.gas_defence)
     locks, bonds = of_task(parameters), Bonds(parameters.bond, parameters.verifiers, people)
     locked = parameters.stake + seats * parameters.bond + bonds.submitter + sum(bonds.bystanders)

@@ -1,7 +1,7 @@
 """What locked capital costs everybody, outside of the vault as gas does: `protocol.tasks.amounts.task_capital`.
 
 Times are those of a task whose seats are all attested in time: a seat that is drawn again locks for as long as one
-that is not, and a conviction releases nothing earlier.
+that is not, and a conviction releases nothing earlier. A look locks as long as a seat.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def of_task(parameters: MarketParameters) -> Capital:
         audit=parameters.audit_time,
         stake=parameters.stake,
         delay_penalty=parameters.delay_penalty,
-        seat_lock=parameters.silence_costs,
+        seat_lock=parameters.lock,
         escrow=parameters.escrow,
     )
 
@@ -69,6 +69,10 @@ class Locks:
         for rows, accounts, _ in checks.sittings:
             seats = self._books.verifiers.start + np.maximum(accounts, 0)
             self._books.spend(rows, seats, (accounts != NOBODY) * float(self._task.seat))
+        if checks.second is not None:
+            lookers = checks.second.accounts
+            seats = self._books.verifiers.start + np.maximum(lookers, 0)
+            self._books.spend(self._books.every, seats, (lookers != NOBODY) * float(self._task.seat))
 
     def _spend(self, accounts: Indices, amounts: Amounts) -> None:
         self._books.spend(self._books.every, accounts, amounts.astype(np.float64))

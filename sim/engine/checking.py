@@ -9,6 +9,7 @@ from sim.agents.bystanders import Passing
 from sim.agents.population import Population, spread
 from sim.agents.verifiers import Check, Seats
 from sim.engine.flight import Seated
+from sim.engine.looking import Board, SecondLooks, look
 from sim.engine.streams import Stream, Streams
 from sim.engine.task import Checks, Games, Looks, Silence, Sitting, Task
 from sim.mechanism.arrays import Flags, Floats, Indices
@@ -28,6 +29,8 @@ class Checker:
         self.pool = Pool(population.slots)
         self.seated = Seated(parameters.overlap)
         self._kinds = spread(population.verifiers, range(len(population.verifiers))).astype(np.int8)
+        shown = [group.strategy.reveals for group in population.verifiers]
+        self._reveals = spread(population.verifiers, shown).astype(np.bool_)
         # Whoever copies comes last, when there is something to copy.
         self._order = sorted(
             enumerate(population.verifiers), key=lambda numbered: numbered[1].strategy.watches
@@ -45,6 +48,8 @@ class Checker:
             if not rows.size:
                 break
             checking.redraw(rows)
+        if self.parameters.look_chance:
+            checking.look()
         checks = checking.ended()
         self.seated.add(checks.drawn)
         return checks
@@ -92,6 +97,22 @@ class Checker:
             check = check | acts.where((kinds == number) & there)
         return check
 
+    def looks(self, seats: Seats, accounts: Indices, there: Flags) -> Check:
+        """The same for lookers, (V q, rows): who watches has seen the seats' attestations."""
+        check = Check.nothing(accounts.shape)
+        kinds = self._kinds.take(accounts, mode="wrap")
+        for number, group in self._order:
+            check = check | group.strategy.look(seats).where((kinds == number) & there)
+        return check
+
+    def reveals(self, accounts: Indices) -> Flags:
+        """Who shows its secret when it is looked at; for NOBODY anything."""
+        return np.asarray(self._reveals.take(accounts, mode="wrap"))
+
+    def look_luck(self) -> Stream:
+        """Numbers for the looks of this round."""
+        return self.random.looks.of(self._round)
+
     def in_ledger(self, accounts: Indices) -> Indices:
         """Verifiers by their numbers in the ledger; for NOBODY any, who has done nothing."""
         return np.asarray(self._first_verifier + np.maximum(accounts, 0))
@@ -122,6 +143,7 @@ class _Checking:
         self._silences: list[Silence] = []
         self._escrow_draws = np.ones(shape[1], dtype=np.int64)
         self._games: list[Games] = []
+        self._second: SecondLooks | None = None
         outages = random.outages.uniform(shape[0]) if parameters.downtime else np.ones(shape)
         every = np.arange(shape[1])
         # A copy: whoever acted paid for it, also where its seat is drawn again.
@@ -157,6 +179,22 @@ class _Checking:
         seen[:, rows] = found
         self._seen = np.concatenate([self._seen, seen])
 
+    def look(self) -> None:
+        """Second looks, where all seats are attested. Lookers' games come after those of everybody else."""
+        checker, task = self._checker, self._task
+        full: Flags = np.logical_and.reduce(self._attested, axis=0)
+        replayed = np.zeros_like(self._attested)
+        for rows, _, check in self._sittings:
+            replayed[:, rows] |= check.attests & check.replays
+        live = task.live & task.drawn & full & ~self._convicted()
+        board = Board(live, self._accounts, replayed, self._segments, self._seen)
+        self._second = look(checker, task, board, checker.look_luck())
+        self._seen = np.concatenate([self._seen, self._second.accounts])
+        for level in self._second.levels:
+            if level.opened.any():
+                accounts, opened = checker.in_ledger(level.lookers), level.opened.astype(np.int64)
+                self._games.append(Games.of(accounts, opened, level.right, level.segments))
+
     def ended(self) -> Checks:
         """What there is when nothing is drawn any more."""
         task, waiting = self._task, self._waiting()
@@ -181,6 +219,7 @@ class _Checking:
             self._looks,
             self._escrow_draws,
             stalled,
+            self._second,
         )
 
     # ------------------------------------------------------------------ what is decided

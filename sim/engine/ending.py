@@ -6,6 +6,7 @@ import numpy as np
 
 from sim.engine.books import Books
 from sim.engine.capital import Locks
+from sim.engine.look_ends import LookCloser
 from sim.engine.prices import Prices
 from sim.engine.task import NO_SEAT, Checks, Task
 from sim.mechanism import booking
@@ -28,6 +29,7 @@ class Closer:
         self.books = books
         self.prices = prices
         self.locks = Locks(parameters, books)
+        self._looks = LookCloser(parameters, books)
 
     def end(self, task: Task, checks: Checks) -> None:
         """Draws are paid, silent accounts punished; then convicted, settled, void or closed after it stalled."""
@@ -35,6 +37,8 @@ class Closer:
         tally.false += task.wrong
         self._draws(task, checks)
         self._pay_for_checks(task, checks)
+        if checks.second is not None:
+            self._looks.end(task, checks.second)
         if self.parameters.capital_rate:
             self.locks.audited(task, checks, self._all_bonds(checks))
         self.books.stakes.add(task.solver, task.live & ~convicted)
@@ -103,7 +107,13 @@ class Closer:
         seats = self._seats(checks.accounts[:, rows])
         spoke = checks.spoke(self._seats)[:, rows]
         convicted = checks.named[checks.first[rows], rows]
-        owed = fees_owed(checks.attested[:, rows], spoke, checks.segments[:, :, rows], convicted)
+        owed = fees_owed(checks.paid[:, rows], spoke, checks.segments[:, :, rows], convicted)
+        if checks.second is not None:
+            # A look has had its fee.
+            for level in checks.second.levels:
+                lookers, games = self._seats(level.lookers[:, rows]), level.opened[:, rows]
+                booking.compensate(ledger, rows, solvers, lookers, games, cost=cost, fee=0)
+                left = left - cost * games.sum(axis=0)
         booking.compensate(ledger, rows, solvers, seats, spoke, cost=cost, fee=fee)
         booking.pay_fees(ledger, rows, solvers, seats, owed, fee=fee)
         rest = left - (cost + fee) * spoke.sum(axis=0) - fee * owed.sum(axis=0)
@@ -159,9 +169,9 @@ class Closer:
     # ------------------------------------------------------------------ payments
 
     def _pay_seats(self, checks: Checks, left: Flags) -> None:
-        """Attested seats have their fee, however a task ends that nobody is convicted in."""
+        """Attested seats have their fee, unless somebody is convicted or they lost their lock."""
         rows, fee = left.nonzero()[0], self.parameters.seat_fee
-        attested = checks.attested.take(rows, axis=1)
+        attested = checks.paid.take(rows, axis=1)
         seats = self._seats(checks.accounts.take(rows, axis=1))
         booking.pay_seats(self.books.ledger, rows, seats, attested, fee)
         self.books.tally.fees[rows] += fee * attested.sum(axis=0)

@@ -71,6 +71,8 @@ class Streams:
     submitters: Stream
     arrivals: Stream
     beacon: Stream
+    looks: Stream
+    """Used by round, and in it by level."""
 
 
 def streams(seed: np.random.SeedSequence, rows: int, first: int = 0) -> Streams:

@@ -32,6 +32,10 @@ class Tally:
     """Draws after a task's first one."""
     silent: Amounts
     """Accounts that lost a part of their stake by silence."""
+    looks: Amounts
+    """Second looks that were attested."""
+    caught: Amounts
+    """Locks of seats and looks that were lost to a look."""
     paid: Amounts
     """Prices paid to solvers, in token units."""
     fees: Amounts

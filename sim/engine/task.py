@@ -10,6 +10,7 @@ import numpy as np
 from sim.agents.bystanders import Passing
 from sim.agents.solvers import Work
 from sim.agents.verifiers import Check
+from sim.engine.looking import SecondLooks
 from sim.engine.prices import Prices
 from sim.mechanism.arrays import Amounts, Flags, Indices
 from sim.mechanism.draw import NOBODY, Segments
@@ -137,6 +138,14 @@ class Checks(NamedTuple):
     """Draws that the escrow pays."""
     stalled: Flags
     """Not drawn, or not attested when the stall period was over."""
+    second: SecondLooks | None
+    """None where the terms have none."""
+
+    @property
+    def paid(self) -> Flags:
+        """Seats that are attested and have kept their locks, (V, rows)."""
+        flags: Flags = self.attested if self.second is None else self.attested & ~self.second.lost
+        return flags
 
     @property
     def convicted(self) -> Flags:

@@ -31,13 +31,23 @@ def pay_draws(ledger: Ledger, rows: Indices, fee: int, draws: Amounts) -> None:
     ledger.give(rows, DRAWER, amounts)
 
 
-def silence(ledger: Ledger, rows: Indices, seats: Indices, silent: Flags, *, fee: int, draw_fee: int) -> None:
+def silence(
+    ledger: Ledger,
+    rows: Indices,
+    seats: Indices,
+    silent: Flags,
+    *,
+    fee: int,
+    draw_fee: int,
+    again: bool = True,
+) -> None:
     """AuditBoard.redraw: each silent account loses the seat's fee and the draw fee, which its stake covers.
 
-    The first of them pays the draw that replaces them all, the rest burns. `seats`: accounts of the ledger, (V, n).
+    The first of them pays the draw that replaces them all, unless there is none `again`; the rest burns. `seats`:
+    accounts of the ledger, (V, n).
     """
     lost = ledger.amount(fee + draw_fee) * silent
-    paid = ledger.amount(draw_fee) * silent.any(axis=0)
+    paid = ledger.amount(draw_fee if again else 0) * silent.any(axis=0)
     ledger.take(rows, seats, lost)
     ledger.give(rows, DRAWER, paid)
     ledger.burn(rows, lost.sum(axis=0) - paid)
@@ -103,6 +113,23 @@ def pay_seats(ledger: Ledger, rows: Indices, seats: Indices, attested: Flags, fe
     fees = ledger.amount(fee) * attested
     ledger.take(rows, SUBMITTER, fees.sum(axis=0))
     ledger.give(rows, seats, fees)
+
+
+def take_locks(
+    ledger: Ledger, rows: Indices, targets: Indices, lookers: Indices, lost: Flags, lock: int
+) -> None:
+    """Looks.takeUnrevealed, takeUnanswered: half of a lock, rounded down, to the looker, the rest burns. (n, rows)."""
+    ledger.take(rows, targets, ledger.amount(lock) * lost)
+    ledger.give(rows, lookers, ledger.amount(lock // 2) * lost)
+    ledger.burn(rows, (ledger.amount(lock - lock // 2) * lost).sum(axis=0))
+
+
+def pay_dropped(
+    ledger: Ledger, rows: Indices, lookers: Indices, solvers: Indices, dropped: Flags, cost: int
+) -> None:
+    """DisputeGame.drop: a game's cost to the solver, out of the looker's bond. (n, rows)."""
+    ledger.take(rows, lookers, ledger.amount(cost) * dropped)
+    ledger.give(rows, solvers, ledger.amount(cost) * dropped)
 
 
 def pay_solver(ledger: Ledger, rows: Indices, solvers: Indices, price: Amounts) -> None:

@@ -41,6 +41,8 @@ def terms(training: Training, parameters: MarketParameters, amounts: Amounts, nu
         segments_per_verifier=parameters.segments_per_verifier,
         arithmetic=ARITHMETIC,
         thinning=1,
+        move_time=50_000,
+        look_chance=0,
         seat_lock=amounts.seat_lock(parameters),
         bond=amounts.bond,
         retrain_reward=amounts.retrain_reward,

@@ -17,6 +17,7 @@ from typing import Final
 import protocol.chain.recommendation
 import protocol.tasks.amounts
 import protocol.tasks.economics
+import protocol.tasks.trust
 import sim
 from protocol.chain.parameters import PRESETS
 from sim.studies.study import Study
@@ -26,6 +27,7 @@ _AFTER: Final = _ROOT / "figures.py"
 _BESIDE: Final = (
     Path(protocol.tasks.amounts.__file__),
     Path(protocol.tasks.economics.__file__),
+    Path(protocol.tasks.trust.__file__),
     Path(protocol.chain.recommendation.__file__),
     PRESETS / "recommended.toml",
     _ROOT / "sweeping" / "chunk.py",

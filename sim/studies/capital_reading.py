@@ -67,7 +67,7 @@ def prices(parameters: MarketParameters) -> Prices:
         **{name: getattr(parameters, name) * _SCALE for name in _AMOUNTS},
         verifiers=parameters.verifiers,
         segments_per_verifier=parameters.segments_per_verifier,
-        seat_lock=parameters.silence_costs * _SCALE,
+        seat_lock=parameters.lock * _SCALE,
     )
     rate = Fraction(parameters.capital_rate)
     capital = task_capital(

@@ -20,6 +20,7 @@ from sim.studies.dilemma import Dilemma
 from sim.studies.dynamics import Dynamics
 from sim.studies.griefing import Griefing
 from sim.studies.liveness import Liveness
+from sim.studies.looks import Looks
 from sim.studies.recommended import Recommended
 from sim.studies.sensitivity import Sensitivity
 from sim.studies.slash_split import SlashSplit
@@ -37,6 +38,7 @@ STUDIES: Final[Mapping[str, type[Study]]] = {
         Dynamics,
         Griefing,
         Liveness,
+        Looks,
         Recommended,
         Sensitivity,
         SlashSplit,

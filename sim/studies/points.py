@@ -25,6 +25,7 @@ ALIKE = (
     "overlap",
     "capital_rate",
     "beacon_stops",
+    "look_chance",
 )
 """Parameters that the closed forms have no term for."""
 

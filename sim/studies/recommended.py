@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from protocol.chain.parameters import TOKEN as CHAIN_TOKEN
+from protocol.tasks.amounts import Amounts
+from protocol.tasks.economics import LOOK_UNIT
 from sim.agents.population import Population, population
 from sim.agents.verifiers import Trusting, Verifier
 from sim.engine.simulate import Case
@@ -59,14 +61,19 @@ _CHEATERS: Final = (0.001, 0.1, 0.5, 1.0)
 @cache
 def parameters_for(segments: int) -> MarketParameters:
     """The recommended market for a task of K segments: what `assay submit` would ask for. Raises NoRecommendation."""
-    terms = asdict(recommended(segments, BUDGET * CHAIN_TOKEN // TOKEN))
+    return market(segments, recommended(segments, BUDGET * CHAIN_TOKEN // TOKEN))
+
+
+def market(segments: int, amounts: Amounts) -> MarketParameters:
+    """One with these amounts, which are in the chain's units."""
     values = {
         name: value if name in ("verifiers", "segments_per_verifier") else value * TOKEN // CHAIN_TOKEN
-        for name, value in terms.items()
-        if name != "seat_lock"
+        for name, value in asdict(amounts).items()
+        if name != "look_chance" and (name != "seat_lock" or amounts.look_chance)
     }
     # Devices alike, for which theory has its closed form; a markup that covers gas, which bids leave out.
-    return MarketParameters(segments=segments, device_spread=0.0, markup=0.5, **values)
+    chance = amounts.look_chance / LOOK_UNIT
+    return MarketParameters(segments=segments, device_spread=0.0, markup=0.5, look_chance=chance, **values)
 
 
 class Recommended(Study):

@@ -1,7 +1,7 @@
 """Closed forms of the protocol's economics, on `protocol.tasks.economics`; each with its derivation where it stands.
 
 Not a simulation: `sim`'s engine draws agents and is compared with these. One file per subject: `escape`,
-`cheating`, `claims`, `frontier`, `inspection`, `collusion`, `griefing`, `auctions`, `liveness`, `flight`. Pure
+`cheating`, `claims`, `frontier`, `inspection`, `collusion`, `griefing`, `auctions`, `liveness`, `flight`, `looks`. Pure
 functions of NumPy and the standard library.
 """
 
@@ -85,19 +85,33 @@ from sim.theory.liveness import (
     stall_probability,
     unfilled_probability,
 )
+from sim.theory.looks import (
+    Earned,
+    Looking,
+    Skipping,
+    caught_seat,
+    earned,
+    gain_of_skipping,
+    looks_by_level,
+    skipping_by_level,
+    tipping_share,
+)
 
 __all__ = [
     "Audits",
     "Claims",
     "Draws",
     "Duty",
+    "Earned",
     "Equilibrium",
     "Griefing",
+    "Looking",
     "Market",
     "Milestones",
     "Outcome",
     "Payoffs",
     "SelfChallenge",
+    "Skipping",
     "TheoryError",
     "Values",
     "advantage_at",
@@ -106,6 +120,7 @@ __all__ = [
     "break_even_false",
     "caught_by_others",
     "caught_probability",
+    "caught_seat",
     "cheating_advantage",
     "cheating_profit",
     "cheating_rate",
@@ -115,6 +130,7 @@ __all__ = [
     "concession_pays",
     "descending",
     "draws_in_flight",
+    "earned",
     "efficiency",
     "escape_probability",
     "expected_claims",
@@ -125,6 +141,7 @@ __all__ = [
     "filled_law",
     "frontier",
     "gain_against_cheater",
+    "gain_of_skipping",
     "held_seconds",
     "inspection_equilibrium",
     "largest_segments",
@@ -138,6 +155,7 @@ __all__ = [
     "least_effective_stake",
     "least_segments_per_verifier",
     "least_up",
+    "looks_by_level",
     "milestones",
     "minimum_stake",
     "missed_probability",
@@ -150,11 +168,13 @@ __all__ = [
     "second_price",
     "self_challenge",
     "silent_verifier",
+    "skipping_by_level",
     "sold_in_flight",
     "stake_at",
     "stake_multiple",
     "stake_multiple_sparse",
     "stall_probability",
+    "tipping_share",
     "unfilled_probability",
     "verifier_payoffs",
     "waiting_cost",

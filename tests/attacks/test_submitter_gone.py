@@ -55,7 +55,7 @@ def test_a_silent_verifier_pays_the_next_draw_and_seats_that_stay_empty_end_the_
             solver.audit.redraw(task)
     assert refused(lambda: solver.audit.redraw(task)) == "NoDrawsLeft"
     ring.devnet.skip(10_000)
-    assert refused(lambda: solver.market.settle(task)) == "NotAttested"
+    assert refused(lambda: solver.market.settle(task)) == "NotAudited"
     solver.market.void(task)
     ring.challenger.audit.resume()
     assert draws == ESCROW_DRAWS + 1

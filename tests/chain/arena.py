@@ -245,6 +245,8 @@ def terms(subject: Subject, number: int) -> Terms:
         segments_per_verifier=1,
         arithmetic=1,
         thinning=1,
+        move_time=10_000,
+        look_chance=0,
         seat_lock=2 * TOKEN,
         bond=20 * TOKEN,
         retrain_reward=12 * TOKEN,

@@ -104,6 +104,8 @@ class Stage:
             "segments_per_verifier": 1,
             # A segment of one step may leave out no chunk.
             "thinning": min(2, int(changes.get("segment_steps", tiny.STEPS))),
+            "move_time": min(200, int(changes.get("attest_period", 400))),
+            "look_chance": 0,
             "seat_lock": 2 * TOKEN,
             "bond": 20 * TOKEN,
             "retrain_reward": 60 * TOKEN,

@@ -169,7 +169,7 @@ def test_a_seat_that_nobody_fills_voids_the_task(chain: Devnet, connected: Conne
     with pytest.raises(Reverted, match="NoDrawsLeft"):
         scene.solver.audit.redraw(task)
     scene.past(scene.solver.market.task(task).challenge_until)
-    with pytest.raises(Reverted, match="NotAttested"):
+    with pytest.raises(Reverted, match="NotAudited"):
         scene.solver.market.settle(task)
     before = scene.free(verifier)
     scene.solver.market.void(task)

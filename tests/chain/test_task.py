@@ -72,7 +72,7 @@ def test_a_task_goes_its_whole_way_and_every_token_is_accounted_for(
         1,
         False,
     )
-    assert verifier.audit.seats(task) == [Seat(0, verifier.address, 1, audit.until, False, False)]
+    assert verifier.audit.seats(task) == [Seat(0, verifier.address, 1, audit.until, False, False, False)]
     segments = verifier.audit.segments(task, 0)
     assert segments == segments_of(audit.seed, 0, SEGMENTS, posted.segments_per_verifier)
     bound = verifier.audit.registration(verifier.address)

@@ -37,11 +37,12 @@ class Watcher:
         strategy: Strategy = HONEST,
         once: bool = True,
         further: int = 0,
+        account: str = WATCHER,
         **settings: object,
     ) -> None:
         self._once = once
         self.stop = Stop()
-        self.client = stage.client(WATCHER)
+        self.client = stage.client(account)
         self.clients = [self.client, *(stage.client(f"dev:{index}") for index in range(20, 20 + further))]
         allowed = (stage.bundles.as_uri(),)
         defaults = {"poll": 0.05, "bundles": allowed, "relays": (stage.relay,), "port": 0, "stake": 10}

@@ -64,8 +64,8 @@ def run(report: Report, story: str) -> dict[str, Any]:
 def test_the_chain_is_named_and_every_story_is_told(report: Report) -> None:
     assert report["chain"]["client"].startswith("anvil/")
     assert report["chain"]["chain_id"] == 31337
-    assert [entry["story"] for entry in report["runs"]] == list("abcdefghijklmn")
-    assert [entry["task"] for entry in report["runs"]] == ["digits"] * 7 + ["gpt"] * 4 + ["digits"] * 3
+    assert [entry["story"] for entry in report["runs"]] == list("abcdefghijklmno")
+    assert [entry["task"] for entry in report["runs"]] == ["digits"] * 7 + ["gpt"] * 4 + ["digits"] * 4
 
 
 def test_an_honest_solver_is_audited_and_paid(report: Report) -> None:
@@ -190,6 +190,15 @@ def test_a_seat_that_had_its_digest_computed_loses_its_lock_and_is_filled_by_ano
     assert found["informed_by"] == "the verifier"
     assert found["informed"]["paid"] == "2", "half of what the seat binds"
     assert found["draws"] >= 2
+
+
+def test_a_rubber_stamp_loses_its_lock_to_the_look_at_it(report: Report) -> None:
+    found = run(report, "o")
+    assert (found["solver"], found["verdict"], found["paid"]) == ("honest", "settled", "90")
+    assert found["draws"] == 2, "of its seat, and of the look"
+    assert 1 <= found["caught"]["accused"]["step"] < 50
+    assert found["caught"]["paid"] == "15", "half of what the seat binds"
+    assert found["caught"]["gas"]["accuse"] < 600_000
 
 
 def test_gas_is_within_the_bounds(report: Report) -> None:

@@ -1,6 +1,7 @@
 """What `assay submit` derives: of what a file leaves out, and in words; and everybody reads the same file."""
 
-from dataclasses import asdict
+import re
+from dataclasses import asdict, replace
 from decimal import Decimal
 from pathlib import Path
 
@@ -72,8 +73,35 @@ def test_the_price_of_trust_is_said_and_reported_in_parts(tmp_path: Path) -> Non
         "trust costs 41.4 % of the budget: audit fees 41.3 %, draws and gas 0.132 %, capital of "
     )
     assert said.endswith("(capital at 10 % a year, gas at 0.01 gwei, 3000 tokens for a coin)")
-    parts = [told[name] for name in ("audit_fees", "draws_and_gas", "stake", "locks")]
+    parts = [told[name] for name in ("audit_fees", "looks", "draws_and_gas", "stake", "locks")]
     assert sum(parts) == told["total"] == pytest.approx(told["share_of_budget"] * BUDGET)
+
+
+def looked(found: Derived, **given: int) -> Derived:
+    """The same task with second looks."""
+    made = replace(found.setting, look_chance=None)
+    return replace(found, setting=made, amounts=derive(made, RULES, given))
+
+
+def test_looks_are_said_and_reported_in_the_price_of_trust(tmp_path: Path) -> None:
+    plain = derived(described(tmp_path, list(OPTIONAL)))
+    found = looked(plain)
+    assert not any("look" in line for line in plain.lines())
+    assert re.search(r"audit fees [\d.]+ %, looks [\d.]+ %, draws and gas", found.lines()[1])
+    assert len(found.lines()) == 2
+    told = found.report()
+    assert told["looks"] > 0
+    assert (
+        sum(told[name] for name in ("audit_fees", "looks", "draws_and_gas", "stake", "locks"))
+        == told["total"]
+    )
+
+
+def test_a_seat_lock_that_deters_nobody_is_said(tmp_path: Path) -> None:
+    found = looked(derived(described(tmp_path, list(OPTIONAL))), seat_lock=20 * TOKEN, look_chance=1_000)
+    assert found.lines()[-1].startswith(
+        "note: a seat lock of 20 deters no seat from attesting without a replay; with"
+    )
 
 
 def test_prices_are_those_of_the_settings() -> None:

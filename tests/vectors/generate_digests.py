@@ -178,6 +178,22 @@ def openings(salt: bytes) -> list[tuple[Any, ...]]:
     return found
 
 
+def reveals(salt: bytes) -> list[tuple[Any, ...]]:
+    """What is kept of a reveal."""
+    pairs = [(salt, some("segment 0")), (some("salt"), bytes(32))]
+    return [(*pair, keccak(b"".join(pair))) for pair in pairs]
+
+
+def accusations(salt: bytes) -> list[tuple[Any, ...]]:
+    """What is kept of an accusation."""
+    places = [(0, 0, 0, 0), (1, 2, 3, 4), (65_536, 65_534, 2**32 - 1, 32)]
+    found = []
+    for number, place in enumerate(places):
+        words = [leaf(salt, tensor_data(number + 1)), some(f"segment {number}")]
+        found.append((*place, *words, keccak(b"".join([*map(word, place), *words]))))
+    return found
+
+
 def document() -> dict[str, Any]:
     """The whole file as JSON values."""
     rows = seats()
@@ -202,6 +218,11 @@ def document() -> dict[str, Any]:
             "segments result digest",
             [(b"".join(roots), some("result"), root_of(above([*roots, some("result")]))) for roots in lists],
         ),
+        "looks": columns(
+            "segment digest", [(root, root_of(above([root]))) for root in map(some, ("look 0", "look 1"))]
+        ),
+        "reveals": columns("salt segment_root word", reveals(salt)),
+        "accusations": columns("step tensor turns depth leaf segment_root word", accusations(salt)),
         "openings": columns(
             "thinning segment step tensor chunk data leaf turns depths path digest", openings(salt)
         ),

@@ -28,6 +28,20 @@ SHAPES = (
     (2**31 + 1, 64, 1, 64),
 )
 
+# (candidates as bits, chance in hundredths of a percent, room): of one, some, all; none, all, no room for all.
+PICKS = (
+    (1, 1_000, 1),
+    (0b111, 1_000, 3),
+    (0b101101, 5_000, 4),
+    (2**32 - 1, 1_000, 32),
+    (2**32 - 1, 5_000, 7),
+    (2**32 - 1, 10_000, 32),
+    (2**31, 9_999, 1),
+    (0xF0F0_0001, 10_000, 5),
+    (2**32 - 1, 1, 32),
+    (2**32 - 1, 5_000, 0),
+)
+
 
 def words(seed: bytes) -> Iterator[int]:
     """The words of a draw: Philox blocks 0, 1, … under the seed's low word and the next one."""
@@ -50,8 +64,27 @@ def distinct(stream: Iterator[int], k: int, q: int) -> list[int]:
     return chosen
 
 
+def picks(stream: Iterator[int], candidates: int, chance: int, room: int) -> int:
+    """Of the candidates those that are picked, both as bits."""
+    picked = 0
+    for bit in range(32):
+        if candidates >> bit & 1 and picked.bit_count() < room:
+            picked |= (below(stream, 10_000) < chance) << bit
+    return picked
+
+
+def picked() -> dict[str, Any]:
+    """Columns: which looks a draw of looks picks."""
+    rows = [(sha256(f"looks {i}".encode()).digest(), *PICKS[i % len(PICKS)]) for i in range(3 * len(PICKS))]
+    columns = {
+        name: [row[i] for row in rows] for i, name in enumerate(("candidates", "look_chance", "room"), 1)
+    }
+    found = [picks(words(seed), *rest) for seed, *rest in rows]
+    return {"seed": ["0x" + seed.hex() for seed, *_ in rows], **columns, "picked": found}
+
+
 def document() -> dict[str, Any]:
-    """Columns: the shape, the seed, and the numbers of its stream and of its seats."""
+    """Columns: the shape, the seed, and the numbers of its stream and of its seats; and the picks of looks."""
     seeds = [sha256(f"draw {i}".encode()).digest() for i in range(4 * len(SHAPES))]
     shapes = [SHAPES[i % len(SHAPES)] for i in range(len(seeds))]
     tried, segments = [], []
@@ -65,7 +98,7 @@ def document() -> dict[str, Any]:
         columns[name] = [shape[position] for shape in shapes]
     for name, rows in (("slots_tried", tried), ("seat_segments", segments)):
         columns[name] = ["0x" + "".join(f"{n:08x}" for n in row) for row in rows]
-    return columns
+    return columns | {"picks": picked()}
 
 
 def main() -> None:

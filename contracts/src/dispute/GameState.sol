@@ -343,15 +343,18 @@ abstract contract GameState is Credits {
         MARKET.convict(task, rewarded);
     }
 
-    /// @dev The challenger is silent: its bond is lost.
-    function _dismiss(GameId id, GameRecord storage record) internal {
+    /// @dev The game ends without a conviction: of the bond the solver gets `toSolver`, the challenger the rest if it is `whole`; else that
+    /// burns.
+    function _leave(GameId id, GameRecord storage record, Verdict verdict, uint256 toSolver, bool whole)
+        internal
+    {
         TaskId task = _taskOf(record);
         address solver = MARKET.solverOf(task);
         if (record.segment != NO_SEGMENT) --_claims[_stepsKey(record)].live;
-        _close(id, record, Verdict.ChallengerSilent, solver);
-        (,, uint256 remaining) = VAULT.lockOf(record.lock);
-        VAULT.pay(record.lock, solver, remaining / SOLVER_SHARE);
-        VAULT.burn(record.lock, type(uint256).max);
+        _close(id, record, verdict, solver);
+        VAULT.pay(record.lock, solver, toSolver);
+        if (whole) VAULT.release(record.lock, type(uint256).max);
+        else VAULT.burn(record.lock, type(uint256).max);
         _freePlace(task);
         COMMITMENTS.dismissed(task);
         MARKET.gameClosed(task);

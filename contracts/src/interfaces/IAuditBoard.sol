@@ -18,11 +18,12 @@ interface IAuditBoard {
     event Left(address indexed account);
     /// @notice The suspended account can be drawn again.
     event Resumed(address indexed account);
-    /// @notice Draw number `number` of the task, 1 the first, is asked for: of the seats whose bits are set, by this round.
-    event DrawAsked(TaskId indexed task, uint8 number, uint64 round, uint32 seats);
+    /// @notice Draw number `number` of the task, 1 the first, is asked for, by this round: of the seats whose bits are set (level 0), or of
+    /// looks of this level in the slots whose bits are set; 0: the draw picks them.
+    event DrawAsked(TaskId indexed task, uint8 number, uint8 level, uint64 round, uint32 seats);
     /// @notice The draw was executed with this seed.
     event Drawn(TaskId indexed task, uint8 number, bytes32 seed, address indexed drawer);
-    /// @notice The account is to replay the seat's segments and to attest by `until`. Zero: nobody was found.
+    /// @notice The account is to replay the segments of the seat, or of the look, and to attest by `until`. Zero: nobody was found.
     event Seated(TaskId indexed task, uint256 indexed seat, address indexed account, uint64 until);
     /// @notice The seat's account replayed its segments, and challenges what it did not find as committed. `digest` is of all states
     /// that it passed, under a salt with this hash.
@@ -56,24 +57,33 @@ interface IAuditBoard {
     /// @notice TaskMarket only: asks for the task's first draw, of all of its `verifiers` seats.
     function askFirstDraw(TaskId task, uint256 verifiers) external returns (uint64 round);
 
-    /// @notice Anyone: asks again for a draw of the seats that are neither attested nor in time. A silent account loses the fee of
-    /// its seat and the draw fee, which pays the draw unless an informed seat has left one; it is suspended. At most 8 draws
-    /// of a task are paid by its escrow.
+    /// @notice Anyone: asks again for a draw of the seats, or of the looks, that are neither attested nor in time. A silent account loses
+    /// the fee of a seat and the draw fee, which pays the draw unless an informed seat has left one; it is suspended. At most 8 draws
+    /// of a task's seats are paid by its escrow. Looks that are silent in the third draw of their level are given up.
     function redraw(TaskId task) external;
 
     /// @notice Anyone: executes the first draw of the queue, which must be the task's.
     /// @param signature Of the draw's round. @param hints As in `IBeacon.word`.
     function draw(TaskId task, bytes calldata signature, MapHints[2] calldata hints) external;
 
-    /// @notice The seat's account, once: "I replayed the seat's segments, I challenge what is not as committed, and I hold the result".
-    /// @param digest Of all states that it passed and of the result, under its salt (encoding.md section 8).
-    /// @param saltHash keccak256 of the salt. Who shows the salt while the task is Submitted has half of the seat's lock.
+    /// @notice Anyone: a draw of looks was not executed within the stall period after its round. No more looks are drawn; the caller has the
+    /// draw fee if the escrow owes it.
+    function lapse(TaskId task) external;
+
+    /// @notice The account of a seat or a look, once: "I replayed its segments, I challenge what is not as committed, and, in a seat, I hold
+    /// the result". When the last seat, or look of a level, attests, looks are asked for, if the terms have any. A look is paid here.
+    /// @param digest Of all states that it passed and, of a seat, of the result, under its salt (encoding.md section 8).
+    /// @param saltHash keccak256 of the salt. Until the round of the first looks is published who shows a seat's salt has half of its lock.
     function attest(TaskId task, uint256 seat, bytes32 digest, bytes32 saltHash) external;
 
     /// @notice Looks only: the seat's salt was shown. Half of the seat's lock, rounded down, goes to `to`; the rest burns but for a draw
     /// fee, which stays for the task's next draw, unless there is one. The account is suspended and the seat empty. Reverts
-    /// unless the task is Submitted and the seat attested.
+    /// unless the task is Submitted, the seat attested, and the round of the first looks not published.
     function caught(TaskId task, uint256 seat, address to) external returns (address account, uint256 paid);
+
+    /// @notice Looks only: what a seat, or a look, attested is false, or was not shown. Half of the seat's lock, rounded down, goes to `to`,
+    /// the rest burns. The account is suspended and paid no fee; it stays in the seat. Once a seat.
+    function forfeit(TaskId task, uint256 seat, address to) external returns (address account, uint256 paid);
 
     /// @notice Anyone: the task is over, so the seat binds its account no longer.
     function release(TaskId task, uint256 seat) external;
@@ -98,10 +108,28 @@ interface IAuditBoard {
     /// @notice The task's V seats; empty before its first draw.
     function seatsOf(TaskId task) external view returns (Seat[] memory);
 
-    /// @notice One of them; empty before its first draw, and if there is no such seat.
+    /// @notice The task's looks that somebody was drawn for, and their numbers, ascending; without those that were given up.
+    function looksOf(TaskId task) external view returns (uint256[] memory numbers, Seat[] memory looks);
+
+    /// @notice One of them, or look 32 level + slot; empty before its draw, and if there is no such seat.
     function seatOf(TaskId task, uint256 seat) external view returns (Seat memory);
 
-    /// @notice The segments of a seat, which follow from the seed of the first draw (encoding.md section 7). Reverts before it.
+    /// @notice When looks of the task were last picked, 0 before, and the seed of its first draw: what `auditOf` has too.
+    function pickedAt(TaskId task) external view returns (uint64 time, bytes32 seed);
+
+    /// @notice Reverts unless all of the `verifiers` seats are attested, no draw is asked for, no look awaited, and no accusation open.
+    function requireAudited(TaskId task, uint256 verifiers) external view;
+
+    /// @notice Reverts unless a seat is empty that no draw can fill any more: the escrow has paid its draws, and no informed seat has left
+    /// another's fee. So nobody ends a task by emptying his own seat.
+    function requireVoidable(TaskId task) external view;
+
+    /// @notice From when on the stall period of the task counts: the time of its first draw, of that draw's round before it, or of the
+    /// latest informer, who else would leave no time to draw the seat again. Reverts if every seat is attested.
+    function stallsFrom(TaskId task) external view returns (uint64);
+
+    /// @notice The segments of a seat, which follow from the seed of the first draw (encoding.md section 7); the one of a look. Reverts
+    /// before the first draw.
     function segmentsOf(TaskId task, uint256 seat) external view returns (uint32[] memory);
 
     /// @notice The first draw of the queue; its task is 0 if there is none.

@@ -43,8 +43,9 @@ interface ICommitments {
     /// @notice Anyone: the opening period of the commitment is over; burns its bond, conviction or not.
     function forfeit(address challenger, bytes32 commitment) external;
 
-    /// @notice Anyone, once the task is convicted: a game of the seat's account, not dismissed, on a segment of the seat, or on none yet.
-    /// Pays the account what a game costs and its fee. Each is paid once a seat.
+    /// @notice Anyone, once the task is convicted: a game of the seat's account, neither dismissed nor dropped, on a segment of the seat, or on none yet.
+    /// Pays the account what a game costs and its fee. Each is paid once a seat. A look of the account's is a seat here, and in `commit`
+    /// and `openLate`; what its attestation was paid is not paid again.
     function compensate(TaskId task, uint8 seat, GameId game) external;
 
     /// @notice Anyone, once the task is convicted: the seat has attested, and does not have the convicted segment. Pays its account the

@@ -33,13 +33,14 @@ interface IDisputeGame {
         Value
     }
 
-    /// @notice How a game ended; `None` while it goes on.
+    /// @notice How a game ended; `None` while it goes on. `Dropped`: a look only asked for the step tree.
     enum Verdict {
         None,
         SolverFalse,
         SolverSilent,
         ChallengerSilent,
-        Moot
+        Moot,
+        Dropped
     }
 
     /// @notice A game. `deadline` is the last second of the side to move, 0 once the game is closed, 2^64 - 1 while it waits
@@ -330,6 +331,10 @@ interface IDisputeGame {
 
     /// @notice Anyone: the side to move ran out of time. A claim that was posted after the solver's last second is too late.
     function timeOut(GameId game) external;
+
+    /// @notice Looks only: `challenger` has what it asked for, the step tree of the segment, in time, and plays no further. `cost` of its bond is
+    /// the solver's, the rest goes back.
+    function drop(GameId game, TaskId task, SegmentIndex segment, address challenger, uint256 cost) external;
 
     /// @notice Anyone: the task was slashed in another game; returns the bond.
     function closeMoot(GameId game) external;

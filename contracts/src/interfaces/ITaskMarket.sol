@@ -76,6 +76,16 @@ interface ITaskMarket {
         uint128 lock;
         /// What the seat is paid, if it is attested.
         uint256 fee;
+        /// K: those of a seat are drawn from so many.
+        uint32 segments;
+        // ---- what looks ask for besides
+        uint32 segmentSteps;
+        uint32 stateTensors;
+        uint16 segmentsPerVerifier;
+        uint8 thinning;
+        uint32 moveTime;
+        uint16 lookChance;
+        uint128 gameCost;
     }
 
     /// @notice A task is open for bids. `bundle` is where its bundle can be fetched.
@@ -114,7 +124,8 @@ interface ITaskMarket {
     /// @notice What the party announced last; empty if it announced nothing.
     function endpointOf(address party) external view returns (string memory);
 
-    /// @notice Posts a task; locks budget + V q auditFee + 8 drawFee from the caller's free balance. Bounds on every number. Refused
+    /// @notice Posts a task; locks budget + V q auditFee + 8 drawFee from the caller's free balance, with looks V q auditFee + 4 drawFee
+    /// more. Bounds on every number. Refused
     /// while paused, while no verifier is registered, and while the last round that the beacon was shown is older than a day.
     function post(Terms calldata terms) external returns (TaskId task);
 
@@ -151,7 +162,8 @@ interface ITaskMarket {
     /// the submitter is refunded.
     function expire(TaskId task) external;
 
-    /// @notice Anyone: window over, no open game, every seat attested. Pays solver and seats, the rest goes back to the submitter.
+    /// @notice Anyone: window over, no open game, every seat attested, no look awaited and no accusation open. Pays solver and seats, the
+    /// rest goes back to the submitter.
     function settle(TaskId task) external;
 
     /// @notice Anyone: window over, no open game, 8 draws were paid by the escrow, no informed seat has left another's fee, and a seat
@@ -168,7 +180,7 @@ interface ITaskMarket {
     function closeStalled(TaskId task) external;
 
     /// @notice DisputeGame only: a game on the task opened. Reverts unless the task is Submitted or Unpaid, within its challenge
-    /// window. Every opened game is closed once, in any status, by `gameClosed` or `convict`.
+    /// window or while an accusation may be answered. Every opened game is closed once, in any status, by `gameClosed` or `convict`.
     function gameOpened(TaskId task) external returns (Played memory);
 
     /// @notice DisputeGame only: a game on the task ended without a conviction.
@@ -179,8 +191,10 @@ interface ITaskMarket {
     /// Unpaid, so it happens once.
     function convict(TaskId task, address challenger) external;
 
-    /// @notice Commitments only: pays a seat's account out of a convicted solver's stake: what a game costs, its fee, or both.
-    function compensate(TaskId task, address account, bool cost, bool fee) external returns (uint256 amount);
+    /// @notice Commitments only: pays an account out of a convicted solver's stake: what a game costs, and the fee of so many segments.
+    function compensate(TaskId task, address account, bool cost, uint256 segments)
+        external
+        returns (uint256 amount);
 
     /// @notice Anyone, once no seat can claim any more (`ICommitments.claimsUntil`): burns what is left of a convicted solver's stake.
     function burnRest(TaskId task) external;
@@ -189,9 +203,13 @@ interface ITaskMarket {
     /// challenge period after it is over. `owed`: the escrow pays it.
     function drawAsked(TaskId task, bool owed) external;
 
-    /// @notice AuditBoard only: a draw was executed. Restarts the challenge window of a submitted task: so it is not over before the
-    /// attestations are due (challengePeriod is longer than attestPeriod). Pays the draw fee if the escrow owes it, in any status.
-    function drawn(TaskId task, address drawer) external returns (SeatTerms memory);
+    /// @notice AuditBoard only: a draw was executed. Restarts the challenge window of a submitted task: it ends as long after `until`, the last
+    /// second of attestations or now if that is later, as challengePeriod is longer than attestPeriod; 0: the window stays. Pays the
+    /// draw fee if the escrow owes it, in any status.
+    function drawn(TaskId task, address drawer, uint64 until) external;
+
+    /// @notice AuditBoard only: pays the account of a look that is attested its fee, that of one segment.
+    function payLook(TaskId task, address account) external;
 
     /// @notice Where the task stands. Reverts for a task that does not exist, as does `termsOf`.
     function taskOf(TaskId task) external view returns (Task memory);
@@ -203,7 +221,7 @@ interface ITaskMarket {
     function seatTermsOf(TaskId task) external view returns (SeatTerms memory);
 
     /// @notice The bond of a challenge, and whether it doubles for those without a seat: not where the task is Unpaid. Reverts unless
-    /// the task is Submitted or Unpaid, within its challenge window.
+    /// the task is Submitted or Unpaid, within its challenge window or while an accusation may be answered.
     function bondOf(TaskId task) external view returns (uint128 bond, bool doubles);
 
     /// @notice The winner of the bidding; zero while it goes on, without a bid, and for a task that does not exist.
@@ -218,7 +236,7 @@ interface ITaskMarket {
     /// @notice The dispute game, whose calls `gameOpened`, `gameClosed` and `convict` take.
     function game() external view returns (address);
 
-    /// @notice The looks, whose call `IAuditBoard.caught` takes.
+    /// @notice The looks, whose calls `IAuditBoard.caught` and `forfeit` take.
     function looks() external view returns (address);
 
     /// @notice What the deployment fixed for all tasks.

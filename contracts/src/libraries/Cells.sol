@@ -2,16 +2,20 @@
 pragma solidity 0.8.37;
 
 /// @title Who sits in a task's seats, five seats in a storage slot.
-/// @notice A cell has 48 bits: the number of a registration, 0 for an empty seat, and two flags.
+/// @notice A cell has 48 bits: the number of a registration, 0 for an empty seat, and three flags. Seats are cells 0 ... 31; the look
+/// number `slot` of a level is cell 32 level + slot (encoding.md section 7).
 library Cells {
     uint256 internal constant ATTESTED = 1 << 40;
     uint256 internal constant RELEASED = 1 << 41;
+    uint256 internal constant CAUGHT = 1 << 42;
+    /// @notice Cells of a task.
+    uint256 internal constant COUNT = 160;
     uint256 private constant BITS = 48;
     uint256 private constant IN_WORD = 5;
 
-    /// @notice Cells of a task, at most 35.
+    /// @notice Cells of a task, at most 160: of seats, and of looks of four levels.
     struct Table {
-        uint256[7] words;
+        uint256[32] words;
     }
 
     function get(Table storage table, uint256 seat) internal view returns (uint256) {
@@ -22,6 +26,16 @@ library Cells {
         uint256 word = seat / IN_WORD;
         uint256 mask = (1 << BITS) - 1 << _shift(seat);
         table.words[word] = table.words[word] & ~mask | cell << _shift(seat);
+    }
+
+    /// @notice The cell of a seat (level 0), or of a look.
+    function number(uint256 level, uint256 slot) internal pure returns (uint256) {
+        return level << 5 | slot;
+    }
+
+    /// @notice Level and slot of a cell: of a seat 0 and its number.
+    function placeOf(uint256 cellNumber) internal pure returns (uint256 level, uint256 slot) {
+        return (cellNumber >> 5, cellNumber & 31);
     }
 
     /// @notice The number of the registration in a cell.

@@ -116,6 +116,28 @@ library Errors {
     error NotAttested(TaskId task, uint256 seat);
     /// @notice Digest and salt are not what the seat attests: `due` is the hash that it keeps, `given` theirs.
     error WrongAttestation(bytes32 due, bytes32 given);
+    /// @notice Looks of the task were drawn, so its salts are revealed and nobody informs any more.
+    error LooksDrawn(TaskId task);
+    /// @notice The task has seats or looks that are awaited, or accusations that are not over.
+    error NotAudited(TaskId task);
+    /// @notice Nobody looks in this place: there is no such look, or nobody was found for it.
+    error NoLook(TaskId task, uint256 look);
+    /// @notice What the look looks at was revealed before.
+    error AlreadyRevealed(TaskId task, uint256 look);
+    /// @notice What the look looks at is not revealed, or not by this.
+    error NotRevealed(TaskId task, uint256 look);
+    /// @notice The lock of the seat or look `seat` is lost already.
+    error AlreadyCaught(TaskId task, uint256 seat);
+    /// @notice The look has accused, and that is not over.
+    error AlreadyAccused(TaskId task, uint256 look);
+    /// @notice The look has not accused, or not of this.
+    error NotAccused(TaskId task, uint256 look);
+    /// @notice The digest does not hash this chunk in this step: its turns and the step do not add up to a multiple of the thinning.
+    error NotSelected(uint256 turns, uint256 step, uint256 thinning);
+    /// @notice The game is not what the look needs: one that goes on, of this account, on the segment that is looked at.
+    error NotOfLook(TaskId task, uint256 look, GameId game);
+    /// @notice The accused seat plays against the solver in this game, which goes on.
+    error GameGoesOn(GameId game);
     /// @notice No informed seat left a draw fee, or a draw has it.
     error NoPurse(TaskId task);
     /// @notice The escrow, or an informed seat, can pay another draw, or no seat is empty.

@@ -23,6 +23,8 @@ library TermsCheck {
     uint256 internal constant MAX_SEATS = 32;
     /// @notice q: segments of a seat.
     uint256 internal constant MAX_SEAT_SEGMENTS = 64;
+    /// @notice V q of a task with looks: each segment of a seat is a bit.
+    uint256 internal constant MAX_LOOKS = 32;
     /// @notice Most that one lock of the vault holds.
     uint256 internal constant MAX_LOCK = (1 << 94) - 1;
     /// @notice The highest level of a registration.
@@ -92,6 +94,10 @@ library TermsCheck {
         // Whatever a conviction pays, a quarter of the stake burns: S - ceil(S / 4) >= owed is S >= ceil(4 owed / 3).
         uint256 seats =
             terms.verifiers * (terms.gameCost + Fees.ofSeat(terms.auditFee, terms.segmentsPerVerifier));
+        if (terms.lookChance != 0) {
+            seats += uint256(terms.verifiers) * terms.segmentsPerVerifier
+            * (uint256(terms.gameCost) + terms.auditFee);
+        }
         uint256 owed = Math.max(terms.reward, terms.retrainReward) + seats + terms.restitution;
         _within("stake", terms.stake, (4 * owed + 2) / 3, MAX_LOCK);
         _within("delayPenalty", terms.delayPenalty, 0, terms.stake);
@@ -117,6 +123,18 @@ library TermsCheck {
         // What a silent account loses; half of it pays a draw after an informer had the other half. And what the highest level has.
         uint256 fee = parameters.drawFee;
         uint256 least = Math.max(Fees.ofSeat(terms.auditFee, terms.segmentsPerVerifier) + fee, 2 * fee);
+        uint256 lookChance = terms.lookChance;
+        if (lookChance != 0) {
+            _within("lookChance", lookChance, 1, RATE_OF_ALL);
+            _within(
+                "verifiers x segmentsPerVerifier",
+                uint256(terms.verifiers) * terms.segmentsPerVerifier,
+                1,
+                MAX_LOOKS
+            );
+            // Half of the lock pays a looker for the game that brings the solver's step tree, and for a bond.
+            least = Math.max(least, 4 * uint256(terms.gameCost));
+        }
         _within("seatLock", terms.seatLock, least, uint256(parameters.stakeUnit) << MAX_LEVEL);
     }
 
@@ -128,6 +146,8 @@ library TermsCheck {
         _within("trainingPeriod", terms.trainingPeriod, least, most);
         // Else a task could be stalled before its attestations are due.
         _within("attestPeriod", terms.attestPeriod, least, Math.min(most, parameters.stallPeriod));
+        // A look is compared with what is revealed.
+        _within("moveTime", terms.moveTime, least, terms.attestPeriod);
         // A verifier that finds a difference at the end of the attestation period can still challenge: commit, and open the
         // commitment in a later block. Each has the time that a clock must have.
         least = terms.attestPeriod + 2 * uint256(parameters.minClock);

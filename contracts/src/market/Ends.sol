@@ -2,28 +2,21 @@
 pragma solidity 0.8.37;
 
 import {IAuditBoard} from "../interfaces/IAuditBoard.sol";
-import {IBeacon} from "../interfaces/IBeacon.sol";
 import {ICommitments} from "../interfaces/ICommitments.sol";
 import {ITaskMarket} from "../interfaces/ITaskMarket.sol";
 import {Errors} from "../libraries/Errors.sol";
 import {Fees} from "../libraries/Fees.sol";
 import {TaskId} from "../types/Ids.sol";
-import {Audit, Seat} from "../types/Seats.sol";
+import {Seat} from "../types/Seats.sol";
 import {Terms} from "../types/Terms.sol";
 import {MarketState} from "./MarketState.sol";
 
 /// @title The ends of a task that anyone may bring about: dispute.md sections 2 and 8.
 abstract contract Ends is MarketState {
-    IBeacon internal immutable BEACON;
-
     /// @notice The audit board, whose calls `drawAsked` and `drawn` take.
     IAuditBoard public board;
     /// @notice The commitments, whose call `compensate` takes.
     ICommitments public commitments;
-
-    constructor(IBeacon beacon) {
-        BEACON = beacon;
-    }
 
     /// @inheritdoc ITaskMarket
     function expire(TaskId task) external {
@@ -42,9 +35,7 @@ abstract contract Ends is MarketState {
         Task storage entry = _over(task, Status.Submitted);
         entry.status = Status.Settled;
         Seat[] memory seats = board.seatsOf(task);
-        for (uint256 i; i < seats.length; ++i) {
-            if (!seats[i].attested) revert Errors.NotAttested(task, i);
-        }
+        board.requireAudited(task, _terms[task].verifiers);
         _paySeats(task, entry, seats);
         uint256 paid = VAULT.pay(entry.escrow, entry.bidder, entry.price);
         _releaseAll(entry.escrow);
@@ -56,14 +47,7 @@ abstract contract Ends is MarketState {
     function voidTask(TaskId task) external {
         Task storage entry = _over(task, Status.Submitted);
         Seat[] memory seats = board.seatsOf(task);
-        bool empty;
-        for (uint256 i; i < seats.length; ++i) {
-            if (seats[i].account == address(0)) empty = true;
-        }
-        Audit memory audit = board.auditOf(task);
-        // A seat that an informer emptied can be drawn again: nobody ends a task by emptying his own.
-        bool last = audit.escrowDraws == Fees.ESCROW_DRAWS && audit.purse == 0;
-        if (!empty || !last) revert Errors.NotVoidable(task);
+        board.requireVoidable(task);
         _void(task, entry, seats, 0);
     }
 
@@ -71,12 +55,7 @@ abstract contract Ends is MarketState {
     function stall(TaskId task) external {
         Task storage entry = _at(task, Status.Submitted);
         Terms storage terms = _terms[task];
-        Audit memory audit = board.auditOf(task);
-        if (audit.attested == terms.verifiers) revert Errors.NotStalled(task);
-        uint256 since = audit.drawnAt == 0 ? BEACON.timeOf(audit.round) : audit.drawnAt;
-        // Else who empties his own seat so late would leave no time to draw it again.
-        if (since < audit.informedAt) since = audit.informedAt;
-        uint64 until = uint64(since) + _parameters.stallPeriod;
+        uint64 until = board.stallsFrom(task) + _parameters.stallPeriod;
         if (block.timestamp <= until) revert Errors.TooEarly(until, block.timestamp);
         entry.status = Status.Unpaid;
         // Time to train again from the first state, and for a game that is opened after that.
@@ -89,8 +68,8 @@ abstract contract Ends is MarketState {
     function closeStalled(TaskId task) external {
         Task storage entry = _over(task, Status.Unpaid);
         // Without a draw nobody could look, and nobody is to blame.
-        bool undrawn = board.auditOf(task).drawnAt == 0;
-        _void(task, entry, board.seatsOf(task), undrawn ? entry.price / 2 : 0);
+        Seat[] memory seats = board.seatsOf(task);
+        _void(task, entry, seats, seats.length == 0 ? entry.price / 2 : 0);
     }
 
     /// @inheritdoc ITaskMarket
@@ -120,13 +99,13 @@ abstract contract Ends is MarketState {
         emit Voided(task, VAULT.releaseBut(entry.escrow, _owed(entry)), paid);
     }
 
-    /// @dev Each attested seat has its fee.
+    /// @dev Each attested seat has its fee, unless it has lost its lock.
     function _paySeats(TaskId task, Task storage entry, Seat[] memory seats) private {
         Terms storage terms = _terms[task];
         uint256 fee = Fees.ofSeat(terms.auditFee, terms.segmentsPerVerifier);
         uint256 escrow = entry.escrow;
         for (uint256 i; i < seats.length; ++i) {
-            if (seats[i].attested) VAULT.pay(escrow, seats[i].account, fee);
+            if (seats[i].attested && !seats[i].caught) VAULT.pay(escrow, seats[i].account, fee);
         }
     }
 }

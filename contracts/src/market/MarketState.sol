@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 pragma solidity 0.8.37;
 
+import {ILooks} from "../interfaces/ILooks.sol";
 import {IStakeVault} from "../interfaces/IStakeVault.sol";
 import {ITaskMarket} from "../interfaces/ITaskMarket.sol";
 import {Errors} from "../libraries/Errors.sol";
@@ -18,6 +19,8 @@ abstract contract MarketState is ITaskMarket {
     /// @dev Numbered from 1.
     mapping(TaskId task => Task) internal _tasks;
     uint256 internal _newest;
+    /// @inheritdoc ITaskMarket
+    address public looks;
     mapping(TaskId task => Terms) internal _terms;
 
     constructor(IStakeVault vault, Parameters memory parameters_) {
@@ -39,7 +42,7 @@ abstract contract MarketState is ITaskMarket {
     }
 
     /// @inheritdoc ITaskMarket
-    function seatTermsOf(TaskId task) public view returns (SeatTerms memory asked) {
+    function seatTermsOf(TaskId task) external view returns (SeatTerms memory asked) {
         Task storage entry = _existing(task);
         Terms storage terms = _terms[task];
         uint256 segments = terms.segmentsPerVerifier;
@@ -48,6 +51,11 @@ abstract contract MarketState is ITaskMarket {
         asked.operations = segments * terms.segmentSteps * terms.stepOperations;
         (asked.stateBytes, asked.lock) = (terms.stateBytes, terms.seatLock);
         asked.fee = Fees.ofSeat(terms.auditFee, segments);
+        asked.segments = terms.segments;
+        (asked.segmentSteps, asked.stateTensors) = (terms.segmentSteps, terms.stateTensors);
+        (asked.segmentsPerVerifier, asked.thinning) = (uint16(segments), terms.thinning);
+        (asked.moveTime, asked.lookChance) = (terms.moveTime, terms.lookChance);
+        asked.gameCost = terms.gameCost;
     }
 
     /// @inheritdoc ITaskMarket
@@ -104,7 +112,10 @@ abstract contract MarketState is ITaskMarket {
     function _requireInWindow(TaskId task, Task storage entry) internal view {
         _requireChallengeable(task, entry);
         uint64 until = entry.challengeUntil;
-        if (block.timestamp > until) revert Errors.TooLate(until, block.timestamp);
+        if (block.timestamp <= until) return;
+        // Who is accused by the solver's step tree challenges that, or loses its lock for it.
+        uint64 answers = ILooks(looks).answersUntil(task);
+        if (block.timestamp > answers) revert Errors.TooLate(until, block.timestamp);
     }
 
     /// @dev What each side of a game has.

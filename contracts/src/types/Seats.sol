@@ -29,7 +29,7 @@ struct Registration {
     Offer offer;
 }
 
-/// @notice One of a task's seats: who replays its segments.
+/// @notice One of a task's seats, or of its looks: who replays its segments.
 struct Seat {
     /// Zero while nobody was found.
     address account;
@@ -40,6 +40,8 @@ struct Seat {
     bool attested;
     /// The account is bound no longer.
     bool released;
+    /// Its lock is lost, by what a look has shown: it is paid no fee.
+    bool caught;
 }
 
 /// @notice What a task's draws have come to.
@@ -59,21 +61,36 @@ struct Audit {
     uint8 attested;
     /// A draw was asked for and not executed.
     bool pending;
-    /// Draws that were asked for because a seat was empty, the first draw included: paid by the escrow.
+    /// Draws that the escrow pays: the first of all seats, those of seats that nobody was found for, the first of each level of looks.
     uint8 escrowDraws;
+    /// Of the latest looks that were asked for: a look of level 1 repeats a segment of a seat, one of level n + 1 a look of level n.
+    /// 0: none were.
+    uint8 level;
+    /// Draws of this level that were asked for.
+    uint8 lookDraws;
     /// Lock with the draw fee that an informed seat left for the next draw; 0: there is none.
     uint48 purse;
     /// When an informer last emptied a seat, 0 before: the stall period counts from then.
     uint40 informedAt;
+    /// Looks that were picked, of all levels.
+    uint8 looks;
+    /// Looks of this level that are neither attested nor given up: a bit for each slot.
+    uint32 looking;
+    /// Looks of this level that are attested; until its first draw is executed those of the level below.
+    uint32 looked;
+    /// When looks were last picked, 0 before: what they look at is revealed within a move time.
+    uint40 pickedAt;
+    /// Every seat is attested, no draw is asked for, and no look awaited. Not kept: `auditOf` fills it in.
+    bool audited;
     /// Of the first draw: the segments of all seats follow from it.
     bytes32 seed;
 }
 
 /// @notice A draw that was asked for: an entry of the queue.
 struct PendingDraw {
-    // ---- slot 0, 32 bits are free
+    // ---- slot 0, 24 bits are free
     uint40 task;
-    /// One bit for each seat to fill.
+    /// One bit for each seat to fill, or for each slot of a level of looks; 0: the word picks the slots.
     uint32 seats;
     /// The beacon's round.
     uint64 round;
@@ -81,4 +98,6 @@ struct PendingDraw {
     uint40 fixedAt;
     /// Lock that pays the draw fee; 0: the task's escrow does.
     uint48 purse;
+    /// Of the looks; 0: seats.
+    uint8 level;
 }

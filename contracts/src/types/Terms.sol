@@ -52,7 +52,7 @@ struct Terms {
     uint32 challengePeriod;
     /// Attestations are due this long after the draw.
     uint32 attestPeriod;
-    // ---- slot 9, 104 bits are free
+    // ---- slot 9, 56 bits are free
     /// Bidding goes on for at least so long after every bid (libraries/Bids.sol).
     uint32 extension;
     /// Each side's time in a whole game, of which censorship may eat most.
@@ -67,6 +67,10 @@ struct Terms {
     uint16 arithmetic;
     /// w: a seat's digest hashes one chunk of this many. A power of two, at most segmentSteps.
     uint8 thinning;
+    /// Time for each answer that a look or an accusation asks of a seat.
+    uint32 moveTime;
+    /// Chance that a segment of an attested seat is looked at, and a look in turn, in hundredths of a percent; 0: there are no looks.
+    uint16 lookChance;
     // ---- slot 10
     /// What a seat binds of its account's stake until the task is over.
     uint128 seatLock;

@@ -59,7 +59,7 @@ contract InformersTest is Deployment {
         assertEq(board.seatOf(task, 1).account, address(0));
         _attest(task, 0);
         _endWindow(task);
-        vm.expectRevert(abi.encodeWithSelector(Errors.NotAttested.selector, task, 1));
+        vm.expectRevert(abi.encodeWithSelector(Errors.NotAudited.selector, task));
         market.settle(task);
         board.redraw(task);
         assertEq(board.firstDraw().purse, purse);

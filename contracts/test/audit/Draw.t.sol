@@ -38,7 +38,7 @@ contract DrawTest is Deployment {
         TaskId task = _assigned(1);
         uint64 round = beacon.roundFrom(uint64(block.timestamp) + DRAW_DELAY);
         vm.expectEmit();
-        emit IAuditBoard.DrawAsked(task, 1, round, 7);
+        emit IAuditBoard.DrawAsked(task, 1, 0, round, 7);
         _submit(task);
         PendingDraw memory entry = board.firstDraw();
         assertEq(entry.task, TaskId.unwrap(task));

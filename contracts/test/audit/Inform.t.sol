@@ -263,7 +263,7 @@ contract InformTest is Deployment {
         TaskId task = _attested();
         _inform(task, 1, rival);
         _endWindow(task);
-        vm.expectRevert(abi.encodeWithSelector(Errors.NotAttested.selector, task, 1));
+        vm.expectRevert(abi.encodeWithSelector(Errors.NotAudited.selector, task));
         market.settle(task);
     }
 
@@ -272,7 +272,7 @@ contract InformTest is Deployment {
         TaskId task = _attested();
         _endWindow(task);
         _inform(task, 1, rival);
-        vm.expectRevert(abi.encodeWithSelector(Errors.NotAttested.selector, task, 1));
+        vm.expectRevert(abi.encodeWithSelector(Errors.NotAudited.selector, task));
         market.settle(task);
         vm.expectRevert(abi.encodeWithSelector(Errors.NotVoidable.selector, task));
         market.voidTask(task);

@@ -30,7 +30,7 @@ contract RedrawTest is Deployment {
         vm.expectEmit();
         emit IAuditBoard.Silent(task, 1, before[1], PENALTY);
         vm.expectEmit();
-        emit IAuditBoard.DrawAsked(task, 2, round, 2);
+        emit IAuditBoard.DrawAsked(task, 2, 0, round, 2);
         vm.prank(rival);
         board.redraw(task);
 

@@ -6,6 +6,7 @@ import {IAuditBoard} from "../../src/interfaces/IAuditBoard.sol";
 import {IBeacon} from "../../src/interfaces/IBeacon.sol";
 import {ICommitments} from "../../src/interfaces/ICommitments.sol";
 import {IDisputeGame} from "../../src/interfaces/IDisputeGame.sol";
+import {ILooks} from "../../src/interfaces/ILooks.sol";
 import {MapHints} from "../../src/types/Hints.sol";
 import {GameId, SegmentIndex, TaskId} from "../../src/types/Ids.sol";
 import {Leaf} from "../../src/types/Openings.sol";
@@ -44,6 +45,7 @@ abstract contract Deployed is Rounds {
     IDisputeGame internal game;
     IAuditBoard internal board;
     IBeacon internal beacon;
+    ILooks internal looks;
     address internal submitter = makeAddr("submitter");
     address internal solver = makeAddr("solver");
     address internal challenger = makeAddr("challenger");
@@ -63,8 +65,9 @@ abstract contract Deployed is Rounds {
         board = _newBoard(vault, market, beacon);
         commitments = _newCommitments(vault, market, board);
         game = _newGame(market, vault, arbiter, commitments);
-        market.initialise(board, address(game), address(commitments), address(_newLooks(board)));
-        vault.initialise(address(market), address(board), address(game), address(commitments));
+        looks = _newLooks(vault, market, board);
+        market.initialise(board, address(game), address(commitments), address(looks));
+        vault.initialise(address(market), address(board), address(game), address(commitments), address(looks));
         address[5] memory people = [submitter, solver, challenger, second, makeAddr("verifier")];
         for (uint256 k; k < people.length; ++k) {
             token.mint(people[k], FUNDS);
@@ -135,6 +138,8 @@ abstract contract Deployed is Rounds {
             segmentsPerVerifier: 1,
             arithmetic: 1,
             thinning: 1,
+            moveTime: 50,
+            lookChance: 0,
             seatLock: 10 * UNIT,
             bond: BOND,
             retrainReward: RETRAIN_REWARD,
@@ -166,7 +171,7 @@ abstract contract Deployed is Rounds {
         _draw(task);
     }
 
-    function _draw(TaskId task) private {
+    function _draw(TaskId task) internal {
         uint64 round = board.firstDraw().round;
         vm.warp(beacon.timeOf(round));
         (bytes memory signature, MapHints[2] memory hints) = _round(round);

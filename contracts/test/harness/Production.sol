@@ -21,7 +21,8 @@ interface IToken is IERC20 {
 
 /// @title The vault, with what only its deployer and the tests' sums need.
 interface IVault is IStakeVault {
-    function initialise(address market, address board, address game, address commitments) external;
+    function initialise(address market, address board, address game, address commitments, address looks)
+        external;
 
     /// @notice Number of locks; ids are 1 ... locks().
     function locks() external view returns (uint256);
@@ -88,8 +89,8 @@ abstract contract Production is Test {
         return ICommitments(deployCode("Commitments.sol:Commitments", abi.encode(vault, market, board)));
     }
 
-    function _newLooks(IAuditBoard board) internal returns (ILooks) {
-        return ILooks(deployCode("Looks.sol:Looks", abi.encode(board)));
+    function _newLooks(IStakeVault vault, ITaskMarket market, IAuditBoard board) internal returns (ILooks) {
+        return ILooks(deployCode("Looks.sol:Looks", abi.encode(vault, market, board)));
     }
 
     function _newGame(ITaskMarket market, IStakeVault vault, IArbiter arbiter, ICommitments commitments)

@@ -14,7 +14,7 @@ import {Test} from "forge-std/Test.sol";
 
 /// @title What always holds (dispute.md section 10), as far as vault, market and audit board can break it.
 contract MarketInvariants is Test {
-    uint256 private constant ACTIONS = 26;
+    uint256 private constant ACTIONS = 29;
 
     MarketHandler private handler;
     IVault private vault;
@@ -48,8 +48,9 @@ contract MarketInvariants is Test {
         actions[19] = handler.resume.selector;
         (actions[20], actions[21]) = (handler.claim.selector, handler.burnRest.selector);
         actions[22] = handler.inform.selector;
-        // Three chances in twenty-six.
-        actions[23] = actions[24] = actions[25] = handler.advance.selector;
+        (actions[23], actions[24]) = (handler.takeUnrevealed.selector, handler.lapse.selector);
+        // Four chances in twenty-nine.
+        actions[25] = actions[26] = actions[27] = actions[28] = handler.advance.selector;
         targetContract(address(handler));
         targetSelector(FuzzSelector(address(handler), actions));
     }
@@ -64,7 +65,8 @@ contract MarketInvariants is Test {
             Terms memory terms = market.termsOf(task);
             uint256 fees = uint256(terms.auditFee) * terms.verifiers * terms.segmentsPerVerifier;
             uint256 paid = board.auditOf(task).escrowDraws - (entry.owesDraw ? 1 : 0);
-            uint256 drawFees = (8 - paid) * market.parameters().drawFee;
+            if (terms.lookChance != 0) fees = 2 * fees - _attestedLooks(task) * terms.auditFee;
+            uint256 drawFees = ((terms.lookChance == 0 ? 8 : 12) - paid) * market.parameters().drawFee;
             assertEq(_remaining(entry.escrow), terms.budget + fees + drawFees);
             assertLe(entry.price, terms.budget);
             if (entry.bidder == address(0)) continue;
@@ -103,6 +105,37 @@ contract MarketInvariants is Test {
                 assertEq(seats[i].attested, board.attestationOf(task, i) != 0);
             }
             assertEq(board.auditOf(task).attested, attested);
+            uint256[] memory numbers;
+            (numbers, seats) = board.looksOf(task);
+            for (uint256 i; i < seats.length; ++i) {
+                assertEq(seats[i].attested, board.attestationOf(task, numbers[i]) != 0);
+            }
+        }
+    }
+
+    /// @dev Looks begin when every seat is attested, and from then on it stays so; there are as many as segments at most, four levels,
+    /// and none where the terms have none. What is audited awaits nothing, and only that is settled.
+    function invariant_looksFollowTheSeats() public view {
+        for (uint256 k = 1; k <= market.tasks(); ++k) {
+            TaskId task = TaskId.wrap(k);
+            Terms memory terms = market.termsOf(task);
+            Audit memory audit = board.auditOf(task);
+            uint256 most = terms.lookChance == 0 ? 0 : terms.verifiers * terms.segmentsPerVerifier;
+            assertLe(audit.looks, most);
+            assertLe(audit.level, 4);
+            assertLe(audit.lookDraws, 3);
+            assertEq(audit.looks == 0, audit.pickedAt == 0);
+            if (audit.pickedAt != 0 || audit.audited) assertEq(audit.attested, terms.verifiers);
+            if (audit.audited) assertTrue(audit.looking == 0 && !audit.pending);
+            if (handler.ended(task) == ITaskMarket.Status.Settled) assertTrue(audit.audited);
+            (uint256[] memory numbers, Seat[] memory looks) = board.looksOf(task);
+            assertLe(numbers.length, audit.looks);
+            for (uint256 i; i < looks.length; ++i) {
+                uint256 slot = numbers[i] % 32;
+                bool awaited = numbers[i] / 32 == audit.level && audit.looking >> slot & 1 == 1;
+                // Those that wait when the task ends stay as they are.
+                assertEq(looks[i].attested, !awaited);
+            }
         }
     }
 
@@ -165,7 +198,7 @@ contract MarketInvariants is Test {
         assertEq(IERC20(vault.token()).balanceOf(address(vault)), held);
     }
 
-    /// @dev Only a conviction, a missed deadline, a silent seat or an informer burns.
+    /// @dev Only a conviction, a missed deadline, a silent seat or look, an informer or a digest that was not opened burns.
     function invariant_onlySlashesDelaysSilencesAndInformersBurn() public view {
         uint256 causes = handler.endings(ITaskMarket.Status.Slashed)
             + handler.endings(ITaskMarket.Status.Refunded) + handler.suspensions();
@@ -174,8 +207,11 @@ contract MarketInvariants is Test {
 
     /// @dev The handler is worth something: at random it brings tasks to every end there is.
     function test_handler_reachesEveryEnd_succeeds() public {
+        // All of it costs more than a test has.
+        vm.pauseGasMetering();
         uint256[4] memory reached;
         uint256[4] memory voids;
+        uint256[5] memory looked;
         uint256 informings;
         for (uint256 run; run < 90; ++run) {
             uint256 start = vm.snapshotState();
@@ -189,6 +225,9 @@ contract MarketInvariants is Test {
                 TaskId task = TaskId.wrap(k);
                 Audit memory audit = board.auditOf(task);
                 if (audit.informedAt != 0) ++informings;
+                if (audit.looks != 0 && audit.audited) ++looked[0];
+                if (audit.looks != 0 && audit.level > 1) ++looked[1];
+                if (audit.lookDraws > 1) ++looked[2];
                 if (handler.stalled(task) && market.taskOf(task).status == ITaskMarket.Status.Slashed) {
                     ++voids[0];
                 }
@@ -197,7 +236,13 @@ contract MarketInvariants is Test {
                 else if (audit.drawnAt == 0) ++voids[2];
                 else ++voids[3];
             }
+            looked[3] += handler.unrevealed();
+            looked[4] += handler.lapses();
             vm.revertToState(start);
+        }
+        for (uint256 i; i < 5; ++i) {
+            emit log_named_uint("looked", looked[i]);
+            assertGt(looked[i], 0);
         }
         emit log_named_uint("informings", informings);
         assertGt(informings, 0);
@@ -235,6 +280,8 @@ contract MarketInvariants is Test {
         else if (choice == 20) handler.claim(seed, seed & 8 == 0, seed & 16 == 0);
         else if (choice == 21) handler.burnRest(seed);
         else if (choice == 22) handler.inform(seed);
+        else if (choice == 23) handler.takeUnrevealed(seed);
+        else if (choice == 24) handler.lapse(seed);
         else handler.advance(seed);
     }
 
@@ -254,13 +301,25 @@ contract MarketInvariants is Test {
         }
     }
 
-    /// @dev The account's seats that are not released.
+    function _attestedLooks(TaskId task) private view returns (uint256 count) {
+        (, Seat[] memory looks) = board.looksOf(task);
+        for (uint256 i; i < looks.length; ++i) {
+            if (looks[i].attested) ++count;
+        }
+    }
+
+    /// @dev The account's seats and looks that bind it: neither released nor caught.
     function _seatsOf(address account) private view returns (uint256 count) {
         for (uint256 k = 1; k <= market.tasks(); ++k) {
-            Seat[] memory seats = board.seatsOf(TaskId.wrap(k));
-            for (uint256 i; i < seats.length; ++i) {
-                if (seats[i].account == account && !seats[i].released) ++count;
-            }
+            count += _binding(board.seatsOf(TaskId.wrap(k)), account);
+            (, Seat[] memory looks) = board.looksOf(TaskId.wrap(k));
+            count += _binding(looks, account);
+        }
+    }
+
+    function _binding(Seat[] memory seats, address account) private pure returns (uint256 count) {
+        for (uint256 i; i < seats.length; ++i) {
+            if (seats[i].account == account && !seats[i].released && !seats[i].caught) ++count;
         }
     }
 

@@ -1,63 +1,21 @@
 // SPDX-License-Identifier: MIT
 pragma solidity 0.8.37;
 
-import {IAuditBoard} from "../../src/interfaces/IAuditBoard.sol";
 import {ICommitments} from "../../src/interfaces/ICommitments.sol";
-import {ILooks} from "../../src/interfaces/ILooks.sol";
-import {IStakeVault} from "../../src/interfaces/IStakeVault.sol";
 import {ITaskMarket} from "../../src/interfaces/ITaskMarket.sol";
 import {Bids} from "../../src/libraries/Bids.sol";
 import {TaskId} from "../../src/types/Ids.sol";
 import {Audit, Registration, Seat} from "../../src/types/Seats.sol";
 import {Terms} from "../../src/types/Terms.sol";
-import {IVault} from "../harness/Production.sol";
-import {Deployment} from "../market/Deployment.sol";
-import {Vm} from "forge-std/Vm.sol";
+import {LooksHandler} from "./LooksHandler.sol";
 
 /// @title Drives up to six tasks through anything that may happen to them, in any order.
 /// @notice An action that nothing is ready for does nothing; none reverts. Time and blocks are the handler's own.
-contract MarketHandler is Deployment {
+contract MarketHandler is LooksHandler {
     uint256 private constant MOST_TASKS = 6;
     uint64 private constant CLAIM_PERIOD = 60 + STALL_PERIOD;
 
-    address[] public people;
-    /// @dev Sums over the vault's events of each lock: put in, taken out.
-    mapping(uint256 lock => uint256) public lockedIn;
-    mapping(uint256 lock => uint256) public takenOut;
-    /// @dev The first final status that was seen of a task.
-    mapping(TaskId task => ITaskMarket.Status) public ended;
-    mapping(ITaskMarket.Status => uint256) public endings;
-    mapping(TaskId task => bool) public stalled;
-    /// @dev What seats have got of a convicted stake, and whether the rest was burned.
-    mapping(TaskId task => uint256) public claimed;
-    mapping(TaskId task => bool) public rests;
     mapping(TaskId task => mapping(uint256 seat => bool[2])) private _claimed;
-    uint256 public suspensions;
-    uint256 public deposited;
-    uint256 public withdrawn;
-    uint256 private _time;
-    uint256 private _block;
-
-    modifier action() {
-        vm.warp(_time);
-        vm.roll(_block);
-        vm.recordLogs();
-        _;
-        _book();
-        (_time, _block) = (vm.getBlockTimestamp() + 1, vm.getBlockNumber() + 1);
-    }
-
-    function setUp() public override {
-        vm.recordLogs();
-        super.setUp();
-        _book();
-        (_time, _block) = (vm.getBlockTimestamp(), vm.getBlockNumber());
-        people = [submitter, solver, rival, challenger, drawer];
-        for (uint256 i; i < VERIFIERS; ++i) {
-            people.push(verifiers[i]);
-        }
-        deposited = (3 + VERIFIERS) * FUNDS;
-    }
 
     // ------------------------------------------------------------------ actions
 
@@ -75,6 +33,8 @@ contract MarketHandler is Deployment {
             submit(seed);
         } else if (entry.status == ITaskMarket.Status.Submitted) {
             if (entry.openGames != 0) closeGame(seed);
+            else if (board.auditOf(task).pickedAt != 0 && (seed >> 8) % 4 == 0) takeUnrevealed(seed);
+            else if (board.auditOf(task).level != 0 && (seed >> 8) % 8 == 1) lapse(seed);
             else if (board.auditOf(task).pending) draw();
             else if (_time <= board.auditOf(task).until) attest(seed, true);
             else finish(seed);
@@ -92,6 +52,7 @@ contract MarketHandler is Deployment {
         terms.segmentsPerVerifier = 1 + (shape / 4) % 5;
         terms.seatLock = 60 * UNIT;
         if (shape % 5 == 0) terms.auditFee = 0;
+        if (shape % 7 != 0) terms.lookChance = 1_500 * (shape % 7);
         _post(terms);
     }
 
@@ -152,26 +113,6 @@ contract MarketHandler is Deployment {
         if (task != 0) _draw(TaskId.wrap(task));
     }
 
-    function attest(uint256 seed, bool all) public action {
-        (TaskId task,) = _find(seed, ITaskMarket.Status.Submitted);
-        if (TaskId.unwrap(task) == 0 || _time > board.auditOf(task).until) return;
-        Seat[] memory seats = board.seatsOf(task);
-        for (uint256 i; i < seats.length; ++i) {
-            if (seats[i].account == address(0) || seats[i].attested) continue;
-            if (all || i % 2 == seed % 2) _attest(task, i);
-        }
-    }
-
-    /// @notice Somebody shows the salt of an attested seat, in whatever state its task is while it is submitted.
-    function inform(uint256 seed) external action {
-        (TaskId task,) = _find(seed, ITaskMarket.Status.Submitted);
-        uint256 seats = board.seatsOf(task).length;
-        for (uint256 i; i < seats; ++i) {
-            uint256 seat = (seed % seats + i) % seats;
-            if (board.seatOf(task, seat).attested) return _inform(task, seat, rival);
-        }
-    }
-
     /// @notice Settles a task, or has its seats drawn again, or voids it.
     function finish(uint256 seed) public action {
         (TaskId task, ITaskMarket.Task memory entry) = _find(seed, ITaskMarket.Status.Submitted);
@@ -225,9 +166,18 @@ contract MarketHandler is Deployment {
             if (board.auditOf(task).purse != 0) board.burnPurse(task);
             Seat[] memory seats = board.seatsOf(task);
             for (uint256 i; i < seats.length; ++i) {
-                if (seats[i].account != address(0) && !seats[i].released) board.release(task, i);
+                if (seats[i].account != address(0)) _release(task, i, seats[i]);
+            }
+            uint256[] memory numbers;
+            (numbers, seats) = board.looksOf(task);
+            for (uint256 i; i < seats.length; ++i) {
+                _release(task, numbers[i], seats[i]);
             }
         }
+    }
+
+    function _release(TaskId task, uint256 number, Seat memory seat) private {
+        if (!seat.released && !seat.caught) board.release(task, number);
     }
 
     function resume(uint256 who) public action {
@@ -276,8 +226,9 @@ contract MarketHandler is Deployment {
         if (cost) _claimed[task][seat][0] = true;
         if (fee) _claimed[task][seat][1] = true;
         address account = board.seatOf(task, seat).account;
+        uint256 segments = fee ? market.termsOf(task).segmentsPerVerifier : 0;
         vm.prank(commitments);
-        claimed[task] += market.compensate(task, account == address(0) ? challenger : account, cost, fee);
+        claimed[task] += market.compensate(task, account == address(0) ? challenger : account, cost, segments);
     }
 
     /// @notice The time for claims is over.
@@ -312,32 +263,7 @@ contract MarketHandler is Deployment {
         vm.stopPrank();
     }
 
-    // ------------------------------------------------------------------ for the invariants
-
-    function contracts() external view returns (IVault, ITaskMarket, IAuditBoard) {
-        return (vault, market, board);
-    }
-
-    function peopleCount() external view returns (uint256) {
-        return people.length;
-    }
-
     // ------------------------------------------------------------------ inside
-
-    /// @dev A task in this status, searched from a random one on; 0 if there is none.
-    function _find(uint256 seed, ITaskMarket.Status status)
-        private
-        view
-        returns (TaskId task, ITaskMarket.Task memory entry)
-    {
-        uint256 count = market.tasks();
-        for (uint256 i; i < count; ++i) {
-            task = TaskId.wrap((seed % count + i) % count + 1);
-            entry = market.taskOf(task);
-            if (entry.status == status) return (task, entry);
-        }
-        return (TaskId.wrap(0), entry);
-    }
 
     /// @dev The highest bid that the task takes now, if it takes any.
     function _mostBid(TaskId task, ITaskMarket.Task memory entry)
@@ -357,44 +283,5 @@ contract MarketHandler is Deployment {
         ITaskMarket.Task memory entry;
         (task, entry) = _find(seed >> 1, status);
         if (TaskId.unwrap(task) != 0 && _time > entry.challengeUntil) return TaskId.wrap(0);
-    }
-
-    /// @dev Whether a seat of the drawn task has a silent account, and whether one has none.
-    function _missing(TaskId task) private view returns (bool silent, bool empty) {
-        Seat[] memory seats = board.seatsOf(task);
-        for (uint256 i; i < seats.length; ++i) {
-            if (seats[i].account == address(0)) empty = true;
-            else if (!seats[i].attested) silent = true;
-        }
-    }
-
-    /// @dev Books the vault's events and the ends of tasks.
-    function _book() private {
-        Vm.Log[] memory logs = vm.getRecordedLogs();
-        for (uint256 i; i < logs.length; ++i) {
-            bytes32 topic = logs[i].topics[0];
-            if (topic == IAuditBoard.Silent.selector || topic == ILooks.Informed.selector) ++suspensions;
-            if (topic == ITaskMarket.Stalled.selector) {
-                stalled[TaskId.wrap(uint256(logs[i].topics[1]))] = true;
-            }
-            if (logs[i].emitter != address(vault)) continue;
-            if (topic == IStakeVault.Locked.selector) {
-                lockedIn[uint256(logs[i].topics[1])] += abi.decode(logs[i].data, (uint256));
-            } else if (
-                topic == IStakeVault.Released.selector || topic == IStakeVault.Paid.selector
-                    || topic == IStakeVault.Burned.selector
-            ) {
-                takenOut[uint256(logs[i].topics[1])] += abi.decode(logs[i].data, (uint256));
-            }
-        }
-        for (uint256 k = 1; k <= market.tasks(); ++k) {
-            TaskId task = TaskId.wrap(k);
-            ITaskMarket.Status status = market.taskOf(task).status;
-            bool over = status > ITaskMarket.Status.Submitted && status != ITaskMarket.Status.Unpaid;
-            if (over && ended[task] == ITaskMarket.Status.None) {
-                ended[task] = status;
-                ++endings[status];
-            }
-        }
     }
 }

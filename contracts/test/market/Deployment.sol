@@ -71,11 +71,11 @@ abstract contract Deployment is Rounds {
         _show();
         market = _newMarket(vault, _newArbiter(), beacon, pauser, _parameters());
         board = _newBoard(vault, market, beacon);
-        looks = _newLooks(board);
+        looks = _newLooks(vault, market, board);
         vm.etch(game, hex"00");
         vm.etch(commitments, hex"00");
         market.initialise(board, game, commitments, address(looks));
-        vault.initialise(address(market), address(board), game, commitments);
+        vault.initialise(address(market), address(board), game, commitments, address(looks));
         _fund(submitter);
         _fund(solver);
         _fund(rival);
@@ -135,6 +135,8 @@ abstract contract Deployment is Rounds {
             segmentsPerVerifier: 2,
             arithmetic: 1,
             thinning: 4,
+            moveTime: 50,
+            lookChance: 0,
             seatLock: 40 * UNIT,
             bond: 20 * UNIT,
             retrainReward: RETRAIN_REWARD,
@@ -254,7 +256,7 @@ abstract contract Deployment is Rounds {
     }
 
     function _attest(TaskId task, uint256 seat) internal {
-        address account = board.seatsOf(task)[seat].account;
+        address account = board.seatOf(task, seat).account;
         vm.prank(account);
         board.attest(task, seat, DIGEST, Digests.saltHash(_salt(account)));
     }
@@ -334,8 +336,9 @@ abstract contract Deployment is Rounds {
     }
 
     function _escrowOf(Terms memory terms) internal pure returns (uint256) {
-        uint256 segments = uint256(terms.verifiers) * terms.segmentsPerVerifier;
-        return terms.budget + segments * terms.auditFee + 8 * uint256(DRAW_FEE);
+        uint256 fees = uint256(terms.verifiers) * terms.segmentsPerVerifier * terms.auditFee;
+        if (terms.lookChance == 0) return terms.budget + fees + 8 * uint256(DRAW_FEE);
+        return terms.budget + 2 * fees + 12 * uint256(DRAW_FEE);
     }
 
     function _remaining(uint256 lock) internal view returns (uint256 remaining) {

@@ -66,7 +66,7 @@ contract SettlementTest is Deployment {
         _attest(task, 0);
         _attest(task, 2);
         _endWindow(task);
-        vm.expectRevert(abi.encodeWithSelector(Errors.NotAttested.selector, task, 1));
+        vm.expectRevert(abi.encodeWithSelector(Errors.NotAudited.selector, task));
         market.settle(task);
     }
 
@@ -125,13 +125,13 @@ contract SettlementTest is Deployment {
         vm.expectRevert(notGame);
         market.convict(task, challenger);
         vm.expectRevert(abi.encodeWithSelector(Errors.NotAllowed.selector, commitments, address(this)));
-        market.compensate(task, challenger, true, true);
+        market.compensate(task, challenger, true, 2);
         bytes memory notBoard =
             abi.encodeWithSelector(Errors.NotAllowed.selector, address(board), address(this));
         vm.expectRevert(notBoard);
         market.drawAsked(task, true);
         vm.expectRevert(notBoard);
-        market.drawn(task, address(this));
+        market.drawn(task, address(this), 1);
         bytes memory notMarket =
             abi.encodeWithSelector(Errors.NotAllowed.selector, address(market), address(this));
         vm.expectRevert(notMarket);
@@ -185,7 +185,7 @@ contract SettlementTest is Deployment {
         vm.startPrank(commitments);
         for (uint256 i; i < 3; ++i) {
             uint256 due = uint256(terms.gameCost) + 2 * uint256(terms.auditFee);
-            assertEq(market.compensate(task, verifiers[i], true, true), due);
+            assertEq(market.compensate(task, verifiers[i], true, 2), due);
             left -= due;
         }
         vm.stopPrank();
@@ -202,9 +202,9 @@ contract SettlementTest is Deployment {
         _convict(task);
         uint256 had = vault.free(rival);
         vm.startPrank(commitments);
-        assertEq(market.compensate(task, rival, true, false), GAME_COST);
+        assertEq(market.compensate(task, rival, true, 0), GAME_COST);
         assertEq(vault.free(rival), had + GAME_COST);
-        assertEq(market.compensate(task, rival, false, true), SEAT_FEE);
+        assertEq(market.compensate(task, rival, false, 2), SEAT_FEE);
         assertEq(vault.free(rival), had + GAME_COST + SEAT_FEE);
     }
 
@@ -212,11 +212,11 @@ contract SettlementTest is Deployment {
         TaskId task = _audited(5);
         _expectWrongStatus(task, ITaskMarket.Status.Submitted);
         vm.prank(commitments);
-        market.compensate(task, rival, true, true);
+        market.compensate(task, rival, true, 2);
         market.settle(task);
         _expectWrongStatus(task, ITaskMarket.Status.Settled);
         vm.prank(commitments);
-        market.compensate(task, rival, true, true);
+        market.compensate(task, rival, true, 2);
     }
 
     function test_burnRest_early_reverts() public {

@@ -15,6 +15,7 @@ contract StakeVaultTest is Production {
     address private board = makeAddr("board");
     address private game = makeAddr("game");
     address private commitments = makeAddr("commitments");
+    address private looks = makeAddr("looks");
     address private owner = makeAddr("owner");
     address private submitter = makeAddr("submitter");
     address private other = makeAddr("other");
@@ -26,6 +27,7 @@ contract StakeVaultTest is Production {
         vm.etch(board, hex"00");
         vm.etch(game, hex"00");
         vm.etch(commitments, hex"00");
+        vm.etch(looks, hex"00");
         token = _newToken();
         vault = _vault(token);
     }
@@ -34,22 +36,24 @@ contract StakeVaultTest is Production {
 
     function test_initialise_again_reverts() public {
         vm.expectRevert(Errors.AlreadyInitialised.selector);
-        vault.initialise(market, board, game, commitments);
+        vault.initialise(market, board, game, commitments, looks);
     }
 
     function test_initialise_byStranger_reverts() public {
         IVault fresh = _newVault(token);
         vm.expectRevert(abi.encodeWithSelector(Errors.NotAllowed.selector, address(this), owner));
         vm.prank(owner);
-        fresh.initialise(market, board, game, commitments);
+        fresh.initialise(market, board, game, commitments, looks);
     }
 
     function test_initialise_withoutCode_reverts() public {
         IVault fresh = _newVault(token);
         vm.expectRevert(abi.encodeWithSelector(Errors.NoCode.selector, other));
-        fresh.initialise(market, board, other, commitments);
+        fresh.initialise(market, board, other, commitments, looks);
         vm.expectRevert(abi.encodeWithSelector(Errors.NoCode.selector, other));
-        fresh.initialise(market, board, game, other);
+        fresh.initialise(market, board, game, other, looks);
+        vm.expectRevert(abi.encodeWithSelector(Errors.NoCode.selector, other));
+        fresh.initialise(market, board, game, commitments, other);
     }
 
     function test_constructor_noToken_reverts() public {
@@ -218,6 +222,21 @@ contract StakeVaultTest is Production {
         assertEq(vault.release(id, 6), 5);
     }
 
+    /// @dev The bond of an accusation is the looks', and the audit board's as far as the vault knows.
+    function test_pay_lockOfTheLooks_succeeds() public {
+        _deposit(10);
+        vm.prank(looks);
+        uint256 id = vault.lock(owner, 10);
+        (, address module,) = vault.lockOf(id);
+        assertEq(module, board);
+        vm.expectRevert(abi.encodeWithSelector(Errors.NotAllowed.selector, board, game));
+        vm.prank(game);
+        vault.pay(id, other, 10);
+        vm.prank(looks);
+        assertEq(vault.pay(id, other, 10), 10);
+        assertEq(vault.free(other), 10);
+    }
+
     function test_lock_byStranger_reverts() public {
         vm.expectRevert(abi.encodeWithSelector(Errors.NotModule.selector, owner));
         vm.prank(owner);
@@ -239,8 +258,8 @@ contract StakeVaultTest is Production {
         _deposit(10);
         vm.prank(market);
         uint256 id = vault.lock(owner, 10);
-        address[4] memory callers = [board, game, commitments, owner];
-        for (uint256 i; i < 4; ++i) {
+        address[5] memory callers = [board, game, commitments, looks, owner];
+        for (uint256 i; i < 5; ++i) {
             bytes memory refusal = abi.encodeWithSelector(Errors.NotAllowed.selector, market, callers[i]);
             vm.startPrank(callers[i]);
             vm.expectRevert(refusal);
@@ -345,7 +364,7 @@ contract StakeVaultTest is Production {
 
     function _vault(IERC20 token_) private returns (IVault made) {
         made = _newVault(token_);
-        made.initialise(market, board, game, commitments);
+        made.initialise(market, board, game, commitments, looks);
     }
 
     function _deposit(uint256 amount) private {

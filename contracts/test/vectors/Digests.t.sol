@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 pragma solidity 0.8.37;
 
+import {ILooks} from "../../src/interfaces/ILooks.sol";
 import {Digests} from "../../src/libraries/Digests.sol";
 import {Errors} from "../../src/libraries/Errors.sol";
 import {Rfc9162} from "../../src/libraries/Rfc9162.sol";
@@ -60,6 +61,35 @@ contract DigestsVectorsTest is Test {
         bytes32[] memory words = vm.parseJsonBytes32Array(json, ".attestations.word");
         for (uint256 k; k < words.length; ++k) {
             assertEq(Digests.attestation(roots[k], hashes[k]), words[k]);
+        }
+    }
+
+    // ------------------------------------------------------------------ what looks keep
+
+    /// @dev What is revealed is kept as one word.
+    function test_revealed_everyVector_succeeds() public view {
+        bytes32[] memory salts = vm.parseJsonBytes32Array(json, ".reveals.salt");
+        bytes32[] memory roots = vm.parseJsonBytes32Array(json, ".reveals.segment_root");
+        bytes32[] memory words = vm.parseJsonBytes32Array(json, ".reveals.word");
+        assertGt(words.length, 0);
+        for (uint256 k; k < words.length; ++k) {
+            assertEq(keccak256(abi.encode(salts[k], roots[k])), words[k]);
+        }
+    }
+
+    function test_accused_everyVector_succeeds() public view {
+        uint256[] memory steps = vm.parseJsonUintArray(json, ".accusations.step");
+        uint256[] memory tensors = vm.parseJsonUintArray(json, ".accusations.tensor");
+        uint256[] memory turns = vm.parseJsonUintArray(json, ".accusations.turns");
+        uint256[] memory depths = vm.parseJsonUintArray(json, ".accusations.depth");
+        bytes32[] memory leaves = vm.parseJsonBytes32Array(json, ".accusations.leaf");
+        bytes32[] memory roots = vm.parseJsonBytes32Array(json, ".accusations.segment_root");
+        bytes32[] memory words = vm.parseJsonBytes32Array(json, ".accusations.word");
+        assertGt(words.length, 0);
+        for (uint256 k; k < words.length; ++k) {
+            ILooks.Place memory place =
+                ILooks.Place(uint32(steps[k]), uint32(tensors[k]), uint32(turns[k]), uint8(depths[k]));
+            assertEq(keccak256(abi.encode(ILooks.Accusation(place, leaves[k], roots[k]))), words[k]);
         }
     }
 
@@ -157,6 +187,16 @@ contract DigestsVectorsTest is Test {
             }
             leaves[count] = trees.leafHash32(results[k]);
             assertEq(trees.treeHead(leaves), due[k]);
+        }
+    }
+
+    /// @dev A look's digest is over its one segment.
+    function test_treeHead_everyLook_succeeds() public view {
+        bytes32[] memory segments = vm.parseJsonBytes32Array(json, ".looks.segment");
+        bytes32[] memory due = vm.parseJsonBytes32Array(json, ".looks.digest");
+        assertGt(due.length, 0);
+        for (uint256 k; k < due.length; ++k) {
+            assertEq(trees.leafHash32(segments[k]), due[k]);
         }
     }
 

@@ -25,6 +25,7 @@ class Exit(StrEnum):
     ASSIGN = "assign"
     EXPIRE = "expire"
     DRAW = "draw"
+    LAPSE = "lapse"
     REDRAW = "redraw"
     SETTLE = "settle"
     VOID = "voidTask"
@@ -34,22 +35,38 @@ class Exit(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """A task as the chain shows it at one moment; `now` is the chain's time. `audit` and `seats` are those of a
-    submitted task, None and empty for others.
+    """A task as the chain shows it at one moment; `now` is the chain's time. `audit`, `seats`, `looks` and the number
+    of open `accusations` by looks are those of a submitted task, None, empty and 0 for others.
     """
 
     view: TaskView
     now: int
     audit: AuditView | None = None
     seats: Sequence[Seat] = ()
+    looks: Sequence[Seat] = ()
+    accusations: int = 0
+
+    @property
+    def places(self) -> Sequence[Seat]:
+        """Seats and looks: what accounts are drawn for, attest and are bound in."""
+        return *self.seats, *self.looks
 
 
 def observe(client: Client, view: TaskView) -> Observation:
     """What the chain shows, with no more questions than the task's status needs."""
     if view.status is not TaskStatus.SUBMITTED:
         return Observation(view, client.now())
-    audit = client.audit.audit(view.task)
-    return Observation(view, client.now(), audit, client.audit.seats(view.task) if audit.drawn_at else ())
+    return observe_audit(client, view, client.now())
+
+
+def observe_audit(client: Client, view: TaskView, now: int) -> Observation:
+    """What the chain shows of a task that was submitted once."""
+    task, board = view.task, client.audit
+    audit = board.audit(task)
+    seats = board.seats(task) if audit.drawn_at else ()
+    if not audit.looks:
+        return Observation(view, now, audit, seats)
+    return Observation(view, now, audit, seats, board.looks(task), client.looks.open_accusations(task))
 
 
 def exit_due(seen: Observation, deployment: Deployment, grace: int = 0) -> Exit | None:
@@ -63,7 +80,7 @@ def exit_due(seen: Observation, deployment: Deployment, grace: int = 0) -> Exit 
         return Exit.ASSIGN if now > view.bids_until else None
     if view.status is TaskStatus.TRAINING:
         return Exit.EXPIRE if now > view.train_until else None
-    closable = now > view.challenge_until and not view.open_games
+    closable = now > view.challenge_until and not view.open_games and not seen.accusations
     if view.status is TaskStatus.UNPAID:
         return Exit.CLOSE if closable else None
     if seen.audit is None:
@@ -73,8 +90,11 @@ def exit_due(seen: Observation, deployment: Deployment, grace: int = 0) -> Exit 
         return Exit.DRAW if now >= deployment.beacon.time_of(audit.round) else None
     if view.status is not TaskStatus.SUBMITTED:  # a verifier looks at its seats, and at claims, after the end
         return None
-    if audit.attested == len(seen.seats):
+    if audit.audited:
         return Exit.SETTLE if closable else None
+    if audit.level:
+        silent = any(not look.attested and now > look.until for look in seen.looks)
+        return Exit.REDRAW if silent else None
     due = [seat for seat in seen.seats if not seat.attested and now > seat.until]
     if any(not seat.is_empty for seat in due) or (due and (audit.escrow_draws < ESCROW_DRAWS or audit.purse)):
         return Exit.STALL if is_stalled(seen, deployment) else Exit.REDRAW
@@ -91,26 +111,46 @@ def is_stalled(seen: Observation, deployment: Deployment) -> bool:
     return seen.now > max(since, seen.audit.informed_at) + deployment.parameters.stall_period
 
 
+def looks_stalled(seen: Observation, deployment: Deployment) -> bool:
+    """Whether the looks that are asked for may be given up: their draw is still not executed, the stall period after
+    its round.
+    """
+    if seen.audit is None or not seen.audit.pending or not seen.audit.level:
+        return False
+    return seen.now > deployment.beacon.time_of(seen.audit.round) + deployment.parameters.stall_period
+
+
+def _is_undrawn(seen: Observation, deployment: Deployment) -> bool:
+    return seen.audit is not None and not seen.audit.drawn_at and is_stalled(seen, deployment)
+
+
 def perform(
     client: Client, seen: Observation, call: Exit, signature_of: Callable[[int], bytes]
 ) -> Receipt | None:
     """Make the call. None if a draw was executed by somebody else. Raises ChainError, Reverted where somebody else was
-    faster; NoRelay for a draw whose signature no relay gives, unless the task may be ended for that: then it is.
+    faster; NoRelay for a draw whose signature no relay gives, unless the task, or its looks, may be ended for that:
+    then they are.
     """
     market, task = client.market, seen.view.task
     if call is Exit.DRAW:
         try:
             done = execute_first_draw(client, signature_of, task)
         except NoRelay:
-            if seen.audit is None or seen.audit.drawn_at or not is_stalled(seen, client.deployment):
+            if seen.audit is None:
                 raise
-            call = Exit.STALL
+            looks = bool(seen.audit.level)
+            if not (
+                looks_stalled(seen, client.deployment) if looks else _is_undrawn(seen, client.deployment)
+            ):
+                raise
+            call = Exit.LAPSE if looks else Exit.STALL
         else:
             return None if done is None else done[1]
     calls: dict[Exit, Callable[[int], Receipt]] = {
         Exit.ASSIGN: market.assign,
         Exit.EXPIRE: market.expire,
         Exit.REDRAW: client.audit.redraw,
+        Exit.LAPSE: client.audit.lapse,
         Exit.SETTLE: market.settle,
         Exit.VOID: market.void,
         Exit.STALL: market.stall,

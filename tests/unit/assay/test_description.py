@@ -60,6 +60,8 @@ def test_a_fraction_of_a_token_is_exact(tmp_path: Path) -> None:
         ("seat_lock = 5 ", "seat_lock = -5 ", "terms.seat_lock"),
         ("bidding_period = 8", "bidding_period = 0", "terms.bidding_period"),
         ("stake = 1000", "stake = 1000\nthinning = 3", "terms.thinning"),
+        ("stake = 1000", "stake = 1000\nlook_chance = 10_001", "terms.look_chance"),
+        ("stake = 1000", "stake = 1000\nmove_time = 0", "terms.move_time"),
         ("[terms]", "[conditions]", "terms"),
         ('source = "digits.py"', 'source = "nowhere.py"', "task.source"),
     ],

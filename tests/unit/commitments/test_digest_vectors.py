@@ -7,9 +7,12 @@ from typing import Any
 
 from protocol.commitments.digests import Digester, leaf, seat_digest, turns
 from protocol.commitments.hashing import leaf_hash, node_hash
+from protocol.commitments.opened_chunks import Place
 from protocol.dispute.keys import (
+    accusation_word,
     attestation_word,
     informing_commitment,
+    revealed_word,
     salt_hash,
     seat_salt,
     seat_secret,
@@ -70,6 +73,18 @@ def test_tensors_and_states() -> None:
 def test_seats_digests() -> None:
     for segments, result, digest in rows("digests"):
         assert seat_digest(words(segments, 32), result) == digest
+
+
+def test_digests_of_looks() -> None:
+    for segment, digest in rows("looks"):
+        assert seat_digest([segment]) == digest
+
+
+def test_reveals_and_accusations() -> None:
+    for salt, root, word in rows("reveals"):
+        assert revealed_word(salt, root) == word
+    for *place, hashed, root, word in rows("accusations"):
+        assert accusation_word(Place(*map(int, place)), hashed, root) == word
 
 
 def test_openings_fold_to_the_digest() -> None:

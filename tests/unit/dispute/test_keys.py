@@ -9,8 +9,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from protocol.commitments.opened_chunks import Place
 from protocol.dispute.errors import DisputeError
-from protocol.dispute.keys import attestation_word, informing_commitment, salt_hash, seat_salt, seat_secret
+from protocol.dispute.keys import (
+    accusation_word,
+    attestation_word,
+    informing_commitment,
+    revealed_word,
+    salt_hash,
+    seat_salt,
+    seat_secret,
+)
 
 KEY, SEED, SECRET = (bytes([i]) * 32 for i in range(3))
 BOARD, ACCOUNT = "0x" + "ab" * 20, "0x" + "cd" * 20
@@ -31,6 +40,8 @@ def test_every_part_changes_secret_and_salt() -> None:
         (seat_salt, [1, BOARD, 2, 3, ACCOUNT, SEED, SECRET], [2, ACCOUNT, 3, 4, BOARD, KEY, KEY]),
         (informing_commitment, [1, BOARD, 2, 3, ACCOUNT, SEED], [2, ACCOUNT, 3, 4, BOARD, KEY]),
         (attestation_word, [KEY, SEED], [SEED, KEY]),
+        (revealed_word, [KEY, SEED], [SEED, KEY]),
+        (accusation_word, [Place(1, 2, 3, 4), KEY, SEED], [Place(2, 1, 3, 4), SEED, KEY]),
     ]
     for function, arguments, others in parts:
         changed = [[*arguments[:i], other, *arguments[i + 1 :]] for i, other in enumerate(others)]
@@ -47,6 +58,8 @@ def test_what_has_not_32_bytes_is_refused_and_not_shown(length: int) -> None:
         lambda: salt_hash(value),
         lambda: attestation_word(value, SEED),
         lambda: attestation_word(SEED, value),
+        lambda: revealed_word(value, SEED),
+        lambda: accusation_word(Place(1, 0, 0, 0), value, SEED),
         lambda: informing_commitment(1, BOARD, 1, 1, ACCOUNT, value),
     )
     for use in uses:

@@ -52,12 +52,32 @@ def seen(
 
 def audit(**changes: Any) -> AuditView:
     """Drawn once, for the escrow."""
-    drawn = AuditView((0,) * 16, 1, DRAWN, DRAWN, UNTIL, 1, 0, False, 1, 0, 0, b"seed")
+    drawn = AuditView(
+        pool=(0,) * 16,
+        version=1,
+        round=DRAWN,
+        drawn_at=DRAWN,
+        until=UNTIL,
+        draws=1,
+        attested=0,
+        pending=False,
+        escrow_draws=1,
+        purse=0,
+        informed_at=0,
+        level=0,
+        look_draws=0,
+        looks=0,
+        looking=0,
+        looked=0,
+        picked_at=0,
+        audited=False,
+        seed=b"seed",
+    )
     return replace(drawn, **changes)
 
 
 def seat(number: int, account: str = VERIFIER, attested: bool = False, until: int = UNTIL) -> Seat:
-    return Seat(number, account, 1, until, attested, False)
+    return Seat(number, account, 1, until, attested, False, False)
 
 
 def due(observation: Observation, grace: int = 0) -> Exit | None:
@@ -99,7 +119,7 @@ def test_a_draw_waits_for_its_round_and_for_nothing_else(drawn_at: int) -> None:
 
 
 def test_a_task_whose_seats_are_all_attested_is_settled_after_the_window_and_the_games() -> None:
-    both, seats = audit(attested=2), (seat(0, attested=True), seat(1, attested=True))
+    both, seats = audit(attested=2, audited=True), (seat(0, attested=True), seat(1, attested=True))
     assert due(seen(TaskStatus.SUBMITTED, END, both, *seats)) is None
     assert due(seen(TaskStatus.SUBMITTED, END + 1, both, *seats, open_games=1)) is None
     assert due(seen(TaskStatus.SUBMITTED, END + 1, both, *seats)) is Exit.SETTLE

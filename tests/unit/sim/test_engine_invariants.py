@@ -30,7 +30,9 @@ def games(draw: st.DrawFn, fixed: Mapping[str, float] | None = None) -> MarketPa
     reward, cost = draw(st.sampled_from([0, 50 * TOKEN])), draw(st.sampled_from([0, 1, 20 * TOKEN]))
     retrain, each = draw(st.sampled_from([0, 7, 90 * TOKEN])), draw(st.integers(1, segments))
     # From what a conviction owes on, which then leaves nothing to burn.
+    looks = draw(st.sampled_from([0.0, 0.3, 1.0]))
     owed = max(reward, retrain) + verifiers * (cost + each * fee) + restitution
+    owed += verifiers * each * (cost + fee) if looks else 0
     stake = owed + draw(st.sampled_from([0, 1, 7, 1000 * TOKEN]))
     values = {
         "budget": budget,
@@ -56,6 +58,8 @@ def games(draw: st.DrawFn, fixed: Mapping[str, float] | None = None) -> MarketPa
         "overlap": draw(st.integers(1, 4)),
         "capital_rate": draw(st.sampled_from([0.0, 0.1])),
         "draw_fee": draw(st.sampled_from([0, 1, TOKEN])),
+        "look_chance": looks,
+        "seat_lock": draw(st.sampled_from([0, 7, 90 * TOKEN])),
         "redraws": draw(st.integers(0, 9)),
         "markup": draw(st.sampled_from([0.0, 0.1, 1.0])),
     }
@@ -154,7 +158,7 @@ def test_a_false_result_challenged_is_always_slashed(
 def test_no_lock_pays_more_than_it_holds(
     parameters: MarketParameters, everybody: Population, seed: int
 ) -> None:
-    """Each loses at most what it locked: stakes, escrows, bonds, and what silence in one seat of a task costs."""
+    """Each loses at most what it locked: stakes, escrows, bonds, and what one seat or look of a task locks."""
     market = played(parameters, everybody, seed)
     books, games = market.books, everybody.submitter.most_games
     gains = books.ledger.gains()
@@ -162,7 +166,7 @@ def test_no_lock_pays_more_than_it_holds(
     assert (gains[SUBMITTER] >= -ROUNDS * a_task).all()
     assert (gains[DRAWER] >= 0).all()
     assert (gains[books.solvers] >= -ROUNDS * parameters.stake).all()
-    a_seat = parameters.bond + parameters.silence_costs
+    a_seat = max(parameters.bond, parameters.game_cost) + parameters.lock
     assert (gains[books.verifiers] >= -ROUNDS * a_seat).all()
     assert (gains[books.bystanders] >= -ROUNDS * parameters.bond).all()
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from protocol.tasks.draws import below, distinct, segments_of, words
+from protocol.tasks.draws import below, distinct, picks, segments_of, words
 
 VECTORS = json.loads((Path(__file__).parents[2] / "vectors" / "draws.json").read_text())
 NAMES = ("seed", "slots", "segments", "seats", "segments_per_verifier", "slots_tried", "seat_segments")
@@ -34,6 +34,33 @@ def test_draws_are_those_of_the_vectors(case: tuple[str, int, int, int, int, str
     for own in found:
         assert len(set(own)) == len(own) == min(each, segments)
         assert 1 <= min(own) <= max(own) <= segments
+
+
+PICKS = list(
+    zip(
+        *(VECTORS["picks"][name] for name in ("seed", "candidates", "look_chance", "room", "picked")),
+        strict=True,
+    )
+)
+
+
+def slots(bits: int) -> list[int]:
+    return [slot for slot in range(32) if bits >> slot & 1]
+
+
+@pytest.mark.parametrize("case", PICKS, ids=lambda case: case[0][:10])
+def test_picks_are_those_of_the_vectors(case: tuple[str, int, int, int, int]) -> None:
+    seed, candidates, look_chance, room, picked = case
+    assert picks(bytes.fromhex(seed[2:]), slots(candidates), look_chance, room) == slots(picked)
+
+
+def test_each_candidate_is_picked_with_its_chance_and_in_any_order_of_asking() -> None:
+    seeds = [number.to_bytes(32) for number in range(1_000)]
+    found = [picks(seed, [7, 3, 20], 1_000, 32) for seed in seeds]
+    assert found == [picks(seed, [3, 7, 20], 1_000, 32) for seed in seeds]
+    # 300 expected of 3,000: a standard deviation is 16.
+    assert abs(sum(map(len, found)) - 300) < 5 * 16
+    assert not any(picks(seed, range(32), 0, 32) for seed in seeds)
 
 
 def test_every_set_of_segments_is_equally_likely() -> None:

@@ -14,8 +14,12 @@ from protocol.tasks.economics import (
     Audit,
     StakeError,
     escape_chance,
+    expected_look_draws,
+    expected_looks,
+    least_look_lock,
     minimum_stake,
     missed_chance,
+    picked_chance,
 )
 from tests.vectors import generate_draws, generate_economics
 
@@ -97,3 +101,40 @@ def test_terms_out_of_bounds_are_refused(audit: Audit) -> None:
 def test_a_fraud_that_is_never_caught_has_no_stake() -> None:
     with pytest.raises(StakeError, match="raise q or V"):
         minimum_stake(Audit(1 << 10, 1, 1, 1), 1, 1)
+
+
+@pytest.mark.parametrize(("segments", "fees"), [(1, 29), (2, 15), (4, 8.3)])
+def test_the_lock_that_deters_skipping_is_so_many_of_what_the_seat_is_paid(
+    segments: int, fees: float
+) -> None:
+    """One look in ten, h = 0.7, half of the lock: 1 / (0.7 (1 - 0.9^q) / 2)."""
+    lock = least_look_lock(10**9, 1_000, segments, Fraction(7, 10))
+    assert lock / 10**9 == pytest.approx(fees, rel=0.02)
+
+
+@given(st.integers(0, 10**24), st.integers(1, 10_000), st.integers(1, 32), st.fractions(Fraction(1, 100), 1))
+def test_skipping_any_share_of_the_steps_or_segments_costs_more_than_it_saves(
+    saved: int, chance: int, segments: int, honest: Fraction
+) -> None:
+    lock = least_look_lock(saved, chance, segments, honest)
+    assert lock % 2 == 0
+    e = Fraction(chance, 10_000)
+    for skipped in range(1, segments + 1):
+        for share in (Fraction(1), Fraction(1, 3)):
+            caught = 1 - (1 - e * share) ** skipped
+            assert caught * honest * lock / 2 > share * saved * skipped / segments
+    assert picked_chance(chance, segments) * honest * (lock - 2) / 2 <= saved
+
+
+def test_nobody_is_deterred_without_looks_or_honest_lookers() -> None:
+    for chance, honest in ((0, Fraction(1)), (1_000, Fraction(0))):
+        with pytest.raises(StakeError, match="expected both above 0"):
+            least_look_lock(1, chance, 1, honest)
+
+
+def test_looks_of_every_level_are_expected_up_to_as_many_as_segments() -> None:
+    assert expected_looks(1_000, 3) == 3 * Fraction(1111, 10_000)
+    assert expected_looks(10_000, 3) == 3
+    assert expected_look_draws(1_000, 1) == Fraction(1111, 1_000)
+    assert expected_look_draws(10_000, 3) == 4
+    assert expected_looks(0, 3) == expected_look_draws(0, 3) == 0

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from protocol.chain.parameters import TOKEN
 from protocol.tasks.task import TermsError, least_game_time, replay_allowance, replay_seconds
 from tests.chain.trees import terms
 
@@ -39,6 +41,10 @@ from tests.chain.trees import terms
         ("thinning", 0),
         ("thinning", 3),
         ("thinning", 128),
+        ("move_time", 0),
+        ("move_time", 101),
+        ("look_chance", -1),
+        ("look_chance", 10_001),
         ("segments_per_verifier", 5),
         ("seat_lock", 4 * 10**18 - 1),
         ("seat_lock", 1 << 128),
@@ -69,6 +75,21 @@ def test_a_digest_leaves_out_at_most_63_of_64_chunks_and_looks_at_every_segment(
 def test_the_escrow_holds_every_fee_that_may_fall_due() -> None:
     posted = terms(budget=1000, restitution=0, audit_fee=7, verifiers=3, segments_per_verifier=2)
     assert posted.escrow(draw_fee=11) == 1000 + 3 * 2 * 7 + 8 * 11
+    looked_at = replace(posted, look_chance=1, seat_lock=12 * TOKEN)
+    assert looked_at.escrow(draw_fee=11) == posted.escrow(draw_fee=11) + 3 * 2 * 7 + 4 * 11
+
+
+def test_looks_need_a_lock_a_stake_and_at_most_32_segments_of_seats() -> None:
+    with pytest.raises(TermsError, match=f"seat_lock: expected an integer from {12 * TOKEN} to"):
+        terms(look_chance=1_000)
+    fit = terms(look_chance=10_000, verifiers=8, segments_per_verifier=4, seat_lock=12 * TOKEN)
+    # Of each look a conviction may owe the cost of a game and the fee.
+    assert fit.owed - replace(fit, look_chance=0).owed == 32 * (3 + 2) * TOKEN
+    with pytest.raises(TermsError, match="stake: expected"):
+        replace(fit, stake=-(-4 * fit.owed // 3) - 1)
+    with pytest.raises(TermsError, match="look_chance: expected an integer from 0 to 0"):
+        replace(fit, verifiers=9)
+    assert replace(fit, look_chance=0, verifiers=9).look_chance == 0
 
 
 def test_each_side_of_a_game_has_clock_and_allowance() -> None:

@@ -43,7 +43,8 @@ def accused(
     database: Database, replayed: int, segment: int | None, drawn: bool = True
 ) -> list[tuple[int, str]]:
     """Seats and accounts that accuse when the replay of a segment finds this one false."""
-    client = SimpleNamespace(address=ME, audit=SimpleNamespace(seats=lambda _task: SEATS if drawn else []))
+    board = SimpleNamespace(seats=lambda _task: SEATS if drawn else [], audit=lambda _task: AUDIT)
+    client = SimpleNamespace(address=ME, audit=board)
     context = SimpleNamespace(
         client=client,
         clients={ME: client, MINE_TOO: client},
@@ -167,6 +168,8 @@ class Scene:
                 results=SimpleNamespace(hold=lambda *_arguments: None),
                 settings=SimpleNamespace(whistleblow=whistleblow),
                 log=log,
+                looks=SimpleNamespace(),
+                terms=lambda _task: self.material.terms,
             ),
         )
 
@@ -181,7 +184,9 @@ class Scene:
                 address=account,
                 sender=SimpleNamespace(account=development_account(index, DEVELOPMENT_CHAIN)),
                 deployment=SimpleNamespace(chain_id=DEVELOPMENT_CHAIN),
-                audit=SimpleNamespace(address=OTHER, attest=attest, seats=lambda _task: SEATS),
+                audit=SimpleNamespace(
+                    address=OTHER, attest=attest, seats=lambda _task: SEATS, audit=lambda _task: AUDIT
+                ),
             ),
         )
 

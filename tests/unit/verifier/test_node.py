@@ -69,7 +69,9 @@ def audited(seen: Observation, **changes: Any) -> Observation:
 
 
 LONG_OVER = NOW - GRACE - 1
-ATTESTED = audited(observation(seats=(seat(0, OTHER, attested=True),), challenge_until=LONG_OVER), attested=1)
+ATTESTED = audited(
+    observation(seats=(seat(0, OTHER, attested=True),), challenge_until=LONG_OVER), attested=1, audited=True
+)
 SILENT = audited(observation(seats=(seat(0, OTHER, until=LONG_OVER),)))
 UNFILLED = audited(
     observation(seats=(seat(0, NOBODY, until=LONG_OVER),), challenge_until=LONG_OVER), escrow_draws=8

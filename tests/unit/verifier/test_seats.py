@@ -31,14 +31,34 @@ VIEW = TaskView(
     root=bytes(32),
     result=bytes(32),
 )
-AUDIT = AuditView((1,) + (0,) * 15, 1, NOW - 15, NOW - 10, UNTIL, 1, 0, False, 1, 0, 0, bytes([7]) * 32)
+AUDIT = AuditView(
+    pool=(1,) + (0,) * 15,
+    version=1,
+    round=NOW - 15,
+    drawn_at=NOW - 10,
+    until=UNTIL,
+    draws=1,
+    attested=0,
+    pending=False,
+    escrow_draws=1,
+    purse=0,
+    informed_at=0,
+    level=0,
+    look_draws=0,
+    looks=0,
+    looking=0,
+    looked=0,
+    picked_at=0,
+    audited=False,
+    seed=bytes([7]) * 32,
+)
 
 
 def seat(
     number: int, account: str = ME, until: int = UNTIL, attested: bool = False, released: bool = False
 ) -> Seat:
     """A seat that is to be attested by `until`."""
-    return Seat(number, account, 1, until, attested, released)
+    return Seat(number, account, 1, until, attested, released, False)
 
 
 SEATS = (

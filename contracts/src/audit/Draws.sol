@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: MIT
+pragma solidity 0.8.37;
+
+import {IAuditBoard} from "../interfaces/IAuditBoard.sol";
+import {IBeacon} from "../interfaces/IBeacon.sol";
+import {IStakeVault} from "../interfaces/IStakeVault.sol";
+import {ITaskMarket} from "../interfaces/ITaskMarket.sol";
+import {Cells} from "../libraries/Cells.sol";
+import {DrawWords} from "../libraries/DrawWords.sol";
+import {Errors} from "../libraries/Errors.sol";
+import {Fees} from "../libraries/Fees.sol";
+import {Picks} from "../libraries/Picks.sol";
+import {Pool} from "../libraries/Pool.sol";
+import {MapHints} from "../types/Hints.sol";
+import {TaskId} from "../types/Ids.sol";
+import {Parameters} from "../types/Parameters.sol";
+import {Audit, PendingDraw} from "../types/Seats.sol";
+import {Registrations} from "./Registrations.sol";
+import {Math} from "@openzeppelin/contracts/utils/math/Math.sol";
+
+/// @title The queue of draws, of seats and of looks, and how one is executed: dispute.md section 3.
+/// @notice A draw cannot be chosen. Its round is fixed before it is published. Draws are executed in the order in which they were
+/// asked for, also those of tasks that are over. Whoever is bound or freed by one, or freed otherwise, takes no part in draws
+/// that were asked for before that; nor does a later resignation or registration change them.
+abstract contract Draws is Registrations {
+    using Cells for Cells.Table;
+    using DrawWords for DrawWords.Stream;
+    using Pool for Pool.Table;
+
+    /// @dev What one execution of a draw works with.
+    struct Drawing {
+        TaskId task;
+        /// When the round was fixed.
+        uint40 fixedAt;
+        /// The task waits for it: else its seats bind nobody.
+        bool live;
+        uint40 until;
+        uint256 tries;
+        Pool.Choice choice;
+        DrawWords.Stream stream;
+        ITaskMarket.SeatTerms terms;
+    }
+
+    /// @dev Looks of looks: a lie that nobody looks at is a look's of the last level.
+    uint256 internal constant MAX_LEVELS = 4;
+    /// @dev Tries for a seat before it stays empty, and for all seats of a draw: these bound its gas, for a queue whose first
+    /// draw cannot be executed would stand still. Where half of the accounts are taken, 32 tries fail once in 4 x 10^9 times,
+    /// and 32 seats need 64 tries.
+    uint256 private constant MAX_TRIES = 32;
+    uint256 private constant MAX_TRIES_OF_DRAW = 256;
+    /// @dev Operations that an offer's fee is for.
+    uint256 private constant GIGA = 1e9;
+
+    ITaskMarket internal immutable MARKET;
+    IBeacon internal immutable BEACON;
+    uint128 internal immutable DRAW_FEE;
+    uint32 private immutable DRAW_DELAY;
+
+    /// @dev The queue is entries _first ... _end - 1. They share a slot with what was declared last in Registrations.
+    uint64 private _first;
+    uint64 private _end;
+    mapping(uint256 entry => PendingDraw) private _queue;
+    mapping(TaskId task => Audit) internal _audits;
+    mapping(TaskId task => Cells.Table) internal _seats;
+
+    constructor(IStakeVault vault, ITaskMarket market, IBeacon beacon, Parameters memory parameters)
+        Registrations(vault, parameters)
+    {
+        (MARKET, BEACON) = (market, beacon);
+        (DRAW_FEE, DRAW_DELAY) = (parameters.drawFee, parameters.drawDelay);
+    }
+
+    /// @inheritdoc IAuditBoard
+    function draw(TaskId task, bytes calldata signature, MapHints[2] calldata hints) external {
+        PendingDraw memory entry = _queue[_first];
+        if (entry.task != TaskId.unwrap(task)) revert Errors.NotFirst(TaskId.wrap(entry.task), task);
+        bytes32 word = BEACON.word(entry.round, signature, hints);
+        delete _queue[_first++];
+        if (entry.purse != 0) VAULT.pay(entry.purse, msg.sender, type(uint256).max);
+        Audit storage audit = _audits[task];
+        Drawing memory drawing;
+        drawing.terms = MARKET.seatTermsOf(task);
+        uint8 number = audit.draws;
+        bytes32 seed =
+            keccak256(abi.encode(block.chainid, address(this), task, drawing.terms.root, number, word));
+        (drawing.task, drawing.fixedAt) = (task, entry.fixedAt);
+        // A draw of looks may have lapsed.
+        bool due = audit.pending && audit.round == entry.round;
+        drawing.live = due && drawing.terms.status == ITaskMarket.Status.Submitted;
+        drawing.choice = Pool.choose(audit.version, audit.pool, STAKE_UNIT, drawing.terms.lock);
+        drawing.stream = DrawWords.start(seed);
+        emit Drawn(task, number, seed, msg.sender);
+        uint256 seats = entry.seats;
+        bool picks = seats == 0;
+        uint256 count;
+        if (picks) (seats, count) = _pick(audit, drawing, entry.level);
+        uint64 until;
+        if (drawing.live) {
+            audit.pending = false;
+            if (audit.drawnAt == 0) (audit.drawnAt, audit.seed) = (uint40(block.timestamp), seed);
+            if (picks) drawing.live = _take(audit, drawing.terms, seats, count);
+            if (drawing.live && seats != 0) audit.until = uint40(_until(drawing.terms.attestPeriod));
+            drawing.until = audit.until;
+            // Who has just committed to a challenge has the time to open it.
+            until = uint64(Math.max(drawing.until, block.timestamp));
+        }
+        if (due) MARKET.drawn(task, msg.sender, until);
+        for (uint256 i; seats >> i != 0; ++i) {
+            if (seats >> i & 1 == 0) continue;
+            bool found = _fill(drawing, Cells.number(entry.level, i));
+            if (drawing.live && !found && entry.level != 0) audit.looking &= ~uint32(1 << i);
+        }
+        if (drawing.live && audit.level != 0 && audit.looking == 0) _stageOver(task, audit, drawing.terms);
+    }
+
+    /// @inheritdoc IAuditBoard
+    function firstDraw() external view returns (PendingDraw memory) {
+        return _queue[_first];
+    }
+
+    // ------------------------------------------------------------------ asking
+
+    /// @dev Appends a draw of these seats, or of the slots of a level of looks, to the queue. All have the same delay, so rounds ascend.
+    function _ask(TaskId task, Audit storage audit, uint8 level, uint32 seats, uint48 purse)
+        internal
+        returns (uint64 round)
+    {
+        round = BEACON.roundFrom(_until(DRAW_DELAY));
+        audit.round = round;
+        audit.pending = true;
+        uint8 number = ++audit.draws;
+        _queue[_end++] =
+            PendingDraw(uint40(TaskId.unwrap(task)), seats, round, uint40(block.timestamp), purse, level);
+        emit DrawAsked(task, number, level, round, seats);
+    }
+
+    /// @dev All seats, or all looks of a level, are attested or given up: asks for the looks of the next level, unless none are due.
+    function _stageOver(TaskId task, Audit storage audit, ITaskMarket.SeatTerms memory terms) internal {
+        uint8 level = audit.level;
+        bool more = terms.lookChance != 0 && level < MAX_LEVELS && (level == 0 || audit.looked != 0)
+            && audit.looks < terms.verifiers * terms.segmentsPerVerifier
+            && audit.escrowDraws < Fees.ESCROW_DRAWS + Fees.LOOK_DRAWS && audit.draws != type(uint8).max;
+        if (!more) return;
+        (audit.level, audit.lookDraws) = (level + 1, 1);
+        ++audit.escrowDraws;
+        MARKET.drawAsked(task, true);
+        _ask(task, audit, level + 1, 0, 0);
+    }
+
+    // ------------------------------------------------------------------ executing
+
+    /// @dev The slots of a level's looks that the word of its first draw picks: of a task that is over too, whose draw then finds the
+    /// same accounts.
+    function _pick(Audit storage audit, Drawing memory drawing, uint256 level)
+        private
+        view
+        returns (uint256 slots, uint256 count)
+    {
+        ITaskMarket.SeatTerms memory terms = drawing.terms;
+        uint256 most = uint256(terms.verifiers) * terms.segmentsPerVerifier;
+        uint256 candidates = level == 1 ? (1 << most) - 1 : audit.looked;
+        return Picks.among(drawing.stream, candidates, terms.lookChance, most - audit.looks);
+    }
+
+    /// @dev These looks are drawn, unless an informer has emptied a seat since they were asked for: then they are asked for again once it
+    /// is attested.
+    function _take(Audit storage audit, ITaskMarket.SeatTerms memory terms, uint256 slots, uint256 count)
+        private
+        returns (bool taken)
+    {
+        if (audit.attested < terms.verifiers) {
+            audit.level = 0;
+            return false;
+        }
+        (audit.looking, audit.looked) = (uint32(slots), 0);
+        audit.looks += uint8(count);
+        if (count != 0) audit.pickedAt = uint40(block.timestamp);
+        return true;
+    }
+
+    /// @dev Looks for an account for the seat.
+    function _fill(Drawing memory drawing, uint256 seat) private returns (bool found) {
+        (uint40 number, address account) = _find(drawing);
+        // Where the task is over the account is free at once: so that it ended after the word was public changes no other draw.
+        if (number != 0) _accounts[number].freeSince = drawing.live ? NEVER : uint40(block.timestamp);
+        if (!drawing.live) return false;
+        _seats[drawing.task].set(seat, number);
+        emit Seated(drawing.task, seat, account, drawing.until);
+        return number != 0;
+    }
+
+    /// @dev The holder of the first uniform slot that can be drawn; 0 if there is none.
+    function _find(Drawing memory drawing) private view returns (uint40, address) {
+        if (drawing.choice.slots == 0) return (0, address(0));
+        for (uint256 tries; tries < MAX_TRIES && drawing.tries < MAX_TRIES_OF_DRAW; ++tries) {
+            ++drawing.tries;
+            uint40 number = uint40(_pool.pick(drawing.choice, drawing.stream));
+            Account storage entry = _accounts[number];
+            address account = entry.account;
+            // Resigned before the round was fixed, or not free before that.
+            uint40 resignedAt = entry.resignedAt;
+            if (resignedAt != 0 && resignedAt < drawing.fixedAt) continue;
+            if (entry.freeSince >= drawing.fixedAt) continue;
+            if (_takes(entry, drawing.terms)) return (number, account);
+        }
+        return (0, address(0));
+    }
+
+    /// @dev The account's offer takes the task. Its products have at most 192 bits.
+    function _takes(Account storage entry, ITaskMarket.SeatTerms memory terms) private view returns (bool) {
+        return terms.operations <= entry.offeredOperations && terms.stateBytes <= entry.offeredBytes
+            && terms.lock <= entry.offeredLock && terms.fee * GIGA >= entry.offeredFee * terms.operations;
+    }
+}

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: MIT
+pragma solidity 0.8.37;
+
+import {DrawWords} from "./DrawWords.sol";
+
+/// @title Which segments are looked at: encoding.md section 7.
+library Picks {
+    using DrawWords for DrawWords.Stream;
+
+    /// @dev What a chance is counted in: hundredths of a percent.
+    uint32 private constant ALL = 10_000;
+
+    /// @notice Of the candidates, the bits of `candidates` from the lowest on, each with the chance `chance / 10,000`; `most` at most.
+    /// @param stream Gives one number below 10,000 for each candidate, until `most` are picked.
+    function among(DrawWords.Stream memory stream, uint256 candidates, uint256 chance, uint256 most)
+        internal
+        pure
+        returns (uint256 picked, uint256 count)
+    {
+        for (uint256 slot; candidates >> slot != 0 && count < most; ++slot) {
+            if (candidates >> slot & 1 == 0 || stream.below(ALL) >= chance) continue;
+            picked |= 1 << slot;
+            ++count;
+        }
+    }
+}

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: MIT
+pragma solidity 0.8.37;
+
+import {TaskId} from "../../src/types/Ids.sol";
+import {Terms} from "../../src/types/Terms.sol";
+import {Deployment} from "../market/Deployment.sol";
+
+/// @title Trying to bend the draw that follows one of looks in the queue, when both words are public: by ending the task with looks, by
+/// letting its draw lapse, by coming and going.
+contract BentLooksTest is Deployment {
+    uint256 private constant ACTIONS = 16;
+
+    /// @dev The first one waits for its looks, the second for its seats.
+    TaskId private first;
+    TaskId private second;
+
+    function setUp() public override {
+        super.setUp();
+        for (uint256 i; i < 12; ++i) {
+            verifiers.push(_registered(string.concat("more ", vm.toString(i)), uint8(i % 4)));
+        }
+        Terms memory terms = _terms();
+        terms.lookChance = 7_000;
+        second = _assigned(1);
+        first = _drawn(terms, 1);
+        _attestAll(first);
+        vm.warp(vm.getBlockTimestamp() + 5);
+        _submit(second);
+        _reach(uint64(beacon.timeOf(board.auditOf(second).round)));
+        assertEq(board.firstDraw().level, 1);
+    }
+
+    /// forge-config: default.fuzz.runs = 128
+    function testFuzz_draw_anythingDoneAfterTheWord_succeeds(uint256 seed) public {
+        bytes memory due = _due();
+        for (uint256 i; i < ACTIONS; ++i) {
+            _act(uint256(keccak256(abi.encode(seed, i))));
+        }
+        if (board.firstDraw().task == TaskId.unwrap(first)) _draw(first);
+        for (uint256 i; i < ACTIONS; ++i) {
+            _act(uint256(keccak256(abi.encode(seed, "between", i))));
+        }
+        if (board.firstDraw().task == TaskId.unwrap(second)) _draw(second);
+        assertEq(abi.encode(_accounts(second)), due);
+    }
+
+    /// @dev An accomplice convicts the first task: whom its looks would have bound is no freer for the second draw.
+    function test_draw_looksOfAnEndedTask_succeeds() public {
+        bytes memory due = _due();
+        _convict(first);
+        _draw(first);
+        (uint256[] memory numbers,) = board.looksOf(first);
+        assertEq(numbers.length, 0);
+        _draw(second);
+        assertEq(abi.encode(_accounts(second)), due);
+    }
+
+    /// @dev Nobody executes draws for a whole stall period; then one lapses.
+    function test_draw_looksThatLapsed_succeeds() public {
+        bytes memory due = _due();
+        _reach(uint64(beacon.timeOf(board.auditOf(first).round)) + STALL_PERIOD + 1);
+        board.lapse(first);
+        _draw(first);
+        _draw(second);
+        assertEq(abi.encode(_accounts(second)), due);
+    }
+
+    /// @dev Whom the second draw finds if nothing is done. Some of its accounts are others than if nobody had been looked at.
+    function _due() private returns (bytes memory due) {
+        uint256 start = vm.snapshotState();
+        _draw(first);
+        (uint256[] memory numbers,) = board.looksOf(first);
+        assertGt(numbers.length, 0);
+        _draw(second);
+        due = abi.encode(_accounts(second));
+        vm.revertToState(start);
+    }
+
+    function _act(uint256 word) private {
+        uint256 action = word % 7;
+        word >>= 8;
+        address account = verifiers[word % verifiers.length];
+        if (action == 0 && board.registrationOf(account).resignedAt == 0) {
+            vm.prank(account);
+            board.resign();
+        } else if (action == 1) {
+            _registered(string.concat("late ", vm.toString(word)), uint8(word >> 8) % 8);
+        } else if (action == 2 && word % 4 == 0 && _isSubmitted(first)) {
+            _convict(first);
+        } else if (action == 3) {
+            vm.warp(vm.getBlockTimestamp() + word % 100);
+        } else if (action == 4 && board.auditOf(first).pending && _isSubmitted(first) && word % 4 == 0) {
+            _reach(uint64(beacon.timeOf(board.auditOf(first).round)) + STALL_PERIOD + 1);
+            board.lapse(first);
+        } else if (action == 5 && board.registrationOf(account).suspended) {
+            vm.prank(account);
+            board.resume();
+        } else if (action == 6 && uint8(market.taskOf(first).status) != 3) {
+            _release(word % 3);
+        }
+    }
+
+    function _release(uint256 seat) private {
+        if (!board.seatOf(first, seat).released) board.release(first, seat);
+    }
+
+    function _isSubmitted(TaskId task) private view returns (bool) {
+        return uint8(market.taskOf(task).status) == 3
+            && market.taskOf(task).challengeUntil >= vm.getBlockTimestamp();
+    }
+}

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: MIT
+pragma solidity 0.8.37;
+
+import {IAuditBoard} from "../../src/interfaces/IAuditBoard.sol";
+import {ILooks} from "../../src/interfaces/ILooks.sol";
+import {IStakeVault} from "../../src/interfaces/IStakeVault.sol";
+import {ITaskMarket} from "../../src/interfaces/ITaskMarket.sol";
+import {TaskId} from "../../src/types/Ids.sol";
+import {IVault} from "../harness/Production.sol";
+import {Deployment} from "../market/Deployment.sol";
+import {Vm} from "forge-std/Vm.sol";
+
+/// @title What a handler books of each action, and the time and blocks that are its own.
+abstract contract Booked is Deployment {
+    address[] public people;
+    /// @dev Sums over the vault's events of each lock: put in, taken out.
+    mapping(uint256 lock => uint256) public lockedIn;
+    mapping(uint256 lock => uint256) public takenOut;
+    /// @dev The first final status that was seen of a task.
+    mapping(TaskId task => ITaskMarket.Status) public ended;
+    mapping(ITaskMarket.Status => uint256) public endings;
+    mapping(TaskId task => bool) public stalled;
+    /// @dev What seats have got of a convicted stake, and whether the rest was burned.
+    mapping(TaskId task => uint256) public claimed;
+    mapping(TaskId task => bool) public rests;
+    uint256 public suspensions;
+    uint256 public deposited;
+    uint256 public withdrawn;
+    uint256 internal _time;
+    uint256 internal _block;
+
+    modifier action() {
+        vm.warp(_time);
+        vm.roll(_block);
+        vm.recordLogs();
+        _;
+        _book();
+        (_time, _block) = (vm.getBlockTimestamp() + 1, vm.getBlockNumber() + 1);
+    }
+
+    function setUp() public override {
+        vm.recordLogs();
+        super.setUp();
+        _book();
+        (_time, _block) = (vm.getBlockTimestamp(), vm.getBlockNumber());
+        people = [submitter, solver, rival, challenger, drawer];
+        for (uint256 i; i < VERIFIERS; ++i) {
+            people.push(verifiers[i]);
+        }
+        deposited = (3 + VERIFIERS) * FUNDS;
+    }
+
+    // ------------------------------------------------------------------ for the invariants
+
+    function contracts() external view returns (IVault, ITaskMarket, IAuditBoard) {
+        return (vault, market, board);
+    }
+
+    function peopleCount() external view returns (uint256) {
+        return people.length;
+    }
+
+    // ------------------------------------------------------------------ inside
+
+    /// @dev A task in this status, searched from a random one on; 0 if there is none.
+    function _find(uint256 seed, ITaskMarket.Status status)
+        internal
+        view
+        returns (TaskId task, ITaskMarket.Task memory entry)
+    {
+        uint256 count = market.tasks();
+        for (uint256 i; i < count; ++i) {
+            task = TaskId.wrap((seed % count + i) % count + 1);
+            entry = market.taskOf(task);
+            if (entry.status == status) return (task, entry);
+        }
+        return (TaskId.wrap(0), entry);
+    }
+
+    /// @dev Books the vault's events and the ends of tasks.
+    function _book() private {
+        Vm.Log[] memory logs = vm.getRecordedLogs();
+        for (uint256 i; i < logs.length; ++i) {
+            bytes32 topic = logs[i].topics[0];
+            bool caught = topic == ILooks.Informed.selector || topic == ILooks.Unrevealed.selector;
+            if (caught || topic == IAuditBoard.Silent.selector) ++suspensions;
+            if (topic == ITaskMarket.Stalled.selector) {
+                stalled[TaskId.wrap(uint256(logs[i].topics[1]))] = true;
+            }
+            if (logs[i].emitter != address(vault)) continue;
+            if (topic == IStakeVault.Locked.selector) {
+                lockedIn[uint256(logs[i].topics[1])] += abi.decode(logs[i].data, (uint256));
+            } else if (
+                topic == IStakeVault.Released.selector || topic == IStakeVault.Paid.selector
+                    || topic == IStakeVault.Burned.selector
+            ) {
+                takenOut[uint256(logs[i].topics[1])] += abi.decode(logs[i].data, (uint256));
+            }
+        }
+        for (uint256 k = 1; k <= market.tasks(); ++k) {
+            TaskId task = TaskId.wrap(k);
+            ITaskMarket.Status status = market.taskOf(task).status;
+            bool over = status > ITaskMarket.Status.Submitted && status != ITaskMarket.Status.Unpaid;
+            if (over && ended[task] == ITaskMarket.Status.None) {
+                ended[task] = status;
+                ++endings[status];
+            }
+        }
+    }
+}

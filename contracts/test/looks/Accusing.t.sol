@@ -1,0 +1,345 @@
+// SPDX-License-Identifier: MIT
+pragma solidity 0.8.37;
+
+import {IDisputeGame} from "../../src/interfaces/IDisputeGame.sol";
+import {ILooks} from "../../src/interfaces/ILooks.sol";
+import {ITaskMarket} from "../../src/interfaces/ITaskMarket.sol";
+import {Errors} from "../../src/libraries/Errors.sol";
+import {Proofs} from "../../src/libraries/Proofs.sol";
+import {Rfc9162} from "../../src/libraries/Rfc9162.sol";
+import {GameId, SegmentIndex} from "../../src/types/Ids.sol";
+import {Digesting} from "./Digesting.sol";
+import {SaltedTree} from "./SaltedTree.sol";
+
+/// @title Who may accuse what is looked at, of which chunk, and what becomes of the game that brought the step tree.
+contract AccusingTest is Digesting {
+    Spot private whole = Spot(2, 0, 1);
+
+    // ------------------------------------------------------------------ the chunk
+
+    /// @dev Every chunk of every state that is selected: whole and short ones, of the first state, an interior one, the last.
+    /// forge-config: default.fuzz.runs = 64
+    function testFuzz_accuse_anySelected_succeeds(uint8 step, uint8 chunk, uint8 thinning_) public {
+        thinning = uint8(1 << thinning_ % 3);
+        Spot memory spot = chunk % 4 == 3 ? Spot(step % 5, 1, 0) : Spot(step % 5, 0, chunk % 4);
+        GameId id = _ready(1);
+        Charge memory charge = _chargeOf(32, id, spot);
+        address looker = _account(32);
+        bytes32 leaf = SaltedTree.leaf(charge.salt, charge.proof.chunk);
+        if ((charge.place.turns + spot.step) % thinning != 0) {
+            vm.expectRevert(
+                abi.encodeWithSelector(Errors.NotSelected.selector, charge.place.turns, spot.step, thinning)
+            );
+            _accuseWith(32, charge);
+            return;
+        }
+        uint64 until = uint64(vm.getBlockTimestamp()) + MOVE_TIME;
+        ILooks.Accusation memory due = ILooks.Accusation(charge.place, leaf, charge.root);
+        vm.expectEmit();
+        emit ILooks.Accused(task, 32, due, until);
+        _accuseWith(32, charge);
+        ILooks.Look memory entry = looks.lookOf(task, 32);
+        assertEq(entry.accused, keccak256(abi.encode(due)));
+        assertEq(entry.until, until);
+        assertEq(entry.accusations, 1);
+        assertEq(entry.game, 0);
+        assertEq(_remaining(entry.lock), GAME_COST);
+        assertEq(looks.openAccusations(task), 1);
+        assertEq(looks.answersUntil(task), until);
+        // Of the bond of the game the solver has its cost; the accusation holds as much again.
+        assertEq(_free(looker), FUNDS - SEAT_STAKE + SEAT_FEE - 2 * uint256(GAME_COST));
+    }
+
+    function test_accuse_wrongProof_reverts() public {
+        GameId id = _ready(1);
+        Charge memory charge = _chargeOf(32, id, whole);
+        charge.proof.chunk[0] = ~charge.proof.chunk[0];
+        _refused(charge, Errors.WrongRoot.selector);
+        charge = _chargeOf(32, id, whole);
+        charge.proof.path[0] = keccak256("another");
+        _refused(charge, Errors.WrongRoot.selector);
+        charge = _chargeOf(32, id, whole);
+        charge.proof.tensor.path[0] = keccak256("another");
+        _refused(charge, Errors.WrongRoot.selector);
+        charge = _chargeOf(32, id, whole);
+        charge.proof.state.path[0] = keccak256("another");
+        _refused(charge, Errors.WrongRoot.selector);
+        // Trees that fit together, but are not under the step tree.
+        charge = _chargeOf(32, id, whole);
+        forged = _numberOf(_segmentOf(32), 2);
+        charge.proof = _proofOf(_segmentOf(32), whole);
+        forged = 0;
+        charge.proof.state.path = _chargeOf(32, id, whole).proof.state.path;
+        _refused(charge, Errors.WrongRoot.selector);
+        _accuse(32, id, whole);
+    }
+
+    function test_accuse_wrongPlace_reverts() public {
+        GameId id = _ready(1);
+        Charge memory charge = _chargeOf(32, id, whole);
+        charge.place.step = 3;
+        _refused(charge, Errors.WrongRoot.selector);
+        charge.place.step = 5;
+        _refused(charge, Rfc9162.NotANode.selector);
+        charge = _chargeOf(32, id, whole);
+        charge.place.tensor = 1;
+        _refused(charge, Errors.WrongRoot.selector);
+        charge.place.tensor = 2;
+        _refused(charge, Rfc9162.NotANode.selector);
+        charge = _chargeOf(32, id, whole);
+        charge.place.turns = 0;
+        _refused(charge, Errors.WrongRoot.selector);
+        charge.place.turns = 4;
+        _refused(charge, Errors.OutOfBounds.selector);
+        charge = _chargeOf(32, id, whole);
+        charge.place.depth = 1;
+        _refused(charge, Rfc9162.ProofLength.selector);
+        charge.place.depth = 3;
+        _refused(charge, Rfc9162.ProofLength.selector);
+        // A node is no chunk, whatever its bytes.
+        charge = _chargeOf(32, id, Spot(2, 1, 0));
+        charge.proof.chunk = "";
+        _refused(charge, Errors.WrongRoot.selector);
+        _accuse(32, id, whole);
+    }
+
+    // ------------------------------------------------------------------ who, and when
+
+    function test_accuse_byAnother_reverts() public {
+        GameId id = _ready(1);
+        Charge memory charge = _chargeOf(32, id, whole);
+        address[3] memory others = [anyone, _account(0), solver];
+        for (uint256 k; k < 3; ++k) {
+            vm.expectRevert(abi.encodeWithSelector(Errors.NotAllowed.selector, _account(32), others[k]));
+            vm.prank(others[k]);
+            looks.accuse(task, 32, charge.game, charge.salt, charge.root, charge.place, charge.proof);
+        }
+        vm.expectRevert(abi.encodeWithSelector(Errors.NotAllowed.selector, address(0), charge.looker));
+        vm.prank(charge.looker);
+        looks.accuse(task, 33, charge.game, charge.salt, charge.root, charge.place, charge.proof);
+    }
+
+    /// @dev Else a look could lock its bond, be silent, and another account have the look.
+    function test_accuse_notAttested_reverts() public {
+        _looked(1);
+        _reveal(32);
+        GameId id = _openGame(32);
+        Charge memory charge = _chargeOf(32, id, whole);
+        vm.expectRevert(abi.encodeWithSelector(Errors.NotAttested.selector, task, 32));
+        _accuseWith(32, charge);
+    }
+
+    function test_accuse_notRevealed_reverts() public {
+        _looked(3);
+        _attest(32);
+        Charge memory charge = _chargeOf(32, NONE, whole);
+        _refused(charge, Errors.NotRevealed.selector);
+        _reveal(32);
+        _reveal(33);
+        charge.salt = keccak256("another");
+        _refused(charge, Errors.NotRevealed.selector);
+        charge = _chargeOf(32, NONE, whole);
+        charge.root = _segmentRoot(0, _segmentOf(33));
+        _refused(charge, Errors.NotRevealed.selector);
+    }
+
+    /// @dev Nobody asked the solver, or it has not answered yet.
+    function test_accuse_noStepTree_reverts() public {
+        _looked(1);
+        _reveal(32);
+        _attest(32);
+        _drawPicks(0);
+        SegmentIndex segment = SegmentIndex.wrap(_segmentOf(32));
+        Charge memory charge = _chargeOf(32, NONE, whole);
+        bytes memory refusal =
+            abi.encodeWithSelector(Errors.NotRequested.selector, Proofs.stepsKey(task, segment));
+        vm.expectRevert(refusal);
+        _accuseWith(32, charge);
+        GameId id = _challengeBy(_account(32), _segmentOf(32));
+        vm.expectRevert(refusal);
+        _accuseWith(32, charge);
+        _expand(_segmentOf(32));
+        charge.game = id;
+        _accuseWith(32, charge);
+    }
+
+    /// @dev One at a time, five in all.
+    function test_accuse_fiveTimes_succeeds() public {
+        GameId id = _ready(1);
+        for (uint256 n = 1; n <= 5; ++n) {
+            _accuse(32, n == 1 ? id : NONE, whole);
+            assertEq(looks.lookOf(task, 32).accusations, n);
+            Charge memory again = _chargeOf(32, NONE, whole);
+            _refused(again, Errors.AlreadyAccused.selector);
+            _answer(32, whole);
+            assertEq(looks.openAccusations(task), 0);
+        }
+        Charge memory charge = _chargeOf(32, NONE, whole);
+        vm.expectRevert(abi.encodeWithSelector(Errors.LimitReached.selector, 5, 5));
+        _accuseWith(32, charge);
+    }
+
+    /// @dev What has lost its lock already has nothing more to lose.
+    function test_accuse_caughtSeat_reverts() public {
+        _looked(3);
+        _reveal(32);
+        _attestSlots(1, 3);
+        _drawPicks(0);
+        _reach(uint256(_audit().pickedAt) + MOVE_TIME + 1);
+        looks.takeUnrevealed(task, 33);
+        GameId id = _openGame(32);
+        Charge memory charge = _chargeOf(32, id, whole);
+        vm.expectRevert(abi.encodeWithSelector(Errors.AlreadyCaught.selector, task, 0));
+        _accuseWith(32, charge);
+    }
+
+    function test_accuse_convicted_reverts() public {
+        GameId id = _ready(1);
+        Charge memory charge = _chargeOf(32, id, whole);
+        _timeOut(_challengeBy(second, _segmentOf(32) == 1 ? 2 : 1));
+        vm.expectRevert(abi.encodeWithSelector(Errors.WrongStatus.selector, task, ITaskMarket.Status.Slashed));
+        _accuseWith(32, charge);
+    }
+
+    function test_accuse_noFunds_reverts() public {
+        GameId id = _ready(1);
+        address looker = _account(32);
+        uint256 all = _free(looker);
+        vm.prank(looker);
+        vault.withdraw(all);
+        Charge memory charge = _chargeOf(32, NONE, whole);
+        vm.expectRevert(abi.encodeWithSelector(Errors.NotEnoughFree.selector, looker, GAME_COST, 0));
+        _accuseWith(32, charge);
+        // With the game's bond it can.
+        charge.game = id;
+        _accuseWith(32, charge);
+    }
+
+    // ------------------------------------------------------------------ the game
+
+    /// @dev The solver has what a game costs, the look the rest of its bond; the place is free, and the task can settle.
+    function test_drop_succeeds() public {
+        GameId id = _ready(1);
+        uint256[2] memory had = [_free(solver), _free(_account(32))];
+        assertEq(market.taskOf(task).openGames, 1);
+        vm.expectEmit();
+        emit IDisputeGame.Ended(id, IDisputeGame.Verdict.Dropped, solver);
+        _accuse(32, id, whole);
+        _assertVerdict(id, IDisputeGame.Verdict.Dropped);
+        assertEq(_free(solver), had[0] + GAME_COST);
+        assertEq(_free(_account(32)), had[1] + BOND - 2 * uint256(GAME_COST));
+        assertEq(game.gameOf(id).bond, 0);
+        assertEq(market.taskOf(task).openGames, 0);
+        assertEq(commitments.held(task), 0);
+        assertEq(vault.burned(), 0);
+        // What is dropped has spoken up for nobody.
+        _timeOut(_challengeBy(second, _segmentOf(32) == 1 ? 2 : 1));
+        vm.expectRevert(abi.encodeWithSelector(Errors.NotOfSeat.selector, task, 32, id));
+        commitments.compensate(task, 32, id);
+    }
+
+    /// @dev A game that waits has the place of one that is dropped.
+    function test_drop_freesThePlace_succeeds() public {
+        GameId id = _ready(1);
+        uint256 segment = _segmentOf(32) == 1 ? 2 : 1;
+        GameId last;
+        for (uint256 k; k < 16; ++k) {
+            last = _challengeBy(second, segment);
+        }
+        assertEq(game.gameOf(last).deadline, type(uint64).max);
+        _accuse(32, id, whole);
+        assertEq(game.gameOf(last).deadline, vm.getBlockTimestamp() + TIME);
+    }
+
+    /// @dev Another's game on the segment with priority after it: that one is rewarded when it convicts.
+    function test_drop_leavesTheRewardToOthers_succeeds() public {
+        GameId id = _ready(1);
+        GameId other = _challengeBy(second, _segmentOf(32));
+        uint256 had = _free(second);
+        _accuse(32, id, whole);
+        _selectStep(other, 32, 1);
+        _timeOut(other);
+        _assertVerdict(other, IDisputeGame.Verdict.SolverSilent);
+        assertEq(_free(second), had + BOND + REWARD);
+    }
+
+    function test_drop_anothersGame_reverts() public {
+        GameId id = _ready(1);
+        Charge memory charge = _chargeOf(32, id, whole);
+        address looker = _account(32);
+        // Of another account, on the segment.
+        charge.game = _challengeBy(second, _segmentOf(32));
+        vm.expectRevert(abi.encodeWithSelector(Errors.NotAllowed.selector, second, looker));
+        _accuseWith(32, charge);
+        // Of its own, on another segment.
+        uint256 segment = _segmentOf(32) == 1 ? 2 : 1;
+        charge.game = _challengeBy(looker, segment);
+        vm.expectRevert(Errors.NotYourTurn.selector);
+        _accuseWith(32, charge);
+        _expand(segment);
+        vm.expectRevert(abi.encodeWithSelector(Errors.NotAllowed.selector, looker, looker));
+        _accuseWith(32, charge);
+        charge.game = GameId.wrap(99);
+        vm.expectRevert(abi.encodeWithSelector(Errors.NoSuchGame.selector, 99));
+        _accuseWith(32, charge);
+        charge.game = id;
+        _accuseWith(32, charge);
+        _answer(32, whole);
+        vm.expectRevert(
+            abi.encodeWithSelector(Errors.GameIsClosed.selector, id, IDisputeGame.Verdict.Dropped)
+        );
+        _accuseWith(32, charge);
+    }
+
+    /// @dev Once a step is selected the game is about that.
+    function test_drop_laterPhase_reverts() public {
+        GameId id = _ready(1);
+        Charge memory charge = _chargeOf(32, id, whole);
+        _selectStep(id, 32, 2);
+        vm.expectRevert(
+            abi.encodeWithSelector(
+                Errors.WrongPhase.selector, IDisputeGame.Phase.Step, IDisputeGame.Phase.Frame
+            )
+        );
+        _accuseWith(32, charge);
+    }
+
+    /// @dev Its time in the game is over: it has lost the bond.
+    function test_drop_late_reverts() public {
+        GameId id = _ready(1);
+        Charge memory charge = _chargeOf(32, id, whole);
+        uint64 deadline = game.gameOf(id).deadline;
+        vm.warp(deadline + 1);
+        vm.expectRevert(abi.encodeWithSelector(Errors.TooLate.selector, deadline, deadline + 1));
+        _accuseWith(32, charge);
+        vm.warp(deadline);
+        _accuseWith(32, charge);
+    }
+
+    function test_drop_byStranger_reverts() public {
+        GameId id = _ready(1);
+        SegmentIndex segment = SegmentIndex.wrap(_segmentOf(32));
+        address looker = _account(32);
+        vm.expectRevert(abi.encodeWithSelector(Errors.NotAllowed.selector, address(looks), looker));
+        vm.prank(looker);
+        game.drop(id, task, segment, looker, 0);
+    }
+
+    // ------------------------------------------------------------------ inside
+
+    /// @dev The slots are drawn, revealed and attested, nothing else is looked at; the first one's account has the step tree.
+    function _ready(uint256 slots) private returns (GameId) {
+        _looked(slots);
+        for (uint256 slot; slot < 4; ++slot) {
+            if (slots >> slot & 1 == 1) _reveal(32 + slot);
+        }
+        _attestSlots(1, slots);
+        _drawPicks(0);
+        return _openGame(32);
+    }
+
+    function _refused(Charge memory charge, bytes4 reason) private {
+        vm.expectPartialRevert(reason);
+        _accuseWith(32, charge);
+    }
+}

@@ -1,0 +1,104 @@
+"""A chunk opened in the tree over a segment's states: the siblings from its leaf up to the root of the step tree.
+
+The three trees, of chunks, of tensors and of states, have one shape in what the solver commits to (docs/encoding.md
+section 2) and in what a seat attests under its salt (section 8): only the chunks' leaves differ. A place has turns and
+depth where an index would be expected, for the contracts know no tensor's number of chunks. Pure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from protocol.commitments.digests import turns
+from protocol.commitments.errors import ProofError
+from protocol.commitments.hashing import leaf_hash, node_hash
+from protocol.commitments.merkle import Tree
+from protocol.commitments.proofs import root_from_path
+from protocol.commitments.roots import state_tree, step_tree
+
+
+class Place(NamedTuple):
+    """Where a chunk is in a segment (ABI order): state 0 … C, tensor, and the turns and depth of its leaf."""
+
+    step: int
+    tensor: int
+    turns: int
+    depth: int
+
+
+@dataclass(frozen=True, slots=True)
+class Opening:
+    """A leaf's hash at a place, and its siblings in each tree, bottom first."""
+
+    place: Place
+    leaf: bytes
+    chunk_path: tuple[bytes, ...]
+    tensor_path: tuple[bytes, ...]
+    state_path: tuple[bytes, ...]
+
+    def tensor_root(self) -> bytes:
+        """Root of the chunk's tensor. Raises ProofError for a path that is not as long as the place is deep."""
+        if len(self.chunk_path) != self.place.depth:
+            raise ProofError(
+                "path of the chunk", expected=f"{self.place.depth} hashes", got=len(self.chunk_path)
+            )
+        return fold(self.leaf, self.place.turns, self.chunk_path)
+
+    def state_root(self, tensors: int) -> bytes:
+        """Root of the chunk's state, which has so many tensors. Raises ProofError."""
+        leaf = leaf_hash(self.tensor_root())
+        return root_from_path(tensors, self.place.tensor, 1, leaf, self.tensor_path)
+
+    def step_root(self, tensors: int, states: int) -> bytes:
+        """Root of the tree over so many states, C + 1: what the contract folds to. Raises ProofError."""
+        return root_from_path(
+            states, self.place.step, 1, leaf_hash(self.state_root(tensors)), self.state_path
+        )
+
+
+def open_chunk_of(
+    chunks: Tree,
+    index: int,
+    tensor_roots: Sequence[bytes],
+    tensor: int,
+    state_roots: Sequence[bytes],
+    step: int,
+) -> Opening:
+    """Chunk `index` of tensor number `tensor` in state `step` of a segment.
+
+    `chunks` is the tensor's tree (`tensor_tree`, or a digester's), `tensor_roots` are those of the state, `state_roots`
+    all of the segment. Raises ProofError unless these belong together, so that what is opened folds to the root of the
+    step tree.
+    """
+    states, steps = state_tree(tensor_roots), step_tree(state_roots)
+    turned, depth = turns(chunks.size, index)
+    opening = Opening(
+        Place(step, tensor, turned, depth),
+        chunks.node(index, 1),
+        tuple(chunks.inclusion_path(index)),
+        tuple(states.inclusion_path(tensor)),
+        tuple(steps.inclusion_path(step)),
+    )
+    found = opening.step_root(states.size, steps.size)
+    if found != steps.root:
+        raise ProofError(
+            f"chunk {index} of tensor {tensor} in state {step}",
+            expected=f"the step tree's root {steps.root.hex()}",
+            got=found.hex(),
+            remedy="pass the tensor's own tree, and roots of the same replay",
+        )
+    return opening
+
+
+def fold(node: bytes, turned: int, path: Sequence[bytes]) -> bytes:
+    """The root above a node by its siblings, bottom first: bit i of `turned` is 1 where sibling i is on the left.
+
+    Raises ProofError for turns with more bits than there are siblings: one place would have several names.
+    """
+    if turned >> len(path):
+        raise ProofError("turns", expected=f"below 2^{len(path)}", got=turned)
+    for i, sibling in enumerate(path):
+        node = node_hash(sibling, node) if turned >> i & 1 else node_hash(node, sibling)
+    return node

@@ -1,0 +1,73 @@
+"""What second looks cost and bring everybody: `sim.engine.looking` decides, this books."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from sim.engine.books import Books
+from sim.engine.looking import LOOK_DRAWS, Attempt, Level, SecondLooks
+from sim.engine.task import Task
+from sim.mechanism import booking
+from sim.mechanism.arrays import Flags, Indices
+from sim.parameters import MarketParameters
+
+
+class LookCloser:
+    """Books a round's looks, in all rows."""
+
+    def __init__(self, parameters: MarketParameters, books: Books) -> None:
+        self._parameters = parameters
+        self._books = books
+
+    def end(self, task: Task, looks: SecondLooks) -> None:
+        """Level by level. Looks are paid when they are attested, so however the task ends."""
+        for level in looks.levels:
+            self._draw(level.drawn)
+            for number, attempt in enumerate(level.attempts):
+                self._pay(task, attempt, again=number + 1 < LOOK_DRAWS)
+            self._answer(task, level)
+
+    def _draw(self, drawn: Flags) -> None:
+        """The escrow pays a level's first draw."""
+        rows = drawn.nonzero()[0]
+        fee = self._parameters.draw_fee
+        booking.pay_draws(self._books.ledger, rows, fee, np.ones(rows.shape, dtype=np.int64))
+
+    def _pay(self, task: Task, attempt: Attempt, *, again: bool) -> None:
+        """Fees, work and gas of those that acted; the silent ones lose what a silent seat does."""
+        parameters, books, prices = self._parameters, self._books, task.prices
+        accounts, check, acts = self._seats(attempt.accounts), attempt.check, attempt.acts
+        booking.silence(
+            books.ledger,
+            books.every,
+            accounts,
+            attempt.silent,
+            fee=parameters.seat_fee,
+            draw_fee=parameters.draw_fee,
+            again=again,
+        )
+        booking.pay_seats(books.ledger, books.every, accounts, acts, parameters.audit_fee)
+        replay = parameters.replay_cost * parameters.training_cost / parameters.segments * prices.work
+        spent = check.replays * replay + acts * (parameters.gas_attest * prices.gas)
+        books.spend(books.every, accounts, spent + check.challenges * (parameters.gas_dispute * prices.gas))
+        books.tally.looks += acts.sum(axis=0)
+        books.tally.silent += attempt.silent.sum(axis=0)
+
+    def _answer(self, task: Task, level: Level) -> None:
+        """Targets reveal; the locks of those that do not, or cannot answer, are taken. An accusation that goes
+        unanswered was opened as a game, which cost looker and solver gas, and the looker a game's cost.
+        """
+        parameters, books, gas = self._parameters, self._books, task.prices.gas
+        targets, lookers = self._seats(level.targets), self._seats(level.lookers)
+        lost = level.accused | level.hidden
+        booking.take_locks(books.ledger, books.every, targets, lookers, lost, parameters.lock)
+        solvers = np.broadcast_to(task.solver, lookers.shape)
+        booking.pay_dropped(books.ledger, books.every, lookers, solvers, level.accused, parameters.game_cost)
+        books.spend(books.every, targets, level.revealed * (parameters.gas_reveal * gas))
+        books.spend(books.every, lookers, level.accused * (parameters.gas_accuse * gas))
+        books.spend(books.every, solvers, level.accused * (parameters.gas_defence * gas))
+        books.tally.caught += lost.sum(axis=0)
+
+    def _seats(self, accounts: Indices) -> Indices:
+        """Accounts of the ledger; for NOBODY any, to which nothing is booked."""
+        return np.asarray(self._books.verifiers.start + np.maximum(accounts, 0))

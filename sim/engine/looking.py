@@ -1,0 +1,210 @@
+"""Second looks: segments of attested seats are picked, other accounts replay them, and whoever cannot answer for its
+digest loses its lock (docs/dispute.md section 3).
+
+A look is picked, drawn, attested, and looked at itself on the next level. All is decided here; `sim.engine.look_ends`
+books it. Arrays are (V q, rows): a slot for each segment of each seat, in the order of the seats.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import numpy as np
+
+from protocol.tasks.economics import LOOK_LEVELS
+from sim.agents.verifiers import Check, Seats
+from sim.engine.streams import Stream
+from sim.mechanism.arrays import Flags, Indices
+from sim.mechanism.draw import NOBODY, Segments
+
+if TYPE_CHECKING:
+    from sim.engine.checking import Checker
+    from sim.engine.task import Task
+
+LOOK_DRAWS: Final = 3
+"""Draws of a level; then looks whose lookers are silent lapse."""
+
+
+class Board(NamedTuple):
+    """What the last attestation of a task leaves."""
+
+    open: Flags
+    """Every seat is attested, and nobody has won a game, (rows,)."""
+    holders: Indices
+    """Accounts, (V, rows)."""
+    replayed: Flags
+    """Which of them have replayed their segments: only they can answer for their digests, (V, rows)."""
+    segments: Segments
+    """Of the seats, (q, V, rows)."""
+    bound: Indices
+    """All accounts that the task has drawn, (m, rows)."""
+
+
+class Attempt(NamedTuple):
+    """One draw of a level's lookers."""
+
+    accounts: Indices
+    """NOBODY for slots that it was not asked for, or found nobody for."""
+    check: Check
+    """What they did."""
+
+    @property
+    def acts(self) -> Flags:
+        """Who was not silent."""
+        acts: Flags = self.check.attests | self.check.challenges
+        return acts
+
+    @property
+    def silent(self) -> Flags:
+        """Who was."""
+        silent: Flags = (self.accounts != NOBODY) & ~self.acts
+        return silent
+
+
+class Level(NamedTuple):
+    """All looks of one level."""
+
+    drawn: Flags
+    """Tasks that had a draw for it, (rows,)."""
+    attempts: Sequence[Attempt]
+    lookers: Indices
+    """Who has attested each look in the end, NOBODY for none."""
+    targets: Indices
+    """Accounts that are looked at; for the other slots any."""
+    revealed: Flags
+    """Targets that showed their secrets."""
+    accused: Flags
+    """Targets that could not answer an accusation; their locks are lost."""
+    hidden: Flags
+    """Targets that showed nothing; their locks are lost."""
+    segments: Segments
+    """Of the looks."""
+    opened: Flags
+    """Games against the solver."""
+    right: Flags
+    """Those of lookers that have seen what is false."""
+
+
+class SecondLooks(NamedTuple):
+    """All looks of a round's tasks."""
+
+    levels: Sequence[Level]
+    lost: Flags
+    """Seats without lock and fee, (V, rows)."""
+
+    @property
+    def accounts(self) -> Indices:
+        """Everybody who was drawn, (m, rows)."""
+        drawn = [attempt.accounts for level in self.levels for attempt in level.attempts]
+        return np.concatenate([np.empty((0, self.lost.shape[1]), dtype=np.int64), *drawn])
+
+
+def look(checker: Checker, task: Task, board: Board, luck: Stream) -> SecondLooks:
+    """Level by level, as long as something is picked and nobody has opened a game against the solver."""
+    each = checker.parameters.segments_per_verifier
+    targets = np.repeat(board.holders, each, axis=0)
+    skipped = np.repeat(~board.replayed, each, axis=0)
+    segments = board.segments.transpose(1, 0, 2).reshape(targets.shape)
+    levels: list[Level] = []
+    bound, candidates = board.bound, np.broadcast_to(board.open, targets.shape)
+    left = np.full(board.open.shape, len(targets))
+    lost = np.zeros_like(targets, dtype=np.bool_)
+    for number in range(LOOK_LEVELS):
+        if not candidates.any():
+            break
+        numbers = luck.of(number)
+        picked = candidates & (numbers.uniform(len(targets)) < checker.parameters.look_chance)
+        picked &= picked.cumsum(axis=0) <= left
+        left = left - picked.sum(axis=0)
+        attempts = _staff(checker, task, picked, segments, bound, numbers)
+        drawn: Flags = np.logical_or.reduce(candidates, axis=0)
+        level = _judge(checker, task, attempts, targets, skipped, segments)._replace(drawn=drawn)
+        if not levels:
+            level = _once(level, each)
+            lost = level.accused | level.hidden
+        levels.append(level)
+        bound = np.concatenate([bound, *(attempt.accounts for attempt in attempts)])
+        candidates = (level.lookers != NOBODY) & ~level.opened.any(axis=0) & (left > 0)
+        targets, skipped = level.lookers, ~_replayed(attempts, targets.shape)
+    seats: Flags = np.logical_or.reduce(lost.reshape(-1, each, lost.shape[1]), axis=1)
+    return SecondLooks(levels, seats)
+
+
+def _staff(
+    checker: Checker, task: Task, picked: Flags, segments: Segments, bound: Indices, luck: Stream
+) -> list[Attempt]:
+    """Draw lookers, again where they are silent. A look for which nobody is found lapses at once."""
+    attempts: list[Attempt] = []
+    every, asked = np.arange(picked.shape[1]), picked
+    served = np.broadcast_to(task.work.serves, picked.shape)
+    while asked.any() and len(attempts) < LOOK_DRAWS:
+        accounts = checker.again(every, asked, bound, luck)
+        there = (accounts != NOBODY) & checker.online(luck.uniform(len(picked)))
+        view = Seats(
+            checker.parameters,
+            served,
+            segments <= task.work.false,
+            np.ones_like(picked),
+            luck.uniform(len(picked)),
+            task.prices.gas,
+            task.prices.work,
+        )
+        attempts.append(Attempt(accounts, checker.looks(view, accounts, there)))
+        asked = attempts[-1].silent
+        bound = np.concatenate([bound, accounts])
+    return attempts
+
+
+def _judge(
+    checker: Checker,
+    task: Task,
+    attempts: Sequence[Attempt],
+    targets: Indices,
+    skipped: Flags,
+    segments: Segments,
+) -> Level:
+    """Who has attested what, and which targets a looker's half of a lock is taken from.
+
+    A looker that replays tells a digest of nothing from one of the solver's states where these are right; where they
+    are not, the solver is convicted instead.
+    """
+    shape = targets.shape
+    lookers = np.full(shape, NOBODY, dtype=np.int64)
+    opened, right = np.zeros(shape, dtype=np.bool_), np.zeros(shape, dtype=np.bool_)
+    false = segments <= task.work.false
+    for accounts, check in attempts:
+        acts = check.attests | check.challenges
+        lookers[acts] = accounts[acts]
+        opened |= check.challenges
+        right |= check.challenges & check.replays & false
+    looked = lookers != NOBODY
+    shows = checker.reveals(targets)
+    replayed = _replayed(attempts, shape)
+    return Level(
+        drawn=np.zeros(shape[1], dtype=np.bool_),
+        attempts=attempts,
+        lookers=lookers,
+        targets=targets,
+        revealed=looked & shows,
+        accused=looked & shows & skipped & replayed & ~false & ~opened,
+        hidden=looked & ~shows,
+        segments=segments,
+        opened=opened,
+        right=right,
+    )
+
+
+def _replayed(attempts: Sequence[Attempt], shape: tuple[int, ...]) -> Flags:
+    """Looks that were replayed by whoever attested them."""
+    replayed: Flags = np.zeros(shape, dtype=np.bool_)
+    for _, check in attempts:
+        replayed |= check.attests & check.replays
+    return replayed
+
+
+def _once(level: Level, each: int) -> Level:
+    """A seat's lock is lost once: to the first of the looks at its segments."""
+    wanted = (level.accused | level.hidden).reshape(-1, each, level.accused.shape[1])
+    first = (wanted & (wanted.cumsum(axis=1) == 1)).reshape(level.accused.shape)
+    return level._replace(accused=level.accused & first, hidden=level.hidden & first)

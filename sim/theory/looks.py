@@ -1,0 +1,163 @@
+"""Second looks: how many there are, what they take from whoever does not replay, and who skips in equilibrium.
+
+Assumes a right result, one stake unit an account, accounts that all attest, and two kinds of them: those that replay
+in seats and looks alike, and skippers, which do not, and reveal when they are looked at: rubber stamps replay neither,
+lazy lookers no looks. A looker that replays takes half of the lock of whoever it finds to have skipped; the other half
+burns. Amounts are token units as floats.
+"""
+
+from math import comb
+from typing import NamedTuple
+
+import numpy as np
+
+from protocol.tasks.economics import LOOK_LEVELS
+from sim.theory.bounds import TheoryError, Values, count, number
+
+
+class Looking(NamedTuple):
+    """Terms and costs of seats and looks."""
+
+    verifiers: int
+    segments: int
+    """q: of a seat."""
+    chance: float
+    """e: that a segment of a seat, or a look of the level below, is picked."""
+    fee: float
+    """Of a segment."""
+    replay: float
+    """Cost of replaying a segment."""
+    lock: float
+    attest: float = 0.0
+    """Gas of an attestation."""
+    reveal: float = 0.0
+    """Gas of who is looked at."""
+    accuse: float = 0.0
+    """Gas of an accusation, and what the solver is paid for the game that it ends."""
+
+    @property
+    def slots(self) -> int:
+        """V q."""
+        return self.verifiers * self.segments
+
+
+class Earned(NamedTuple):
+    """Of all members of a kind together, token units a task."""
+
+    replaying: float
+    skipping: float
+    caught: float
+    """Locks that are lost, a task."""
+
+
+class Skipping(NamedTuple):
+    """Shares that do not replay, in equilibrium."""
+
+    by_level: tuple[float, ...]
+    """Of seats, then of looks of level 1, 2 and on, as far as there are looks."""
+    overall: float
+    """Of all segments that are to be replayed."""
+
+
+def looks_by_level(*, slots: int, chance: float) -> Values:
+    """Return the mean numbers of looks of level 1 ... 4, (4,), where every look is attested.
+
+    Exact: m looks of a level have a binomial number above them, cut off where V q looks have been picked in all.
+    """
+    n, e = count("slots", slots, 1), number("chance", chance, 0, 1)
+    # Chance of m looks on the level where there are t in all.
+    law = np.zeros((n + 1, n + 1))
+    law[n, 0] = 1
+    means = []
+    for _ in range(LOOK_LEVELS):
+        after = np.zeros_like(law)
+        for below, total in zip(*law.nonzero()):
+            for above in range(below + 1):
+                picked = min(above, n - total)
+                one = comb(below, above) * e**above * (1 - e) ** (below - above)
+                after[picked, total + picked] += law[below, total] * one
+        law = after
+        means.append(float(law.sum(axis=1) @ np.arange(n + 1)))
+    return np.array(means)
+
+
+def caught_seat(*, segments: int, chance: float, accounts: int, skippers: int) -> float:
+    """Return the chance that a skipper's seat loses its lock: one of its lookers replays.
+
+    Lookers are distinct accounts other than the seat's own; `skippers` counts it too.
+    """
+    q, e = count("segments", segments, 1), number("chance", chance, 0, 1)
+    others = count("accounts", accounts, 2) - 1
+    fellows = count("skippers", skippers, 1, accounts) - 1
+    kept = 0.0
+    for picked in range(q + 1):
+        blind = np.prod([max(0, fellows - i) / (others - i) for i in range(picked)])
+        kept += comb(q, picked) * e**picked * (1 - e) ** (q - picked) * float(blind)
+    return 1 - kept
+
+
+def earned(looking: Looking, *, accounts: int, skippers: int, in_seats: bool = True) -> Earned:
+    """Return what both kinds earn, 1 <= `skippers` < `accounts`. Not `in_seats`: they replay seats, but no looks."""
+    n, s = count("accounts", accounts, 2), count("skippers", skippers, 1, accounts - 1)
+    honest = n - s
+    v, q = looking.verifiers, looking.segments
+    looks = looks_by_level(slots=looking.slots, chance=looking.chance)
+    met = caught_seat(segments=q, chance=looking.chance, accounts=n, skippers=s) if in_seats else 0.0
+    seats = v * s / n * met
+    # Of the looks of a level those above it find one of the other kind; each look has at most one above it.
+    caught = seats + float(looks[1:].sum()) * s / n * honest / (n - 1)
+    lost = caught * looking.lock + seats * q * looking.fee
+    # Segments that are paid for; attestations and reveals, of all accounts.
+    paid = v * q + float(looks.sum())
+    alike = (
+        paid * looking.fee - (v + float(looks.sum())) * looking.attest - float(looks.sum()) * looking.reveal
+    )
+    replays = 0 if in_seats else v * q
+    return Earned(
+        honest / n * (alike - paid * looking.replay) + caught * (looking.lock / 2 - looking.accuse),
+        s / n * (alike - replays * looking.replay) - lost,
+        caught,
+    )
+
+
+def gain_of_skipping(looking: Looking, *, accounts: int, skippers: int, in_seats: bool = True) -> float:
+    """Return what a skipper earns more than who replays, for each seat that it has: token units."""
+    both = earned(looking, accounts=accounts, skippers=skippers, in_seats=in_seats)
+    each = looking.verifiers / accounts
+    return (both.skipping / skippers - both.replaying / (accounts - skippers)) / each
+
+
+def tipping_share(looking: Looking, *, accounts: int) -> float:
+    """Return the least share of rubber stamps at which stamping earns more than replaying, infinite where it never
+    does. Below it their share falls to 0; the more stamps there are, the fewer looks find them.
+    """
+    for skippers in range(1, count("accounts", accounts, 2)):
+        if gain_of_skipping(looking, accounts=accounts, skippers=skippers) > 0:
+            return skippers / accounts
+    return float("inf")
+
+
+def skipping_by_level(looking: Looking) -> Skipping:
+    """Return the equilibrium of accounts that may do otherwise on each level.
+
+    Nobody looks at the fourth level, nor at a look after which V q have been picked: with V q = 3 that is any of the
+    third. Of these n = min(4, V q) levels the last must find half a lock often enough: a share x = c / (L / 2 - a) of
+    the level below it skips, and so many of it that those are indifferent: e (1 - s_n) L / 2 = c, as only half of a
+    lock is feared (who is caught may be its own looker). Below, everybody replays, for e (1 - x) L / 2 > c. Looks of
+    lower levels that are the last of V q are left out: they are rare, and whoever has one does as on the last level.
+
+    Raises TheoryError where the lock is too small for that, as it is where not even seats are deterred.
+    """
+    half = looking.lock / 2
+    prize = half - looking.accuse
+    rare = looking.replay / prize if prize > 0 else 1.0
+    looked = looking.chance * half
+    if looked <= 0 or rare >= 1 or looked * (1 - rare) <= looking.replay:
+        raise TheoryError(
+            f"lock {looking.lock:g} at a look chance of {looking.chance:g}: expected it to deter seats from skipping a "
+            f"cost of {looking.replay:g}; raise it"
+        )
+    last = min(LOOK_LEVELS, looking.slots)
+    shares = (*(0.0 for _ in range(last - 1)), rare, 1 - looking.replay / looked)
+    weights = [looking.slots, *looks_by_level(slots=looking.slots, chance=looking.chance)[:last]]
+    return Skipping(shares, float(np.dot(shares, weights) / sum(weights)))

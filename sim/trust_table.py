@@ -1,0 +1,171 @@
+"""What trust costs by a task's size, its duration and its chain: the table that docs/economics.md opens with.
+
+Computed by `protocol.tasks.amounts` from the recommended rules; nothing is played. A chain here is what a deployment
+there would state: how long a draw waits, what gas and a draw cost.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from textwrap import wrap
+from typing import Final
+
+from protocol.chain.parameters import RECOMMENDED, TOKEN
+from protocol.chain.recommendation import RULES, gas_units, setting
+from protocol.tasks.amounts import Amounts, Setting, TrustPrice, audit_seconds, derive, trust_price
+
+DAY: Final = 86_400
+HOUR: Final = 3_600
+GWEI: Final = 10**9
+SEGMENTS: Final = 60
+BUDGETS: Final = (10, 100, 1_000, 10_000, 100_000)
+"""Tokens, of which one is taken for a US dollar."""
+TRAININGS: Final = (3, 30)
+"""Days."""
+GOAL: Final = Fraction(12, 100)
+"""Of the price, from a budget of 1,000 tokens on a rollup on."""
+
+
+@dataclass(frozen=True)
+class Chain:
+    """A deployment's times and prices."""
+
+    name: str
+    draw_delay: int
+    """Seconds, after which the chain does not undo a submission."""
+    challenge_period: int
+    """Seconds from the draw to the settlement, if looks do not put it off: at least a day to attest, and twice a day to
+    challenge.
+    """
+    gas_price: Fraction
+    """Gwei."""
+    draw_fee: int
+    """Units of the token: at least a draw's gas."""
+
+    def setting(self, budget: int, days: int, *, looks: bool = True, segments: int = SEGMENTS) -> Setting:
+        """Of a task; `budget` in tokens."""
+        parameters = replace(RECOMMENDED, draw_delay=self.draw_delay, draw_fee=self.draw_fee)
+        made = setting(
+            parameters,
+            budget=budget * TOKEN,
+            segments=segments,
+            training_period=days * DAY,
+            challenge_period=self.challenge_period,
+            game_time=parameters.max_clock,
+            gas_price=gas_units(self.gas_price * GWEI),
+        )
+        return replace(
+            made,
+            look_chance=None if looks else 0,
+            draw_delay=self.draw_delay,
+            attest_period=DAY,
+        )
+
+    def price(self, budget: int, days: int, *, looks: bool = True) -> Priced:
+        """What trust in it costs."""
+        made = self.setting(budget, days, looks=looks)
+        amounts = derive(made, RULES)
+        return Priced(made, amounts, trust_price(made, RULES, amounts))
+
+
+@dataclass(frozen=True)
+class Priced:
+    """One task."""
+
+    setting: Setting
+    amounts: Amounts
+    trust: TrustPrice
+
+    def share(self, *parts: str) -> float:
+        """Parts of the price, or all of it, over the budget."""
+        shares = self.trust.shares(self.setting.budget)
+        return float(sum(shares[part] for part in parts or ("total",)))
+
+
+ROLLUP: Final = Chain("L2", 25 * HOUR, 3 * DAY, Fraction(1, 100), RECOMMENDED.draw_fee)
+"""A sequencer's window and its settlement chain's finality, at most: docs/dispute.md section 3."""
+SLOW_ROLLUP: Final = replace(ROLLUP, challenge_period=4 * DAY)
+MAINNET: Final = Chain("L1", HOUR, 5 * DAY, Fraction(1), 3 * TOKEN // 2)
+"""A draw's 330,000 gas at 1 gwei and a coin of 3,000 tokens is one token."""
+
+
+def lines() -> Iterator[str]:
+    """The section of the page."""
+    yield "## What trust costs"
+    yield ""
+    yield f"In percent of the budget, at K = {SEGMENTS}, with second looks; a token is taken for a US dollar."
+    yield ""
+    names = (
+        *("chain", "budget", "days of training", "audits", "looks", "gas and draw", "capital"),
+        *("all", "without looks", "look chance", "seat lock"),
+    )
+    yield f"| {' | '.join(names)} |"
+    yield "|---" * len(names) + "|"
+    for chain in (ROLLUP, MAINNET):
+        for budget in BUDGETS:
+            for days in TRAININGS:
+                yield _row(chain, budget, days)
+    yield ""
+    yield from _assumed()
+
+
+def _row(chain: Chain, budget: int, days: int) -> str:
+    priced, plain = chain.price(budget, days), chain.price(budget, days, looks=False)
+    parts = (("audit_fees",), ("looks",), ("draws_and_gas",), ("stake", "locks"), ())
+    cells = [f"{100 * priced.share(*part):.2f}" for part in parts]
+    amounts = priced.amounts
+    lock = amounts.seat_lock / priced.setting.budget
+    return (
+        f"| {chain.name} | {budget:,} | {days} | {' | '.join(cells)} | {100 * plain.share():.2f} "
+        f"| {amounts.look_chance / 100:g}% | {lock:.2f} budgets |"
+    )
+
+
+def _assumed() -> Iterator[str]:
+    """What the table rests on, and how far it is from its goal."""
+    for paragraph in (_replaying(), _parts(), _goal()):
+        yield from wrap(paragraph, 116)
+        yield ""
+
+
+def _replaying() -> str:
+    return (
+        f"**Who replays**: a share h = {float(RULES.honest_share):g} of the stake replays every seat and every look "
+        "that it is drawn for; all others skip whatever does not cost them more than it saves. A false result is worth "
+        f"{float(RULES.gain):g} budget to its maker. Of a lost lock half alone counts, for who is caught may be its "
+        "own looker."
+    )
+
+
+def _parts() -> str:
+    utilisation = float(ROLLUP.setting(1_000, 3).utilisation)
+    return (
+        "Audits are the fees of the seats, looks those of the looks that are expected, and of their draws. Capital "
+        f"costs {float(RULES.capital_rate):.0%} a year: of the stake, the delay penalty, fees in escrow, and the locks "
+        f"of seats and looks, which have a seat {utilisation:.0%} of the time and wait for one in the rest of it. From "
+        f"the submission to the settlement it takes {_days(ROLLUP)} days on the L2 and {_days(MAINNET)} on the L1 on "
+        f"average: a draw waits for {ROLLUP.draw_delay / HOUR:g} hours and for {MAINNET.draw_delay / HOUR:g}, the "
+        f"challenge period takes {ROLLUP.challenge_period / DAY:g} and {MAINNET.challenge_period / DAY:g} days, and "
+        "looks put its end off; seats and looks attest in half of a day. Gas is at "
+        f"{float(ROLLUP.gas_price):g} and {float(MAINNET.gas_price):g} gwei."
+    )
+
+
+def _goal() -> str:
+    worst = max(ROLLUP.price(budget, days).share() for budget in BUDGETS[2:] for days in TRAININGS)
+    slow = [SLOW_ROLLUP.price(1_000, days).share() for days in TRAININGS]
+    met = "is met" if worst <= float(GOAL) else "is missed"
+    return (
+        f"The goal of at most {float(GOAL):.0%} from 1,000 tokens on an L2 {met}: {worst:.1%} at most. It is tight: "
+        f"with a challenge period of {SLOW_ROLLUP.challenge_period / DAY:g} days, in place of "
+        f"{ROLLUP.challenge_period / DAY:g}, the least that the recommended deployment takes, it would be "
+        f"{slow[0]:.1%} for trainings of {TRAININGS[0]} days and {slow[1]:.1%} for those of {TRAININGS[1]}."
+    )
+
+
+def _days(chain: Chain) -> str:
+    priced = chain.price(1_000, TRAININGS[0])
+    seconds = audit_seconds(priced.setting, priced.amounts.look_chance, priced.amounts.slots)
+    return f"{float(seconds) / DAY:.2f}"

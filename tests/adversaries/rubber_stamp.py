@@ -1,0 +1,82 @@
+"""A seat that replays nothing and attests a digest of states that nobody was ever in.
+
+It can open that digest when it is looked at: segment roots and secret are its own. What it cannot do is to show a chunk
+of the solver's states in it.
+"""
+
+from __future__ import annotations
+
+import secrets
+from argparse import Namespace
+
+from protocol.chain.client import Client
+from protocol.chain.views import Seat, TaskStatus
+from protocol.commitments.digests import seat_digest, segment_path
+from protocol.dispute.looks import Look
+from protocol.errors import ExitCode
+from protocol.node.home import Home
+from protocol.node.settings import load
+from tests.adversaries.machines import Machine
+from tests.adversaries.outsourcing import until
+from verifier.salts import salted, secret_of
+
+RUBBER_STAMP = "rubber-stamp"
+
+
+class RubberStamp:
+    """An attested seat of the client's account, over random segment roots and a random result."""
+
+    def __init__(self, client: Client, task: int) -> None:
+        self._client = client
+        self._task = task
+        (self.seat,) = (one for one in client.audit.seats(task) if one.account == client.address)
+        self._segments = [secrets.token_bytes(32) for _ in client.audit.segments(task, self.seat.number)]
+        self._result = secrets.token_bytes(32)
+
+    def attest(self) -> Seat:
+        """Attest, and look at nothing."""
+        own = salted(self._client, self._task, self.seat, self._client.audit.audit(self._task).seed)
+        digest = seat_digest(self._segments, self._result)
+        self._client.audit.attest(self._task, self.seat.number, digest, own.hash)
+        return self.seat
+
+    def reveal(self) -> bool:
+        """Open the digest to every look at it; whether there is one."""
+        each, calls = len(self._segments), self._client.looks
+        own = [
+            look
+            for look in self._client.audit.looks(self._task)
+            if Look.of(look.number).looked_at(each) == self.seat.number
+        ]
+        for look in own:
+            if calls.look(self._task, look.number).revealed is None:
+                index, _ = Look.of(look.number).leaf(each)
+                path = segment_path(self._segments, self._result, index)
+                secret = secret_of(self._client, self._task, self.seat.number)
+                digest = seat_digest(self._segments, self._result)
+                calls.reveal(self._task, look.number, secret, digest, self._segments[index], path)
+        return bool(own)
+
+
+def stamp(options: Namespace, home: Home, _machine: Machine) -> ExitCode:
+    """Wait for a seat in the task, attest it so, open the digest when it is looked at, and end."""
+    from protocol.chain.client import connect
+    from verifier.settings import VerifierSettings
+
+    (task,) = options.task
+    flags: dict[str, object | None] = {
+        "rpc": options.rpc,
+        "account": f"dev:{options.dev_account}",
+        "deployment": options.deployment,
+    }
+    settings = load(VerifierSettings, "verifier", home.config, flags).values
+    with connect(settings.rpc, settings.deployment, settings.account) as client:
+        until("a seat", lambda: any(seat.account == client.address for seat in client.audit.seats(task)))
+        seat = RubberStamp(client, task)
+        seat.attest()
+
+        def is_over() -> bool:
+            return seat.reveal() or client.market.task(task).status is not TaskStatus.SUBMITTED
+
+        until("a look", is_over)
+    return ExitCode.FINE

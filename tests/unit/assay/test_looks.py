@@ -1,0 +1,50 @@
+"""Looks of a task: none where its file says nothing, and time to answer them all the same."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from assay.deriving import Place
+from assay.description import read
+from assay.submitting import Prepared, prepare
+from protocol.chain.parameters import DEVNET
+from protocol.chain.recommendation import RULES
+from protocol.node.home import Home
+from protocol.tasks.task import Terms
+
+DIGITS = Path(__file__).parents[3] / "examples" / "digits.toml"
+
+
+@pytest.fixture(scope="module")
+def prepared(tmp_path_factory: pytest.TempPathFactory) -> Prepared:
+    return prepare(read(DIGITS), Home(tmp_path_factory.mktemp("home")))
+
+
+def terms(made: Prepared, **said: Any) -> Terms:
+    """Terms of the file if it said this as well."""
+    table = made.description.terms.model_copy(update=said)
+    changed = replace(made, description=made.description.model_copy(update={"terms": table}))
+    return changed.terms("http://127.0.0.1", changed.derived(Place(DEVNET)))
+
+
+def test_an_unsaid_chance_is_none_and_half_of_the_time_to_attest_is_left_for_answers(
+    prepared: Prepared,
+) -> None:
+    found = terms(prepared)
+    assert (found.look_chance, found.move_time, found.attest_period) == (0, 20, 40)
+
+
+def test_a_chance_and_a_time_are_taken_and_an_unsaid_lock_covers_them(prepared: Prepared) -> None:
+    found = terms(prepared, look_chance=1_000, move_time=7, seat_lock=None)
+    assert (found.look_chance, found.move_time) == (1_000, 7)
+    picked = 1 - Fraction(9, 10) ** found.segments_per_verifier
+    fear = picked * RULES.honest_share * found.seat_lock / 2
+    assert found.seat_lock >= 4 * found.game_cost
+    assert fear > found.seat_fee > Fraction(99, 100) * fear, (
+        "skipping saves the fee; the least lock that it takes"
+    )

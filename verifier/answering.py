@@ -1,0 +1,93 @@
+"""Answering an accusation of an own seat, or look, with its leaf's siblings (dispute.md section 3).
+
+Where one's own states have another chunk in that place the solver's step tree is false: then a game is played instead.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterator
+from functools import partial
+
+from protocol.chain.views import Seat, TaskStatus
+from protocol.dispute.looks import Look
+from protocol.node.party.exits import Observation
+from verifier import auditing
+from verifier.context import Context
+from verifier.database import Accusation
+from verifier.jobs import Job
+from verifier.looks import Accused
+from verifier.replaying import Committed
+
+
+def answers(context: Context, seen: Observation) -> Iterator[Job]:
+    """Answers to the accusations of own seats: each replays a segment."""
+    for look, seat, told in _accused(context, seen):
+        stands = context.looks.of(seen.view.task, look.number)
+        in_time = stands is not None and seen.now <= stands.until
+        if in_time and context.database.accusation(seen.view.task, seat.number) is None:
+            work = partial(_answer, context, seen, look, seat, told)
+            yield Job(seen.view.task, f"answer {look.number}", work)
+
+
+def contests(context: Context, seen: Observation) -> Iterator[Job]:
+    """Naming the open games that are played instead of answers."""
+    for look, seat, _ in _accused(context, seen):
+        stands = context.looks.of(seen.view.task, look.number)
+        row = context.database.accusation(seen.view.task, seat.number)
+        playing = row is not None and row.game is not None and row.outcome is None
+        if (
+            row is not None
+            and playing
+            and stands is not None
+            and not stands.game
+            and seen.now <= stands.until
+        ):
+            work = partial(_contest, context, seen.view.task, look.number, row)
+            yield Job(seen.view.task, f"contest {look.number}", work)
+
+
+def _accused(context: Context, seen: Observation) -> Iterator[tuple[Seat, Seat, Accused]]:
+    """Looks that accuse an own seat or look, with that and the accusation."""
+    if seen.view.status is not TaskStatus.SUBMITTED or not seen.accusations:
+        return
+    own = {seat.number: seat for seat in seen.places if seat.account in context.clients}
+    each = context.terms(seen.view.task).segments_per_verifier
+    for look in seen.looks:
+        seat = own.get(Look.of(look.number).looked_at(each))
+        told = context.looks.accused(seen.view.task, look.number)
+        if seat is not None and told is not None:
+            yield look, seat, told
+
+
+def _answer(context: Context, seen: Observation, look: Seat, seat: Seat, told: Accused) -> None:
+    """Raises ChainError, CommitmentError."""
+    view, material = seen.view, context.load(seen.view.task)
+    (own,) = auditing.salted_seats(context, seen, [seat])
+    (segment,) = context.segments(view.task, look.number)
+    committed = Committed(view.root, view.size)
+    opening = material.auditor.open_chunk(
+        committed, segment, own.digester(material.terms.thinning), told.place
+    )
+    if opening is not None and opening.leaf == told.leaf:
+        client = context.clients[seat.account]
+        receipt = client.looks.answer(view.task, look.number, told.segment_root, opening)
+        context.log.info("answered", task=view.task, look=look.number, gas=receipt.gas_used)
+        return
+    context.log.warning("different", task=view.task, segment=segment, solver=view.solver)
+    context.database.accuse(
+        Accusation(
+            view.task,
+            seat.number,
+            seat.account,
+            segment,
+            secrets.token_bytes(32),
+            b"".join(material.auditor.roots(committed)),
+        )
+    )
+
+
+def _contest(context: Context, task: int, look: int, row: Accusation) -> None:
+    assert row.game is not None, "an open game is named"
+    context.clients[row.account].looks.contest(task, look, row.game)
+    context.log.warning("contested", task=task, look=look, game=row.game)

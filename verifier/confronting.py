@@ -1,0 +1,92 @@
+"""Accusing a seat whose digest is not of the states that a look has found (dispute.md section 3).
+
+It takes the solver's step tree. Where that is one's own, one chunk of it is shown, at a place chosen at random, and the
+seat has to show it in its digest; where it is not, the solver is false, and the game goes on against it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import partial
+from random import SystemRandom
+
+from protocol.chain.views import Seat, TaskStatus
+from protocol.commitments import BytesLike, step_tree
+from protocol.dispute.accusing import choose_place, evidence
+from protocol.dispute.keys import steps_key
+from protocol.dispute.view import Phase
+from protocol.execution.replay import Replay
+from protocol.node.party.exits import Observation
+from protocol.program.step import StepProgram
+from verifier.context import Context
+from verifier.jobs import Job
+from verifier.looking import MOST_ACCUSATIONS, asking, different
+from verifier.looks import Revealed
+
+NO_GAME = 0
+
+
+class SegmentStates:
+    """The states of one segment, replayed when they are asked for (`protocol.dispute.accusing.States`)."""
+
+    def __init__(self, run: Replay, program: StepProgram, segment: int) -> None:
+        self._run = run
+        self._program = program
+        self._segment = segment
+
+    def tensors(self, step: int, /) -> Sequence[BytesLike]:
+        """Canonical bytes of the tensors of state `step`, 0 … C."""
+        state = self._run.state(self._segment, step)
+        return [tensor.data for tensor in self._program.checkpoint(state).tensors]
+
+
+def jobs(context: Context, seen: Observation) -> Iterator[Job]:
+    """The accusations that own looks can make now: each replays a segment. Raises ChainError."""
+    view = seen.view
+    if view.status is not TaskStatus.SUBMITTED:
+        return
+    for look, told in different(context, seen):
+        if not look.attested:
+            continue  # whoever accuses could be silent, and another be paid for it: the contract refuses
+        stands = context.looks.of(view.task, look.number)
+        if stands is None or stands.accused is not None or stands.accusations >= MOST_ACCUSATIONS:
+            continue
+        (segment,) = context.segments(view.task, look.number)
+        row = context.database.accusation(view.task, look.number)
+        if row is not None and not row.asks:
+            continue  # the solver stands accused
+        claim = context.client.game.claim(steps_key(view.task, segment))
+        if not claim.posted_at:
+            continue
+        game = NO_GAME
+        if row is not None and row.outcome is None:
+            if row.game is None or context.client.game.game(row.game).phase is not Phase.STEP:
+                continue  # it is about to be opened
+            game = row.game
+        work = partial(_confront, context, seen, look, told, claim.root, game)
+        yield Job(view.task, f"confront {look.number}", work)
+
+
+def _confront(
+    context: Context, seen: Observation, look: Seat, told: Revealed, step_root: bytes, game: int
+) -> None:
+    """Accuse, or go on against the solver. Raises ChainError, CommitmentError, NotEnoughTokens."""
+    task, number = seen.view.task, look.number
+    material, client = context.load(task), context.clients[look.account]
+    (segment,) = context.segments(task, number)
+    asked = asking(context, seen, look)
+    run, program, terms = material.run(asked), material.work.program, material.terms
+    roots = run.step_roots(segment)
+    if step_tree(roots).root != step_root:
+        context.log.warning("different", task=task, segment=segment, solver=seen.view.solver)
+        context.database.turn_on_solver(asked)
+        return
+    states = SegmentStates(run, program, segment)
+    sizes = [len(data) for data in states.tensors(0)]
+    at = choose_place(states, sizes, terms.segment_steps, terms.thinning, SystemRandom())
+    shown = evidence(states.tensors(at.step)[at.tensor], at, run.tensor_roots(segment, at.step), roots)
+    client.fund(terms.game_cost)
+    receipt = client.looks.accuse(task, number, game, told.salt, told.segment_root, shown)
+    context.log.warning(
+        "accused a seat", task=task, look=number, segment=segment, step=at.step, gas=receipt.gas_used
+    )

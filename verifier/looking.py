@@ -1,0 +1,141 @@
+"""Looks (dispute.md section 3): opening one's digest to whoever looks at it, comparing what others open, accusing.
+
+A look that finds another root than its own needs the solver's step tree of the segment: unless it is on the chain, an
+accusation that only asks is played (`games`), and its game is dropped by `accuse`. Where the solver's tree is not the
+replay's, that game goes on against the solver, and no seat is accused.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterator
+from functools import partial
+
+from protocol.chain.parameters import TOKEN
+from protocol.chain.views import Seat, TaskStatus
+from protocol.commitments.digests import seat_digest, segment_path
+from protocol.dispute.keys import steps_key
+from protocol.dispute.looks import Look
+from protocol.dispute.view import Phase
+from protocol.node.party.exits import Observation
+from verifier import auditing
+from verifier.context import Context
+from verifier.database import Accusation
+from verifier.jobs import Job
+from verifier.looks import Revealed
+from verifier.replaying import Committed
+from verifier.salts import Salted, secret_of
+
+MOST_ACCUSATIONS = 5
+"""Of one look (contracts/src/Looks.sol)."""
+
+
+def jobs(context: Context, seen: Observation) -> Iterator[Job]:
+    """The transactions that looks ask for, but accusations and answers."""
+    if seen.view.status is not TaskStatus.SUBMITTED or seen.audit is None:
+        return
+    task = seen.view.task
+    until = seen.audit.picked_at + context.terms(task).move_time
+    for number, seat in auditing.unopened(context, seen):
+        (own,) = auditing.salted_seats(context, seen, [seat])
+        parts = auditing.digest_parts(context, seen, own)
+        if parts is not None and seen.now <= until:
+            yield Job(task, f"reveal {number}", partial(_reveal, context, seen, number, own, parts))
+    for look in own_looks(context, seen):
+        stands = context.looks.of(task, look.number)
+        if stands is None or looked_at(context, seen, look).caught:
+            continue
+        if stands.revealed is None and seen.now > until:
+            yield Job(task, f"take {look.number}", partial(_take_unrevealed, context, task, look))
+        elif (
+            stands.accused is not None and seen.now > stands.until and not _is_contested(context, stands.game)
+        ):
+            yield Job(task, f"take {look.number}", partial(_take_unanswered, context, task, look))
+
+
+def asks(context: Context, seen: Observation) -> Iterator[Job]:
+    """Asking for the solver's step tree where an own look has found another root than was revealed.
+
+    Raises ChainError.
+    """
+    for look, _ in different(context, seen):
+        segment, number = context.segments(seen.view.task, look.number)[0], look.number
+        if context.database.accusation(seen.view.task, number) is not None:
+            continue
+        if context.client.game.claim(steps_key(seen.view.task, segment)).posted_at:
+            continue
+        yield Job(seen.view.task, f"ask {number}", partial(_ask, context, seen, look))
+
+
+def asking(context: Context, seen: Observation, look: Seat) -> Accusation:
+    """An accusation that only asks for the step tree of a look's segment. Raises BundleError, ChainError."""
+    view = seen.view
+    roots = context.load(view.task).auditor.roots(Committed(view.root, view.size))
+    (segment,) = context.segments(view.task, look.number)
+    salt = secrets.token_bytes(32)
+    return Accusation(view.task, look.number, look.account, segment, salt, b"".join(roots), asks=True)
+
+
+def different(context: Context, seen: Observation) -> Iterator[tuple[Seat, Revealed]]:
+    """Own looks that have found another root than was revealed, with that, while the seat has its lock."""
+    for own in auditing.compared(context, seen):
+        look, view = own.seat, seen.view
+        told = context.looks.revealed(view.task, look.number)
+        (segment,) = context.segments(view.task, look.number)
+        found = context.database.digest(view.task, own.hash, segment, view.root)
+        same = told is None or found is None or found == told.segment_root
+        if told is not None and not same and not looked_at(context, seen, look).caught:
+            yield look, told
+
+
+def own_looks(context: Context, seen: Observation) -> list[Seat]:
+    """The looks of own accounts."""
+    return [look for look in seen.looks if look.account in context.clients]
+
+
+def looked_at(context: Context, seen: Observation, look: Seat) -> Seat:
+    """The seat, or look, that a look looks at."""
+    number = Look.of(look.number).looked_at(context.terms(seen.view.task).segments_per_verifier)
+    return next(seat for seat in seen.places if seat.number == number)
+
+
+def _is_contested(context: Context, game: int) -> bool:
+    return bool(game) and context.client.game.game(game).phase is not Phase.CLOSED
+
+
+def _ask(context: Context, seen: Observation, look: Seat) -> None:
+    context.log.warning("a look differs", task=seen.view.task, look=look.number)
+    context.database.accuse(asking(context, seen, look))
+
+
+def _reveal(
+    context: Context, seen: Observation, look: int, own: Salted, parts: tuple[list[bytes], bytes | None]
+) -> None:
+    task, client = seen.view.task, context.clients[own.seat.account]
+    index, _ = Look.of(look).leaf(context.terms(task).segments_per_verifier)
+    segments, result = parts
+    receipt = client.looks.reveal(
+        task,
+        look,
+        secret_of(client, task, own.seat.number),
+        seat_digest(segments, result),
+        segments[index],
+        segment_path(segments, result, index),
+    )
+    context.log.info("revealed", task=task, look=look, seat=own.seat.number, gas=receipt.gas_used)
+
+
+def _take_unrevealed(context: Context, task: int, look: Seat) -> None:
+    calls = context.clients[look.account].looks
+    receipt = calls.take_unrevealed(task, look.number)
+    paid = calls.event(receipt, "Unrevealed").arguments["paid"]
+    context.metrics.caught.inc()
+    context.log.warning("a seat did not open its digest", task=task, look=look.number, tokens=paid / TOKEN)
+
+
+def _take_unanswered(context: Context, task: int, look: Seat) -> None:
+    calls = context.clients[look.account].looks
+    receipt = calls.take_unanswered(task, look.number)
+    paid = calls.event(receipt, "Unanswered").arguments["paid"]
+    context.metrics.caught.inc()
+    context.log.warning("a seat had no answer", task=task, look=look.number, tokens=paid / TOKEN)

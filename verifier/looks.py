@@ -1,0 +1,107 @@
+"""What the looks of open tasks have brought to light: revealed salts, and accusations (dispute.md section 3).
+
+All of it is told by events, and stands only as long as the chain says so too: a re-organisation may take it back.
+"""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass, field
+
+from protocol.chain.client import Client
+from protocol.chain.events import Follower
+from protocol.chain.views import LookView
+from protocol.commitments.opened_chunks import Place
+from protocol.dispute.keys import accusation_word, revealed_word
+from protocol.node.party.exits import Observation
+from verifier.informing import first_block
+
+
+@dataclass(frozen=True, slots=True)
+class Revealed:
+    """What the looked-at account has shown: its salt, which is public now, and its root of the segment."""
+
+    salt: bytes
+    segment_root: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Accused:
+    """What an account owes an answer to: this leaf at this place under its segment root."""
+
+    place: Place
+    leaf: bytes
+    segment_root: bytes
+
+
+@dataclass(slots=True)
+class _Told:
+    """The events of one task's looks, and how the looks stand."""
+
+    follower: Follower
+    reveals: dict[int, Revealed] = field(default_factory=dict)
+    accusations: dict[int, Accused] = field(default_factory=dict)
+    stands: dict[int, LookView] = field(default_factory=dict)
+
+
+class Looks:
+    """By task, from the first look on. `see` is for the loop's thread, the others for any."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+        self._tasks: dict[int, _Told] = {}
+        self._lock = threading.Lock()
+
+    def see(self, seen: Observation) -> None:
+        """Take note of what was told since the last call. Raises ChainError."""
+        if not seen.looks or seen.audit is None:
+            return
+        task, calls = seen.view.task, self._client.looks
+        told = self._tasks.get(task)
+        if told is None:
+            first = first_block(self._client, seen.audit.drawn_at)
+            topics = [None, task.to_bytes(32)]
+            told = _Told(
+                Follower(self._client.connection, {calls.address: calls.contract}, first, topics=topics)
+            )
+        for event in told.follower.poll().events:
+            about = event.arguments
+            if event.name == "Revealed":
+                told.reveals[about["look"]] = Revealed(about["salt"], about["segmentRoot"])
+            elif event.name == "Accused":
+                place, leaf, root = about["accusation"]
+                told.accusations[about["look"]] = Accused(Place(*place), leaf, root)
+        told.stands = {look.number: calls.look(task, look.number) for look in seen.looks}
+        with self._lock:
+            self._tasks[task] = told
+
+    def of(self, task: int, look: int) -> LookView | None:
+        """Where a look stands; None before it was seen."""
+        with self._lock:
+            told = self._tasks.get(task)
+            return None if told is None else told.stands.get(look)
+
+    def revealed(self, task: int, look: int) -> Revealed | None:
+        """What the look looks at has revealed, if that stands."""
+        with self._lock:
+            told = self._tasks.get(task)
+            if told is None or look not in told.reveals or look not in told.stands:
+                return None
+            found = told.reveals[look]
+            word = revealed_word(found.salt, found.segment_root)
+            return found if told.stands[look].revealed == word else None
+
+    def accused(self, task: int, look: int) -> Accused | None:
+        """What the look has accused of, if no answer was given."""
+        with self._lock:
+            told = self._tasks.get(task)
+            if told is None or look not in told.accusations or look not in told.stands:
+                return None
+            found = told.accusations[look]
+            word = accusation_word(found.place, found.leaf, found.segment_root)
+            return found if told.stands[look].accused == word else None
+
+    def forget(self, task: int) -> None:
+        """The task is over."""
+        with self._lock:
+            self._tasks.pop(task, None)
