@@ -2,7 +2,6 @@
 pragma solidity 0.8.37;
 
 import {ICommitments} from "../../src/interfaces/ICommitments.sol";
-import {IDisputeGame} from "../../src/interfaces/IDisputeGame.sol";
 import {ITaskMarket} from "../../src/interfaces/ITaskMarket.sol";
 import {Errors} from "../../src/libraries/Errors.sol";
 import {GameId, TaskId} from "../../src/types/Ids.sol";

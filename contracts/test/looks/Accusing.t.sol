@@ -327,17 +327,6 @@ contract AccusingTest is Digesting {
 
     // ------------------------------------------------------------------ inside
 
-    /// @dev The slots are drawn, revealed and attested, nothing else is looked at; the first one's account has the step tree.
-    function _ready(uint256 slots) private returns (GameId) {
-        _looked(slots);
-        for (uint256 slot; slot < 4; ++slot) {
-            if (slots >> slot & 1 == 1) _reveal(32 + slot);
-        }
-        _attestSlots(1, slots);
-        _drawPicks(0);
-        return _openGame(32);
-    }
-
     function _refused(Charge memory charge, bytes4 reason) private {
         vm.expectPartialRevert(reason);
         _accuseWith(32, charge);

@@ -4,6 +4,7 @@ pragma solidity 0.8.37;
 import {IDisputeGame} from "../../src/interfaces/IDisputeGame.sol";
 import {ILooks} from "../../src/interfaces/ILooks.sol";
 import {Digests} from "../../src/libraries/Digests.sol";
+import {Errors} from "../../src/libraries/Errors.sol";
 import {GameId, SegmentIndex} from "../../src/types/Ids.sol";
 import {Leaf} from "../../src/types/Openings.sol";
 import {LeafTree} from "../dispute/LeafTree.sol";
@@ -285,5 +286,46 @@ abstract contract Digesting is Looking {
     function _answerWith(uint256 look, Reply memory reply) internal {
         vm.prank(anyone);
         looks.answer(task, look, reply.accusation, reply.chunk, reply.tensor, reply.state);
+    }
+
+    // ------------------------------------------------------------------ ways to an accusation
+
+    /// @dev The slots are drawn, revealed and attested, nothing else is looked at; the first one's account has the step tree.
+    function _ready(uint256 slots) internal returns (GameId) {
+        _looked(slots);
+        for (uint256 slot; slot < 4; ++slot) {
+            if (slots >> slot & 1 == 1) _reveal(32 + slot);
+        }
+        _attestSlots(1, slots);
+        _drawPicks(0);
+        return _openGame(32);
+    }
+
+    function _accused(uint256 slots, Spot memory spot) internal returns (GameId id) {
+        id = _ready(slots);
+        _accuse(32, id, spot);
+    }
+
+    function _expectWrongRoot(Reply memory reply) internal {
+        vm.expectPartialRevert(Errors.WrongRoot.selector);
+        _answerWith(32, reply);
+    }
+
+    /// @dev Nobody answered for the seat, or look, in time.
+    function _loses(uint256 look, uint256 seat) internal {
+        (address account, address looker) = (_account(seat), _account(look));
+        _reach(uint256(looks.lookOf(task, look).until) + 1);
+        uint256 had = _free(looker);
+        uint256 burned = vault.burned();
+        uint256 stake = _stakeOf(account);
+        vm.expectEmit();
+        emit ILooks.Unanswered(task, look, account, looker, LOCK / 2);
+        vm.prank(anyone);
+        looks.takeUnanswered(task, look);
+        assertEq(_free(looker), had + LOCK / 2 + GAME_COST);
+        assertEq(vault.burned(), burned + LOCK / 2);
+        assertEq(_stakeOf(account), stake - LOCK);
+        assertTrue(board.seatOf(task, seat).caught);
+        assertTrue(board.registrationOf(account).suspended);
     }
 }
