@@ -14,7 +14,7 @@ from protocol.chain.client import Client
 from protocol.chain.errors import Reverted
 from protocol.chain.parameters import TOKEN
 from protocol.chain.receipts import Receipt
-from protocol.chain.views import TaskStatus
+from protocol.chain.views import TaskStatus, TaskView
 from protocol.commitments import segment_tree
 from protocol.dispute.keys import NO_SEAT, SEGMENT_UNKNOWN, priority_commitment
 from protocol.dispute.openings import open_leaf
@@ -97,10 +97,15 @@ class Accuser:
             self._database.update_accusation(self._key, outcome="needless")
             return False
         # Mined in two blocks and opened after them; a redraw opens the window again.
-        if self._client.now() + (INCLUSION_BLOCKS + OPENING_BLOCKS) * block_time > view.challenge_until:
+        until = self._challenged_until(view)
+        if self._client.now() + (INCLUSION_BLOCKS + OPENING_BLOCKS) * block_time > until:
             return False
         self._bonds.require(accusation)
         return True
+
+    def _challenged_until(self, view: TaskView) -> int:
+        """Last second for a challenge: as long as an answer to a look is due, for who is accused may have to play."""
+        return max(view.challenge_until, self._client.looks.answers_until(self._task))
 
     def _open(self, accusation: Accusation) -> Receipt | None:
         client, task = self._client, self._task
@@ -133,7 +138,7 @@ class Accuser:
         now = client.now()
         if now <= until:
             self.own_turn = view.status is TaskStatus.SLASHED or (
-                not view.status.is_over and now <= view.challenge_until
+                not view.status.is_over and now <= self._challenged_until(view)
             )
             return not self.own_turn
         self.own_turn = False

@@ -24,8 +24,8 @@ def answers(context: Context, seen: Observation) -> Iterator[Job]:
     """Answers to the accusations of own seats: each replays a segment."""
     for look, seat, told in _accused(context, seen):
         stands = context.looks.of(seen.view.task, look.number)
-        in_time = stands is not None and seen.now <= stands.until
-        if in_time and context.database.accusation(seen.view.task, seat.number) is None:
+        in_time = stands is not None and not stands.game and seen.now <= stands.until
+        if in_time and _playing(context, seen, look, seat) is None:
             work = partial(_answer, context, seen, look, seat, told)
             yield Job(seen.view.task, f"answer {look.number}", work)
 
@@ -34,15 +34,9 @@ def contests(context: Context, seen: Observation) -> Iterator[Job]:
     """Naming the open games that are played instead of answers."""
     for look, seat, _ in _accused(context, seen):
         stands = context.looks.of(seen.view.task, look.number)
-        row = context.database.accusation(seen.view.task, seat.number)
-        playing = row is not None and row.game is not None and row.outcome is None
-        if (
-            row is not None
-            and playing
-            and stands is not None
-            and not stands.game
-            and seen.now <= stands.until
-        ):
+        row = _playing(context, seen, look, seat)
+        in_time = stands is not None and not stands.game and seen.now <= stands.until
+        if row is not None and row.game is not None and in_time:
             work = partial(_contest, context, seen.view.task, look.number, row)
             yield Job(seen.view.task, f"contest {look.number}", work)
 
@@ -58,6 +52,14 @@ def _accused(context: Context, seen: Observation) -> Iterator[tuple[Seat, Seat, 
         told = context.looks.accused(seen.view.task, look.number)
         if seat is not None and told is not None:
             yield look, seat, told
+
+
+def _playing(context: Context, seen: Observation, look: Seat, seat: Seat) -> Accusation | None:
+    """The seat's accusation of the solver, in the segment that is looked at, if it goes on: instead of an answer."""
+    (segment,) = context.segments(seen.view.task, look.number)
+    row = context.database.accusation(seen.view.task, seat.number)
+    goes_on = row is not None and not row.asks and row.outcome is None and row.segment == segment
+    return row if goes_on else None
 
 
 def _answer(context: Context, seen: Observation, look: Seat, seat: Seat, told: Accused) -> None:

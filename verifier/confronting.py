@@ -20,10 +20,14 @@ from protocol.node.party.exits import Observation
 from protocol.program.step import StepProgram
 from verifier.context import Context
 from verifier.jobs import Job
-from verifier.looking import MOST_ACCUSATIONS, asking, different
+from verifier.looking import asking, different
 from verifier.looks import Revealed
 
 NO_GAME = 0
+TRIES = 1
+"""Accusations of one look: a seat that answers may have hashed all but one chunk wrong on purpose, to be accused. The
+contract allows five.
+"""
 
 
 class SegmentStates:
@@ -49,7 +53,7 @@ def jobs(context: Context, seen: Observation) -> Iterator[Job]:
         if not look.attested:
             continue  # whoever accuses could be silent, and another be paid for it: the contract refuses
         stands = context.looks.of(view.task, look.number)
-        if stands is None or stands.accused is not None or stands.accusations >= MOST_ACCUSATIONS:
+        if stands is None or stands.accused is not None or stands.accusations >= TRIES:
             continue
         (segment,) = context.segments(view.task, look.number)
         row = context.database.accusation(view.task, look.number)
@@ -85,7 +89,8 @@ def _confront(
     sizes = [len(data) for data in states.tensors(0)]
     at = choose_place(states, sizes, terms.segment_steps, terms.thinning, SystemRandom())
     shown = evidence(states.tensors(at.step)[at.tensor], at, run.tensor_roots(segment, at.step), roots)
-    client.fund(terms.game_cost)
+    if game == NO_GAME:  # else its bond is free in time
+        client.fund(terms.game_cost)
     receipt = client.looks.accuse(task, number, game, told.salt, told.segment_root, shown)
     context.log.warning(
         "accused a seat", task=task, look=number, segment=segment, step=at.step, gas=receipt.gas_used

@@ -225,11 +225,17 @@ class Database(NodeDatabase):
         return next((row for row in self.all_accusations(task) if row.seat == seat), None)
 
     def accuse(self, accusation: Accusation) -> None:
-        """Note an accusation before anything of it is sent; dropped where its account accuses the task already."""
+        """Note an accusation before anything of it is sent; dropped where its account accuses the task already. One
+        that only asked, and is over, makes room.
+        """
+        self._execute(
+            "DELETE FROM accusations WHERE task = ? AND seat = ? AND asks AND outcome IS NOT NULL",
+            accusation.key,
+        )
         self._execute(
             "INSERT OR IGNORE INTO accusations (task, seat, account, segment, salt, roots, asks) "
             "SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7 "
-            "WHERE NOT EXISTS (SELECT 1 FROM accusations WHERE task = ?1 AND account = ?3)",
+            "WHERE NOT EXISTS (SELECT 1 FROM accusations WHERE task = ?1 AND account = ?3 AND NOT asks)",
             (
                 accusation.task,
                 accusation.seat,

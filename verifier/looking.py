@@ -11,6 +11,7 @@ import secrets
 from collections.abc import Iterator
 from functools import partial
 
+from protocol.chain.errors import Reverted
 from protocol.chain.parameters import TOKEN
 from protocol.chain.views import Seat, TaskStatus
 from protocol.commitments.digests import seat_digest, segment_path
@@ -26,31 +27,46 @@ from verifier.looks import Revealed
 from verifier.replaying import Committed
 from verifier.salts import Salted, secret_of
 
-MOST_ACCUSATIONS = 5
-"""Of one look (contracts/src/Looks.sol)."""
+GRACE = 20
+"""Seconds in which the account that looks may take a lock first: half of it is its own."""
 
 
 def jobs(context: Context, seen: Observation) -> Iterator[Job]:
     """The transactions that looks ask for, but accusations and answers."""
+    task = seen.view.task
+    for look in moot(context, seen):
+        yield Job(task, f"moot {look}", partial(_close_moot, context, task, look))
     if seen.view.status is not TaskStatus.SUBMITTED or seen.audit is None:
         return
-    task = seen.view.task
     until = seen.audit.picked_at + context.terms(task).move_time
     for number, seat in auditing.unopened(context, seen):
         (own,) = auditing.salted_seats(context, seen, [seat])
         parts = auditing.digest_parts(context, seen, own)
         if parts is not None and seen.now <= until:
             yield Job(task, f"reveal {number}", partial(_reveal, context, seen, number, own, parts))
-    for look in own_looks(context, seen):
+    for look in seen.looks:
         stands = context.looks.of(task, look.number)
-        if stands is None or looked_at(context, seen, look).caught:
+        if stands is None:
             continue
-        if stands.revealed is None and seen.now > until:
+        grace = 0 if look.account in context.clients else GRACE
+        if stands.accused is not None:
+            # Also where another look has the lock by now, or whoever looks is gone: nothing is settled before.
+            if seen.now > stands.until + grace and not _is_contested(context, stands.game):
+                yield Job(task, f"take {look.number}", partial(_take_unanswered, context, task, look))
+            continue
+        silent = stands.revealed is None and seen.now > until
+        if silent and not grace and not looked_at(context, seen, look).caught:
             yield Job(task, f"take {look.number}", partial(_take_unrevealed, context, task, look))
-        elif (
-            stands.accused is not None and seen.now > stands.until and not _is_contested(context, stands.game)
-        ):
-            yield Job(task, f"take {look.number}", partial(_take_unanswered, context, task, look))
+
+
+def moot(context: Context, seen: Observation) -> list[int]:
+    """Looks that had accused an own seat, or look, when the task was convicted: the bond is the seat's."""
+    if seen.view.status is not TaskStatus.SLASHED:
+        return []
+    task = seen.view.task
+    own = [look for look in seen.looks if looked_at(context, seen, look).account in context.clients]
+    stands = {look.number: context.looks.of(task, look.number) for look in own}
+    return [number for number, found in stands.items() if found is not None and found.accused is not None]
 
 
 def asks(context: Context, seen: Observation) -> Iterator[Job]:
@@ -59,6 +75,8 @@ def asks(context: Context, seen: Observation) -> Iterator[Job]:
     Raises ChainError.
     """
     for look, _ in different(context, seen):
+        if not look.attested:
+            continue  # it could not accuse, and its game would be lost
         segment, number = context.segments(seen.view.task, look.number)[0], look.number
         if context.database.accusation(seen.view.task, number) is not None:
             continue
@@ -88,11 +106,6 @@ def different(context: Context, seen: Observation) -> Iterator[tuple[Seat, Revea
             yield look, told
 
 
-def own_looks(context: Context, seen: Observation) -> list[Seat]:
-    """The looks of own accounts."""
-    return [look for look in seen.looks if look.account in context.clients]
-
-
 def looked_at(context: Context, seen: Observation, look: Seat) -> Seat:
     """The seat, or look, that a look looks at."""
     number = Look.of(look.number).looked_at(context.terms(seen.view.task).segments_per_verifier)
@@ -106,6 +119,11 @@ def _is_contested(context: Context, game: int) -> bool:
 def _ask(context: Context, seen: Observation, look: Seat) -> None:
     context.log.warning("a look differs", task=seen.view.task, look=look.number)
     context.database.accuse(asking(context, seen, look))
+
+
+def _close_moot(context: Context, task: int, look: int) -> None:
+    context.client.looks.close_moot(task, look)
+    context.log.info("an accusation is moot", task=task, look=look)
 
 
 def _reveal(
@@ -134,8 +152,14 @@ def _take_unrevealed(context: Context, task: int, look: Seat) -> None:
 
 
 def _take_unanswered(context: Context, task: int, look: Seat) -> None:
-    calls = context.clients[look.account].looks
-    receipt = calls.take_unanswered(task, look.number)
+    """Raises ChainError, but not where somebody else was faster."""
+    calls = context.clients.get(look.account, context.client).looks
+    try:
+        receipt = calls.take_unanswered(task, look.number)
+    except Reverted as error:
+        context.log.debug("refused by the contract", what="takeUnanswered", task=task, error=error.name)
+        return
     paid = calls.event(receipt, "Unanswered").arguments["paid"]
-    context.metrics.caught.inc()
+    if look.account in context.clients:
+        context.metrics.caught.inc()
     context.log.warning("a seat had no answer", task=task, look=look.number, tokens=paid / TOKEN)

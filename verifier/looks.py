@@ -57,6 +57,7 @@ class Looks:
         if not seen.looks or seen.audit is None:
             return
         task, calls = seen.view.task, self._client.looks
+        stands = {look.number: calls.look(task, look.number) for look in seen.looks}
         told = self._tasks.get(task)
         if told is None:
             first = first_block(self._client, seen.audit.drawn_at)
@@ -64,6 +65,9 @@ class Looks:
             told = _Told(
                 Follower(self._client.connection, {calls.address: calls.contract}, first, topics=topics)
             )
+        with self._lock:  # what stands is known even where no event can be read
+            told.stands = stands
+            self._tasks[task] = told
         for event in told.follower.poll().events:
             about = event.arguments
             if event.name == "Revealed":
@@ -71,9 +75,6 @@ class Looks:
             elif event.name == "Accused":
                 place, leaf, root = about["accusation"]
                 told.accusations[about["look"]] = Accused(Place(*place), leaf, root)
-        told.stands = {look.number: calls.look(task, look.number) for look in seen.looks}
-        with self._lock:
-            self._tasks[task] = told
 
     def of(self, task: int, look: int) -> LookView | None:
         """Where a look stands; None before it was seen."""

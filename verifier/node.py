@@ -38,6 +38,8 @@ from verifier.server import application
 from verifier.settings import VerifierSettings
 from verifier.strategy import HONEST, Strategy
 
+ANSWERS = 2
+"""Segments that are replayed side by side to answer looks, or to accuse."""
 SENDERS = 4
 """Short jobs side by side besides the games: actions and attestations, each a transaction."""
 WON = ("solver_false", "solver_silent")
@@ -64,6 +66,8 @@ class VerifierNode(Node):
         self._fetches = Jobs(settings.fetches, longest_rest=math.inf)
         self._replays = Jobs(settings.replays, longest_rest=math.inf)
         self._sends = Jobs(SENDERS, longest_rest=8)
+        self._answers = Jobs(ANSWERS, longest_rest=8)
+        """Of looks: they have less time than replays, so they wait for none, and rest for no failure of one."""
         self._informs = Jobs(1, longest_rest=8)
         """Of its own, so that strangers' salts keep no attestation waiting."""
         self._games = Games(self.context, self._fetches)
@@ -98,6 +102,7 @@ class VerifierNode(Node):
             self._games.close()
             self._sends.close()
             self._informs.close()
+            self._answers.close()
             self._replays.close()
             self.context.database.close()
 
@@ -168,7 +173,7 @@ class VerifierNode(Node):
                 *looking.asks(context, seen),
                 *confronting.jobs(context, seen),
             ):
-                self._replays.offer(job)
+                self._answers.offer(job)
         auditing.offer(context, observed, self._fetches, self._replays)
         for task in context.database.held_before(block.time):
             context.results.drop(task)
@@ -176,14 +181,24 @@ class VerifierNode(Node):
         self._take_earnings()
         context.metrics.accusations.set(accusations)
         context.metrics.tasks.set(alive)
-        return (0 if self._stop.asked else alive) + accusations + self._sends.busy + self._informs.busy
+        return (
+            (0 if self._stop.asked else alive)
+            + accusations
+            + self._sends.busy
+            + self._informs.busy
+            + self._answers.busy
+        )
 
     def _look(self, task: int, block: Block) -> Observation | None:
         """The task as it is now, with the transactions that it asks for offered; None if it is over for good."""
         view = self.context.client.market.task(task)
         seen = keeper.observe(self.context, view, block.time)
-        self.context.looks.see(seen)
-        bound = releasable(seen, self.context.clients) or claiming.pending(self.context, seen)
+        self._see_looks(seen)
+        bound = (
+            releasable(seen, self.context.clients)
+            or claiming.pending(self.context, seen)
+            or looking.moot(self.context, seen)
+        )
         if view.status.is_over and not bound and self.context.client.is_over_for_good(task):
             self._over(view, block.time)
             return None
@@ -191,6 +206,15 @@ class VerifierNode(Node):
         if not self._stop.asked:
             self._offer_actions(seen)
         return seen
+
+    def _see_looks(self, seen: Observation) -> None:
+        """A node that gives no events keeps no seat from opening its digest."""
+        try:
+            self.context.looks.see(seen)
+        except RpcUnavailable:
+            raise
+        except Exception as error:
+            self.context.failed(seen.view.task, "looks", error)
 
     def _say_what_is_late(self, seen: Observation) -> None:
         """Once for each own seat whose time is over."""
@@ -248,7 +272,7 @@ class VerifierNode(Node):
         self._games.forget(task)
         self._informer.forget(task)
         self.context.looks.forget(task)
-        works = self._fetches, self._replays, self._sends, self._informs
+        works = self._fetches, self._replays, self._sends, self._informs, self._answers
         for rests in (*(work.rests for work in works), self._looks):
             rests.forget(task)
         self._withdraw = True
@@ -272,6 +296,7 @@ class VerifierNode(Node):
     def _collect(self) -> None:
         """Say what went wrong. A job is offered again later; only the chain's absence ends the loop."""
         failures = [*self._games.collect(), *self._sends.collect(), *self._informs.collect()]
+        failures += self._answers.collect()
         for failure in [*failures, *self._replays.collect(), *self._fetches.collect()]:
             self.context.failed(failure.task, failure.what, failure.error)
 

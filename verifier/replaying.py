@@ -146,9 +146,15 @@ class Auditor:
         return digests
 
     def roots(self, committed: Committed) -> Sequence[bytes]:
-        """The roots r_0 … of a commitment that was found equal: as the solver serves them, or of one's own run."""
-        served = self._revealed.get(committed)
-        return self._states.own_roots()[: committed.size] if served is None else served
+        """The roots r_0 … of a commitment that was found equal: as the solver served them, or serves them now, or of
+        one's own run, which then goes on to its end.
+        """
+        served = self._segment_roots(committed)
+        if served is not None:
+            return served
+        while not self._states.extend(committed.size - 1):
+            pass
+        return self._states.own_roots()[: committed.size]
 
     def open_chunk(
         self, committed: Committed, segment: int, digester: Digester, place: Place

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,7 @@ from verifier.errors import TwoDigests
 
 ME = Identity("0xgenesis", "0xmarket", "0xaccount")
 A, B, HASH = bytes([1]) * 32, bytes([2]) * 32, bytes([3]) * 32
-SEAT, ACCOUNT = 3, "0xaccount"
+SEAT, LOOK, ACCOUNT = 3, 35, "0xaccount"
 
 
 def opened(folder: Path, identity: Identity = ME) -> Database:
@@ -168,3 +169,29 @@ def test_a_file_that_is_no_database_is_refused(tmp_path: Path) -> None:
     (tmp_path / "verifier.sqlite").write_bytes(b"no database" * 100)
     with pytest.raises(DatabaseError, match="expected a SQLite database of a verifier"):
         opened(tmp_path)
+
+
+def test_an_accusation_that_only_asks_is_not_the_solvers_and_goes_on_against_it(tmp_path: Path) -> None:
+    database = opened(tmp_path)
+    asking = Accusation(4, LOOK, ACCOUNT, 2, A, A + B, asks=True)
+    database.accuse(asking)
+    assert (database.accusations(4), database.all_accusations(4)) == ([], [asking])
+    assert database.open_accusations() == [asking], "its game is played"
+    database.turn_on_solver(asking)
+    assert database.accusations(4) == [replace(asking, asks=False)]
+
+
+def test_an_accusation_that_only_asked_makes_room_for_one_of_the_solver(tmp_path: Path) -> None:
+    """The look accused a seat, and is accused now itself: its account may have to play."""
+    database = opened(tmp_path)
+    asking = Accusation(4, LOOK, ACCOUNT, 2, A, A + B, asks=True)
+    database.accuse(asking)
+    database.update_accusation(asking.key, outcome="dropped")
+    database.accuse(Accusation(4, LOOK, ACCOUNT, 3, B, A + B))
+    assert [(row.segment, row.salt, row.asks) for row in database.all_accusations(4)] == [(3, B, False)]
+
+
+def test_a_step_tree_that_nobody_had_to_ask_for_is_accused_as_it_is(tmp_path: Path) -> None:
+    database = opened(tmp_path)
+    database.turn_on_solver(Accusation(4, LOOK, ACCOUNT, 2, A, A + B, asks=True))
+    assert [row.asks for row in database.all_accusations(4)] == [False]
