@@ -36,7 +36,7 @@ def jobs(context: Context, seen: Observation) -> Iterator[Job]:
     task = seen.view.task
     for look in moot(context, seen):
         yield Job(task, f"moot {look}", partial(_close_moot, context, task, look))
-    if seen.view.status is not TaskStatus.SUBMITTED or seen.audit is None:
+    if seen.view.status is not TaskStatus.SUBMITTED or seen.audit is None or not seen.looks:
         return
     until = seen.audit.picked_at + context.terms(task).move_time
     for number, seat in auditing.unopened(context, seen):

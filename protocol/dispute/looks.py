@@ -10,10 +10,11 @@ from __future__ import annotations
 from typing import Final, NamedTuple
 
 from protocol.dispute.errors import DisputeError
-from protocol.tasks.task import LOOK_DRAWS, MAX_LOOKS
 
-LEVELS: Final = LOOK_DRAWS
-"""Looks of looks: each level has a first draw."""
+LEVELS: Final = 4
+"""Looks of looks."""
+MAX_LOOKS: Final = 32
+"""V q of a task with looks: each segment of a seat is a bit of a word."""
 
 
 class Look(NamedTuple):

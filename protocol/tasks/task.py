@@ -12,6 +12,7 @@ from dataclasses import astuple, dataclass
 from math import ceil
 from typing import Any, Final
 
+from protocol.dispute.looks import LEVELS, MAX_LOOKS
 from protocol.errors import AssayError
 
 ARITHMETIC: Final = 1
@@ -23,8 +24,6 @@ MAX_THINNING: Final = 64
 MAX_TENSORS: Final = 65_535
 MAX_SEATS: Final = 32
 MAX_SEAT_SEGMENTS: Final = 64
-MAX_LOOKS: Final = 32
-"""V q of a task with looks: each segment of a seat is a bit of a word."""
 LOOK_LOCK: Final = 4
 """The least lock of a seat, in costs of a game, where there are looks: half of a caught seat's lock pays the looker for
 the game that brings the solver's step tree, and for a bond.
@@ -33,7 +32,7 @@ RATE_OF_ALL: Final = 10_000
 """Hundredths of a percent in the whole: the unit of `look_chance`."""
 ESCROW_DRAWS: Final = 8
 """Draws of a task that its escrow pays at most, those of looks aside."""
-LOOK_DRAWS: Final = 4
+LOOK_DRAWS: Final = LEVELS
 """Further ones that it may pay for looks: the first of each level."""
 MAX_BUNDLE_LENGTH: Final = 1_024
 MAX_LOCK: Final = (1 << 94) - 1

@@ -10,7 +10,7 @@ from scripts.contract_data import COMPILED, DATA, DEPLOYED, INTERFACES, document
 from tests.toolchain.project import REPOSITORY
 
 SIZE_LIMIT = 24_576  # bytes of code, EIP-170
-RUNS = dict.fromkeys(("Arbiter", "AuditBoard", "StakeVault"), 3_000)
+RUNS = dict.fromkeys(("Arbiter", "StakeVault"), 3_000)
 """Optimiser runs of the "loops" profile; all others have the "ir" profile's 200 (docs/decisions.md, 23)."""
 
 

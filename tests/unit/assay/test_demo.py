@@ -38,6 +38,8 @@ def good() -> dict[str, Any]:
             run["silent"] = {"seat": 0, "penalty": "2.1"}
         if story.outsourced:
             run["informed_by"] = "the verifier"
+        if story.stamped:
+            run["caught"] = {"accused": {"step": 3, "tensor": 0}, "paid": "15"}
         if story.accomplice:
             run |= {"convicted_by": "the accomplice", "seat": {"ended": WHOLE[0]}}
         if story.accuser:
@@ -69,6 +71,8 @@ def test_a_demo_in_which_all_ends_as_it_must_has_no_failures() -> None:
         ("n", "informed_by", "verifier 3"),
         ("n", "verdict", "void"),
         ("m", "seat", {"ended": "lost"}),
+        ("o", "caught", None),
+        ("o", "caught", {"paid": "15"}),
     ],
 )
 def test_every_other_end_is_a_failure_of_its_story(story: str, field: str, value: object) -> None:
@@ -90,7 +94,7 @@ def test_costs_are_told_for_every_game() -> None:
 
 
 def test_every_story_is_posted_once() -> None:
-    assert sorted(story.letter for story in POSTED) == list("abcdefghijklmn")
+    assert sorted(story.letter for story in POSTED) == list("abcdefghijklmno")
 
 
 def test_numbers_are_shown_as_their_type_reads_them() -> None:

@@ -42,7 +42,7 @@ def test_engine_and_closed_forms_agree(answer: Verdict) -> None:
 
 def test_sentences_are_the_measured_ones(answer: Verdict) -> None:
     cost, concession, whistle, insured = (finding.sentence for finding in answer.findings)
-    assert "33% to 100% of its stake" in cost
+    assert "32% to 100% of its stake" in cost
     assert "never less than the burned 25%" in cost
     assert concession == "Conceding to oneself beats missing a deadline at no reward and no penalty"
     assert "where an insider is first they have" in whistle

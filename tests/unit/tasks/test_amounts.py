@@ -286,6 +286,7 @@ def test_terms_that_a_deployment_refuses_are_named_before_they_are_sent() -> Non
         bidding_period=DAY,
         extension=DAY,
         attest_period=DAY,
+        move_time=DAY,
         challenge_period=3 * DAY,
     )
     require_within_bounds(fit, RECOMMENDED)
@@ -317,11 +318,13 @@ def test_looks_and_locks_of_the_example_cost_a_hundredth_and_a_half_of_the_budge
     shares = {
         name: float(share) for name, share in trust_price(made, RULES, amounts).shares(made.budget).items()
     }
+    days = float(audit_seconds(made, 1_000, 3)) / DAY
+    assert 5 < days < 5.1, "the draw of looks waits too, and what is picked takes longer"
     assert (amounts.segments_per_verifier, amounts.look_chance) == (1, 1_000)
     assert amounts.seat_lock / made.budget == pytest.approx(0.524, abs=0.001)
     assert shares["looks"] == pytest.approx(3 * 0.1111 * 0.01833 + 2.3e-4 * 0.58, abs=1e-4)
     assert lock_capital(made, RULES, amounts) / made.budget == pytest.approx(
-        3.333 * 0.524 * 0.1 * 5 / 365 / 0.3, rel=0.005
+        3.333 * 0.524 * 0.1 * days / 365 / 0.3, rel=0.005
     )
     assert shares["total"] == pytest.approx(0.112, abs=0.001)
 
@@ -360,7 +363,8 @@ def test_no_other_chance_of_a_look_costs_less(case: tuple[Setting, Parameters]) 
 
 def _price(made: Setting, amounts: Amounts) -> Fraction:
     """What the choice changes."""
-    stake = capital_cost(RULES.capital_rate, amounts.stake, made.audit)
+    audit = audit_seconds(made, amounts.look_chance, amounts.slots)
+    stake = capital_cost(RULES.capital_rate, amounts.stake, audit)
     fees = amounts.verifiers * amounts.seat_fee
     return fees + stake + look_fees(made, amounts) + lock_capital(made, RULES, amounts)
 
