@@ -110,16 +110,7 @@ class Informing:
 def _require_time(client: Client, task: int, seat: int) -> None:
     """Raises SaltRefused if the task may be settled before the call is mined. Raises ChainError."""
     view, least = client.market.task(task), BLOCKS * client.connection.block_time
-    audit, now = client.audit.audit(task), client.now()
-    published = audit.level and now >= client.deployment.beacon.time_of(audit.round)
-    if audit.picked_at or (audit.level and not audit.pending) or published:
-        raise SaltRefused(
-            f"salt for task {task}, seat {seat}",
-            expected="a task whose looks are not drawn yet",
-            got="looks that are drawn, or about to be",
-            remedy="nothing was sent: salts are revealed from then on, and nobody informs any more",
-        )
-    left = view.challenge_until - now
+    left = view.challenge_until - client.now()
     if left < least and not view.open_games and all(one.attested for one in client.audit.seats(task)):
         raise SaltRefused(
             f"salt for task {task}, seat {seat}",
