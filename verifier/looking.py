@@ -34,8 +34,8 @@ GRACE = 20
 def jobs(context: Context, seen: Observation) -> Iterator[Job]:
     """The transactions that looks ask for, but accusations and answers."""
     task = seen.view.task
-    for look in moot(context, seen):
-        yield Job(task, f"moot {look}", partial(_close_moot, context, task, look))
+    for number in moot(context, seen):
+        yield Job(task, f"moot {number}", partial(_close_moot, context, task, number))
     if seen.view.status is not TaskStatus.SUBMITTED or seen.audit is None or not seen.looks:
         return
     until = seen.audit.picked_at + context.terms(task).move_time
