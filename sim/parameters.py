@@ -17,9 +17,9 @@ from protocol.chain.duties import GAS
 from protocol.chain.parameters import RECOMMENDED
 from protocol.chain.parameters import TOKEN as CHAIN_TOKEN
 from protocol.chain.recommendation import gas_units
-from protocol.tasks.amounts import LOCK_GAMES, MAX_LOOKED, YEAR
-from protocol.tasks.economics import LOOK_LEVELS
-from protocol.tasks.task import ESCROW_DRAWS, MAX_SEAT_SEGMENTS, MAX_SEATS, MAX_SEGMENTS
+from protocol.dispute.looks import LEVELS, MAX_LOOKS
+from protocol.tasks.amounts import YEAR
+from protocol.tasks.task import ESCROW_DRAWS, LOOK_LOCK, MAX_SEAT_SEGMENTS, MAX_SEATS, MAX_SEGMENTS
 from sim.errors import ParameterError
 from sim.recommendation import recommended, setting_of
 from sim.units import TOKEN, Unit
@@ -177,9 +177,9 @@ class MarketParameters:
         self._fits("segments_per_verifier", self.segments, "K")
         self._fits("restitution", self.budget, "the budget")
         self._fits("delay_penalty", self.stake, "the stake")
-        if self.look_chance and self.slots > MAX_LOOKED:
+        if self.look_chance and self.slots > MAX_LOOKS:
             raise ParameterError(
-                f"segments_per_verifier: expected at most {MAX_LOOKED} segments of all seats with looks, got "
+                f"segments_per_verifier: expected at most {MAX_LOOKS} segments of all seats with looks, got "
                 f"{self.slots}; lower it, or verifiers, or set look_chance to 0"
             )
         if self.owed > self.stake:
@@ -228,7 +228,7 @@ class MarketParameters:
     @property
     def lock(self) -> int:
         """What a seat or look locks; with looks so much that half of it is worth more than a game."""
-        games = LOCK_GAMES * self.game_cost if self.look_chance else 0
+        games = LOOK_LOCK * self.game_cost if self.look_chance else 0
         return max(self.seat_lock, self.silence_costs, games)
 
     @property
@@ -236,7 +236,7 @@ class MarketParameters:
         """What a submitter locks: the budget, the fees of all seats and looks, and of all draws that the escrow may
         pay.
         """
-        looks = self.slots * self.audit_fee + LOOK_LEVELS * self.draw_fee if self.look_chance else 0
+        looks = self.slots * self.audit_fee + LEVELS * self.draw_fee if self.look_chance else 0
         return self.budget + self.verifiers * self.seat_fee + ESCROW_DRAWS * self.draw_fee + looks
 
 

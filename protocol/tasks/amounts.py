@@ -34,16 +34,16 @@ from fractions import Fraction
 from math import ceil
 from typing import Final
 
+from protocol.dispute.looks import MAX_LOOKS
 from protocol.errors import AssayError
 from protocol.tasks.economics import (
-    LOOK_UNIT,
     ONE,
     Audit,
     StakeError,
     least_look_lock,
     minimum_stake,
 )
-from protocol.tasks.task import MAX_LOCK, MAX_SEAT_SEGMENTS, least_stake
+from protocol.tasks.task import LOOK_LOCK, MAX_LOCK, MAX_SEAT_SEGMENTS, RATE_OF_ALL, least_stake
 from protocol.tasks.trust import (
     YEAR,
     Amounts,
@@ -62,9 +62,7 @@ from protocol.tasks.trust import (
 
 __all__ = [
     "GAME_CLOCKS",
-    "LOCK_GAMES",
     "LOOK_CHANCES",
-    "MAX_LOOKED",
     "OPTIONAL",
     "RATE_UNIT",
     "YEAR",
@@ -100,10 +98,6 @@ RETRAIN_BUDGETS: Final = 4
 """Most that training a task again is rewarded with, in budgets: the cost of the work may be a budget, the wait for
 payment is long, and another may have been faster.
 """
-MAX_LOOKED: Final = 32
-"""Most segments of all seats, V q, of a task with second looks (contracts/src/libraries/TermsCheck.sol)."""
-LOCK_GAMES: Final = 4
-"""The least lock of a seat or look, in costs of a game, where there are looks: half of it pays for two."""
 LOOK_CHANCES: Final = tuple(
     100 * percent for percent in (1, 2, 3, 4, 5, 6, 8, 10, 12, 15, 20, 25, 30, 40, 50, 70, 100)
 )
@@ -173,7 +167,7 @@ def least_seat_lock(seat_fee: int, draw_fee: int, game_cost: int = 0, look_chanc
     Where there are looks, four times a game's cost too: the looker of a caught seat has half of the lock, for a game
     and for a bond (contracts/src/libraries/TermsCheck.sol).
     """
-    return max(seat_fee + draw_fee, 2 * draw_fee, LOCK_GAMES * game_cost if look_chance else 0)
+    return max(seat_fee + draw_fee, 2 * draw_fee, LOOK_LOCK * game_cost if look_chance else 0)
 
 
 def _choices(setting: Setting, rules: Rules, given: Mapping[str, int]) -> Iterator[tuple[int, int]]:
@@ -187,7 +181,7 @@ def _choices(setting: Setting, rules: Rules, given: Mapping[str, int]) -> Iterat
     verifiers = given.get("verifiers", rules.verifiers)
     for q in sizes:
         for chance in chances:
-            if not chance or verifiers * q <= MAX_LOOKED or "segments_per_verifier" in given:
+            if not chance or verifiers * q <= MAX_LOOKS or "segments_per_verifier" in given:
                 yield q, chance
 
 
@@ -243,7 +237,7 @@ def _fee_gas(setting: Setting, q: int, look_chance: int) -> Fraction:
     seat = setting.gas_cost(setting.gas.seat)
     if not look_chance:
         return seat / Fraction(q)
-    return seat + Fraction(look_chance, LOOK_UNIT) * setting.gas_cost(setting.gas.reveal)
+    return seat + Fraction(look_chance, RATE_OF_ALL) * setting.gas_cost(setting.gas.reveal)
 
 
 def _seat_lock(

@@ -10,18 +10,14 @@ e is the chance that a second look picks a segment of a seat, L the lock of a se
 """
 
 from fractions import Fraction
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
+from protocol.dispute.looks import LEVELS
 from protocol.errors import AssayError
+from protocol.tasks.task import RATE_OF_ALL
 
 ONE = 10**18
 """The chance 1."""
-
-
-LOOK_UNIT: Final = 10_000
-"""The chance 1 in the unit of a task's look chance, hundredths of a percent."""
-LOOK_LEVELS: Final = 4
-"""Levels of second looks: the first looks at seats, each other one at looks of the level below."""
 
 
 class StakeError(AssayError, ValueError):
@@ -80,8 +76,8 @@ def minimum_stake(audit: Audit, price: int, gain: int, *, recoverable: int = 0, 
 
 
 def picked_chance(look_chance: int, segments: int) -> Fraction:
-    """1 - (1 - e)^q: the chance that some of a seat's segments is picked, with e = `look_chance` in `LOOK_UNIT`."""
-    return 1 - Fraction(LOOK_UNIT - look_chance, LOOK_UNIT) ** segments
+    """1 - (1 - e)^q: the chance that some of a seat's segments is picked, with e = `look_chance` in `RATE_OF_ALL`."""
+    return 1 - Fraction(RATE_OF_ALL - look_chance, RATE_OF_ALL) ** segments
 
 
 def least_look_lock(saved: int, look_chance: int, segments: int, honest: Fraction) -> int:
@@ -107,10 +103,8 @@ def expected_looks(look_chance: int, slots: int) -> Fraction:
     """Mean number of looks of a task of `slots` = V q segments of seats, all attested: at most
     V q (e + e^2 + e^3 + e^4), and no more than V q. A little high, for some tasks reach V q looks and others do not.
     """
-    chance = Fraction(look_chance, LOOK_UNIT)
-    return min(
-        Fraction(slots), slots * sum((chance**level for level in range(1, LOOK_LEVELS + 1)), Fraction())
-    )
+    chance = Fraction(look_chance, RATE_OF_ALL)
+    return min(Fraction(slots), slots * sum((chance**level for level in range(1, LEVELS + 1)), Fraction()))
 
 
 def expected_look_draws(look_chance: int, slots: int) -> Fraction:
@@ -119,8 +113,8 @@ def expected_look_draws(look_chance: int, slots: int) -> Fraction:
     """
     if not look_chance:
         return Fraction()
-    chance = Fraction(look_chance, LOOK_UNIT)
-    return 1 + sum((1 - (1 - chance**level) ** slots for level in range(1, LOOK_LEVELS)), Fraction())
+    chance = Fraction(look_chance, RATE_OF_ALL)
+    return 1 + sum((1 - (1 - chance**level) ** slots for level in range(1, LEVELS)), Fraction())
 
 
 def _check(audit: Audit) -> None:

@@ -11,8 +11,9 @@ from fractions import Fraction
 from math import ceil
 from typing import Final
 
-from protocol.tasks.economics import LOOK_LEVELS, LOOK_UNIT, expected_look_draws, expected_looks
-from protocol.tasks.task import Terms
+from protocol.dispute.looks import LEVELS
+from protocol.tasks.economics import expected_look_draws, expected_looks
+from protocol.tasks.task import RATE_OF_ALL, Terms
 
 YEAR: Final = 365 * 86_400
 """Seconds."""
@@ -207,10 +208,10 @@ def audit_seconds(setting: Setting, look_chance: int, slots: int) -> Fraction:
     if not look_chance:
         return Fraction(setting.audit)
     step, period = Fraction(setting.attest_period, 2) + setting.draw_delay, setting.attest_period
-    chance = Fraction(look_chance, LOOK_UNIT)
-    some = [1 - (1 - chance**level) ** slots for level in range(LOOK_LEVELS + 1)]
-    begins = some[LOOK_LEVELS] * (LOOK_LEVELS * step + period)
-    for level in range(1, LOOK_LEVELS + 1):
+    chance = Fraction(look_chance, RATE_OF_ALL)
+    some = [1 - (1 - chance**level) ** slots for level in range(LEVELS + 1)]
+    begins = some[LEVELS] * (LEVELS * step + period)
+    for level in range(1, LEVELS + 1):
         begins += (some[level - 1] - some[level]) * max((level - 1) * step + period, level * step)
     return setting.audit + begins - period
 

@@ -9,7 +9,7 @@ import numpy as np
 from sim.agents.population import Population
 from sim.engine.capital import of_game, of_task
 from sim.engine.flight import Stakes
-from sim.engine.looking import LOOK_DRAWS
+from sim.engine.looking import LOOK_TRIES
 from sim.engine.tally import Tally
 from sim.mechanism.arrays import Amounts, Floats, Indices
 from sim.mechanism.bonds import most_locked
@@ -100,7 +100,7 @@ def most_outside(parameters: MarketParameters, people: Population) -> int:
 
     A winner spends no more than its ask, so at most the budget.
     """
-    looks = LOOK_DRAWS * parameters.slots if parameters.look_chance else 0
+    looks = LOOK_TRIES * parameters.slots if parameters.look_chance else 0
     seats, gas = parameters.verifiers * (parameters.redraws + 1) + looks, parameters.gas_price * TOKEN
     games = seats + people.submitter.most_games + 1
     games += sum(group.size * group.strategy.most_games for group in people.bystanders)

@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from sim.engine.books import Books
-from sim.engine.looking import LOOK_DRAWS, Attempt, Level, SecondLooks
+from sim.engine.looking import LOOK_TRIES, Attempt, Level, SecondLooks
 from sim.engine.task import Task
 from sim.mechanism import booking
 from sim.mechanism.arrays import Flags, Indices
+from sim.mechanism.ledger import Ledger
 from sim.parameters import MarketParameters
 
 
@@ -24,7 +25,7 @@ class LookCloser:
         for level in looks.levels:
             self._draw(level.drawn)
             for number, attempt in enumerate(level.attempts):
-                self._pay(task, attempt, again=number + 1 < LOOK_DRAWS)
+                self._pay(task, attempt, again=number + 1 < LOOK_TRIES)
             self._answer(task, level)
 
     def _draw(self, drawn: Flags) -> None:
@@ -60,9 +61,9 @@ class LookCloser:
         parameters, books, gas = self._parameters, self._books, task.prices.gas
         targets, lookers = self._seats(level.targets), self._seats(level.lookers)
         lost = level.accused | level.hidden
-        booking.take_locks(books.ledger, books.every, targets, lookers, lost, parameters.lock)
+        take_locks(books.ledger, books.every, targets, lookers, lost, parameters.lock)
         solvers = np.broadcast_to(task.solver, lookers.shape)
-        booking.pay_dropped(books.ledger, books.every, lookers, solvers, level.accused, parameters.game_cost)
+        pay_dropped(books.ledger, books.every, lookers, solvers, level.accused, parameters.game_cost)
         books.spend(books.every, targets, level.revealed * (parameters.gas_reveal * gas))
         books.spend(books.every, lookers, level.accused * (parameters.gas_accuse * gas))
         books.spend(books.every, solvers, level.accused * (parameters.gas_defence * gas))
@@ -71,3 +72,20 @@ class LookCloser:
     def _seats(self, accounts: Indices) -> Indices:
         """Accounts of the ledger; for NOBODY any, to which nothing is booked."""
         return np.asarray(self._books.verifiers.start + np.maximum(accounts, 0))
+
+
+def take_locks(
+    ledger: Ledger, rows: Indices, targets: Indices, lookers: Indices, lost: Flags, lock: int
+) -> None:
+    """Looks.takeUnrevealed, takeUnanswered: half of a lock, rounded down, to the looker, the rest burns. (n, rows)."""
+    ledger.take(rows, targets, ledger.amount(lock) * lost)
+    ledger.give(rows, lookers, ledger.amount(lock // 2) * lost)
+    ledger.burn(rows, (ledger.amount(lock - lock // 2) * lost).sum(axis=0))
+
+
+def pay_dropped(
+    ledger: Ledger, rows: Indices, lookers: Indices, solvers: Indices, dropped: Flags, cost: int
+) -> None:
+    """DisputeGame.drop: a game's cost to the solver, out of the looker's bond. (n, rows)."""
+    ledger.take(rows, lookers, ledger.amount(cost) * dropped)
+    ledger.give(rows, solvers, ledger.amount(cost) * dropped)

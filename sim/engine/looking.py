@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
-from protocol.tasks.economics import LOOK_LEVELS
+from protocol.dispute.looks import LEVELS
 from sim.agents.verifiers import Check, Seats
 from sim.engine.streams import Stream
 from sim.mechanism.arrays import Flags, Indices
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from sim.engine.checking import Checker
     from sim.engine.task import Task
 
-LOOK_DRAWS: Final = 3
+LOOK_TRIES: Final = 3
 """Draws of a level; then looks whose lookers are silent lapse."""
 
 
@@ -110,7 +110,7 @@ def look(checker: Checker, task: Task, board: Board, luck: Stream) -> SecondLook
     bound, candidates = board.bound, np.broadcast_to(board.open, targets.shape)
     left = np.full(board.open.shape, len(targets))
     lost = np.zeros_like(targets, dtype=np.bool_)
-    for number in range(LOOK_LEVELS):
+    for number in range(LEVELS):
         if not candidates.any():
             break
         numbers = luck.of(number)
@@ -138,7 +138,7 @@ def _staff(
     attempts: list[Attempt] = []
     every, asked = np.arange(picked.shape[1]), picked
     served = np.broadcast_to(task.work.serves, picked.shape)
-    while asked.any() and len(attempts) < LOOK_DRAWS:
+    while asked.any() and len(attempts) < LOOK_TRIES:
         accounts = checker.again(every, asked, bound, luck)
         there = (accounts != NOBODY) & checker.online(luck.uniform(len(picked)))
         view = Seats(

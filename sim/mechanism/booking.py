@@ -102,7 +102,7 @@ def forfeit(ledger: Ledger, rows: Indices, challengers: Indices, bonds: Amounts)
 
 
 def dismiss(ledger: Ledger, rows: Indices, solvers: Indices, challengers: Indices, bonds: Amounts) -> None:
-    """GameState._dismiss: half of the bond, rounded down, pays the solver, the rest burns."""
+    """GameState._leave: half of the bond, rounded down, pays the solver, the rest burns."""
     ledger.take(rows, challengers, bonds)
     ledger.give(rows, solvers, bonds // 2)
     ledger.burn(rows, bonds - bonds // 2)
@@ -113,23 +113,6 @@ def pay_seats(ledger: Ledger, rows: Indices, seats: Indices, attested: Flags, fe
     fees = ledger.amount(fee) * attested
     ledger.take(rows, SUBMITTER, fees.sum(axis=0))
     ledger.give(rows, seats, fees)
-
-
-def take_locks(
-    ledger: Ledger, rows: Indices, targets: Indices, lookers: Indices, lost: Flags, lock: int
-) -> None:
-    """Looks.takeUnrevealed, takeUnanswered: half of a lock, rounded down, to the looker, the rest burns. (n, rows)."""
-    ledger.take(rows, targets, ledger.amount(lock) * lost)
-    ledger.give(rows, lookers, ledger.amount(lock // 2) * lost)
-    ledger.burn(rows, (ledger.amount(lock - lock // 2) * lost).sum(axis=0))
-
-
-def pay_dropped(
-    ledger: Ledger, rows: Indices, lookers: Indices, solvers: Indices, dropped: Flags, cost: int
-) -> None:
-    """DisputeGame.drop: a game's cost to the solver, out of the looker's bond. (n, rows)."""
-    ledger.take(rows, lookers, ledger.amount(cost) * dropped)
-    ledger.give(rows, solvers, ledger.amount(cost) * dropped)
 
 
 def pay_solver(ledger: Ledger, rows: Indices, solvers: Indices, price: Amounts) -> None:

@@ -15,7 +15,7 @@ import numpy as np
 
 from protocol.chain.parameters import TOKEN as CHAIN_TOKEN
 from protocol.tasks.amounts import Amounts
-from protocol.tasks.economics import LOOK_UNIT
+from protocol.tasks.task import RATE_OF_ALL
 from sim.agents.population import Population, population
 from sim.agents.verifiers import Trusting, Verifier
 from sim.engine.simulate import Case
@@ -72,7 +72,7 @@ def market(segments: int, amounts: Amounts) -> MarketParameters:
         if name != "look_chance" and (name != "seat_lock" or amounts.look_chance)
     }
     # Devices alike, for which theory has its closed form; a markup that covers gas, which bids leave out.
-    chance = amounts.look_chance / LOOK_UNIT
+    chance = amounts.look_chance / RATE_OF_ALL
     return MarketParameters(segments=segments, device_spread=0.0, markup=0.5, look_chance=chance, **values)
 
 

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from protocol.tasks.economics import LOOK_LEVELS
+from protocol.dispute.looks import LEVELS
 from sim.theory.bounds import TheoryError, Values, count, number
 
 
@@ -69,7 +69,7 @@ def looks_by_level(*, slots: int, chance: float) -> Values:
     law = np.zeros((n + 1, n + 1))
     law[n, 0] = 1
     means = []
-    for _ in range(LOOK_LEVELS):
+    for _ in range(LEVELS):
         after = np.zeros_like(law)
         for below, total in zip(*law.nonzero()):
             for above in range(below + 1):
@@ -157,7 +157,7 @@ def skipping_by_level(looking: Looking) -> Skipping:
             f"lock {looking.lock:g} at a look chance of {looking.chance:g}: expected it to deter seats from skipping a "
             f"cost of {looking.replay:g}; raise it"
         )
-    last = min(LOOK_LEVELS, looking.slots)
+    last = min(LEVELS, looking.slots)
     shares = (*(0.0 for _ in range(last - 1)), rare, 1 - looking.replay / looked)
     weights = [looking.slots, *looks_by_level(slots=looking.slots, chance=looking.chance)[:last]]
     return Skipping(shares, float(np.dot(shares, weights) / sum(weights)))

@@ -104,8 +104,6 @@ def test_a_fee_on_a_wrong_account(replayed: Replayed, monkeypatch: pytest.Monkey
     assert set(found_at) == {("drawer", "free"), ("solver 1 (honest)", "free")}
 
 
-UNPLAYED = {"take_locks", "pay_dropped"}
-"""Bookings of looks, which no scenario has: the engine's own tests play them (docs/decisions.md 110)."""
 FORGOTTEN = {
     "expire": "deadline",
     "pay_draws": "honest",
@@ -125,7 +123,7 @@ FORGOTTEN = {
 
 def test_every_booking_has_a_scenario() -> None:
     bookings = {name for name, made in vars(booking).items() if isinstance(made, FunctionType)}
-    assert bookings - UNPLAYED == set(FORGOTTEN)
+    assert bookings == set(FORGOTTEN)
 
 
 @pytest.mark.parametrize(("name", "story"), FORGOTTEN.items())
