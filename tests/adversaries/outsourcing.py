@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import json
 from argparse import Namespace
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
-from time import monotonic, sleep
 from urllib.error import HTTPError
 from urllib.request import Request, urlopen
 
@@ -19,35 +18,15 @@ from protocol.chain.views import Seat
 from protocol.commitments.digests import Digester, seat_digest
 from protocol.errors import ExitCode
 from protocol.node.home import Home
-from protocol.node.settings import load
-from protocol.tasks.bundles import BundleError
 from tests.adversaries.machines import Machine
+from tests.adversaries.seats import own_seat, seated
+from tests.adversaries.waiting import until
 from verifier.context import Context
-from verifier.errors import Unserved
 from verifier.replaying import Committed, Equal
 from verifier.salts import salted
 from verifier.strategy import Strategy
 
 OUTSOURCER = "outsourcer"
-POLL_SECONDS = 0.2
-PATIENCE = 1_800.0
-"""Seconds for each thing that another party has to do, such as to draw a seat, or serve: as long as a demo may take."""
-BUSY = (BundleError, Unserved, OSError)
-"""What a party says, or what is heard of it, while it is busy. URLError is an OSError."""
-
-
-def until(what: str, done: Callable[[], bool | None]) -> None:
-    """Try until it is done: False, or an error of a busy party, calls for another try."""
-    end = monotonic() + PATIENCE
-    while True:
-        try:
-            if done() is not False:
-                return
-            assert monotonic() < end, f"no end of waiting for {what}"
-        except BUSY:
-            if monotonic() >= end:
-                raise
-        sleep(POLL_SECONDS)
 
 
 class DigestService:
@@ -91,7 +70,7 @@ def until_taken(url: str, task: int, seat: int, salt: bytes) -> None:
 
 def attest_by(service: DigestService, client: Client, task: int) -> Seat:
     """Attest the account's seat of a drawn task with what a service computes for it."""
-    (seat,) = (one for one in client.audit.seats(task) if one.account == client.address)
+    seat = own_seat(client, task)
     own = salted(client, task, seat, client.audit.audit(task).seed)
     client.audit.attest(task, seat.number, service.digest(task, seat.number, own.salt), own.hash)
     return seat
@@ -99,19 +78,9 @@ def attest_by(service: DigestService, client: Client, task: int) -> Seat:
 
 def outsource(options: Namespace, home: Home, _machine: Machine) -> ExitCode:
     """Wait for a seat in the task, attest it so, and end."""
-    from protocol.chain.client import connect
-    from verifier.settings import VerifierSettings
-
     (task,) = options.task
-    flags: dict[str, object | None] = {
-        "rpc": options.rpc,
-        "account": f"dev:{options.dev_account}",
-        "deployment": options.deployment,
-    }
-    settings = load(VerifierSettings, "verifier", home.config, flags).values
-    with connect(settings.rpc, settings.deployment, settings.account) as client:
+    with seated(options, home, task) as (client, settings):
         context = Context.at(home, client, settings, Strategy())
-        until("a seat", lambda: any(seat.account == client.address for seat in client.audit.seats(task)))
         attest_by(DigestService(context, options.service), client, task)
         context.database.close()
     return ExitCode.FINE

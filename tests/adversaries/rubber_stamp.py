@@ -15,9 +15,9 @@ from protocol.commitments.digests import seat_digest, segment_path
 from protocol.dispute.looks import Look
 from protocol.errors import ExitCode
 from protocol.node.home import Home
-from protocol.node.settings import load
 from tests.adversaries.machines import Machine
-from tests.adversaries.outsourcing import until
+from tests.adversaries.seats import own_seat, seated
+from tests.adversaries.waiting import until
 from verifier.salts import salted, secret_of
 
 RUBBER_STAMP = "rubber-stamp"
@@ -29,7 +29,7 @@ class RubberStamp:
     def __init__(self, client: Client, task: int) -> None:
         self._client = client
         self._task = task
-        (self.seat,) = (one for one in client.audit.seats(task) if one.account == client.address)
+        self.seat = own_seat(client, task)
         self._segments = [secrets.token_bytes(32) for _ in client.audit.segments(task, self.seat.number)]
         self._result = secrets.token_bytes(32)
 
@@ -60,18 +60,8 @@ class RubberStamp:
 
 def stamp(options: Namespace, home: Home, _machine: Machine) -> ExitCode:
     """Wait for a seat in the task, attest it so, open the digest when it is looked at, and end."""
-    from protocol.chain.client import connect
-    from verifier.settings import VerifierSettings
-
     (task,) = options.task
-    flags: dict[str, object | None] = {
-        "rpc": options.rpc,
-        "account": f"dev:{options.dev_account}",
-        "deployment": options.deployment,
-    }
-    settings = load(VerifierSettings, "verifier", home.config, flags).values
-    with connect(settings.rpc, settings.deployment, settings.account) as client:
-        until("a seat", lambda: any(seat.account == client.address for seat in client.audit.seats(task)))
+    with seated(options, home, task) as (client, _):
         seat = RubberStamp(client, task)
         seat.attest()
 

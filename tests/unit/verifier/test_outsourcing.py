@@ -11,8 +11,9 @@ import pytest
 
 from protocol.commitments.digests import Digester, seat_digest
 from protocol.tasks.bundles import BundleError
-from tests.adversaries import outsourcing
-from tests.adversaries.outsourcing import DigestService, until
+from tests.adversaries import outsourcing, waiting
+from tests.adversaries.outsourcing import DigestService
+from tests.adversaries.waiting import until
 from verifier.context import Context
 from verifier.errors import Unserved
 from verifier.replaying import Committed, Equal
@@ -32,7 +33,7 @@ def busy(errors: Iterator[Exception]) -> Callable[..., None]:
 
 
 def test_what_is_busy_is_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(outsourcing, "POLL_SECONDS", 0.0)
+    monkeypatch.setattr(waiting, "POLL_SECONDS", 0.0)
     answers: Iterator[Exception | int] = iter([URLError("refused"), 409, 202])
 
     def offer(*_arguments: object) -> int:
@@ -63,7 +64,7 @@ def test_what_is_busy_is_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_patience_has_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(outsourcing, "PATIENCE", 0.0)
+    monkeypatch.setattr(waiting, "PATIENCE", 0.0)
     with pytest.raises(Unserved):
         until("the solver", busy(iter([Unserved("a checkpoint")])))
     with pytest.raises(AssertionError, match="a seat"):

@@ -1,0 +1,34 @@
+"""The seat of a development account that a cheat takes."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from protocol.chain.client import Client, connect
+from protocol.chain.views import Seat
+from protocol.node.home import Home
+from protocol.node.settings import load
+from tests.adversaries.waiting import until
+from verifier.settings import VerifierSettings
+
+
+@contextmanager
+def seated(options: Namespace, home: Home, task: int) -> Iterator[tuple[Client, VerifierSettings]]:
+    """The account's client and settings, once the task has a seat of it."""
+    flags: dict[str, object | None] = {
+        "rpc": options.rpc,
+        "account": f"dev:{options.dev_account}",
+        "deployment": options.deployment,
+    }
+    settings = load(VerifierSettings, "verifier", home.config, flags).values
+    with connect(settings.rpc, settings.deployment, settings.account) as client:
+        until("a seat", lambda: any(seat.account == client.address for seat in client.audit.seats(task)))
+        yield client, settings
+
+
+def own_seat(client: Client, task: int) -> Seat:
+    """The client's seat of the task."""
+    (seat,) = (one for one in client.audit.seats(task) if one.account == client.address)
+    return seat
