@@ -24,8 +24,10 @@ def answers(context: Context, seen: Observation) -> Iterator[Job]:
     """Answers to the accusations of own seats: each replays a segment."""
     for look, seat, told in _accused(context, seen):
         stands = context.looks.of(seen.view.task, look.number)
-        in_time = stands is not None and not stands.game and seen.now <= stands.until
-        if in_time and _playing(context, seen, look, seat) is None:
+        in_time = stands is not None and seen.now <= stands.until
+        row, (segment,) = _playing(context, seen, look, seat), context.segments(seen.view.task, look.number)
+        # With a game on an earlier segment the states of this one may still be the solver's.
+        if in_time and (row is None or row.segment not in (None, segment)):
             work = partial(_answer, context, seen, look, seat, told)
             yield Job(seen.view.task, f"answer {look.number}", work)
 
@@ -55,11 +57,17 @@ def _accused(context: Context, seen: Observation) -> Iterator[tuple[Seat, Seat, 
 
 
 def _playing(context: Context, seen: Observation, look: Seat, seat: Seat) -> Accusation | None:
-    """The seat's accusation of the solver, in the segment that is looked at, if it goes on: instead of an answer."""
+    """What the seat's account accuses the solver of that makes the segment that is looked at another: in that segment
+    or an earlier one, or in one that is not known yet. With several the last segment.
+    """
     (segment,) = context.segments(seen.view.task, look.number)
-    row = context.database.accusation(seen.view.task, seat.number)
-    goes_on = row is not None and not row.asks and row.outcome is None and row.segment == segment
-    return row if goes_on else None
+    rows = [
+        row
+        for row in context.database.accusations(seen.view.task)
+        if row.account == seat.account and not row.asks and row.outcome is None
+        if row.segment is None or row.segment <= segment
+    ]
+    return max(rows, key=lambda row: (row.game is not None, row.segment or 0), default=None)
 
 
 def _answer(context: Context, seen: Observation, look: Seat, seat: Seat, told: Accused) -> None:

@@ -271,7 +271,8 @@ def _for_a_slice(work: Callable[[], Found]) -> Found:
 def _accuse(context: Context, task: int, segment: int, finding: Different) -> None:
     """Note the accusation of every own seat that has the false segment: each speaks up from its account, for it is
     paid by a conviction only then. Where the first false segment is not known, of one seat that has the replayed one.
-    Without a seat, of the main account. Raises ChainError.
+    Without a seat, of the account that has the replayed segment in one, for it may be looked at, else of the main one.
+    Raises ChainError.
     """
     board = context.client.audit
     places = [*board.seats(task), *(board.looks(task) if board.audit(task).looks else ())]
@@ -279,7 +280,8 @@ def _accuse(context: Context, task: int, segment: int, finding: Different) -> No
     false = segment if finding.segment is None else finding.segment
     found = [(seat.number, seat.account) for seat in seats if false in context.segments(task, seat.number)]
     named = found[:1] if finding.segment is None else found
-    for number, account in named or [(NO_SEAT, context.client.address)]:
+    replaying = [seat.account for seat in seats if segment in context.segments(task, seat.number)]
+    for number, account in named or [(NO_SEAT, (*replaying, context.client.address)[0])]:
         salt = secrets.token_bytes(32)
         context.database.accuse(
             Accusation(task, number, account, finding.segment, salt, b"".join(finding.roots))

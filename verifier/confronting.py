@@ -20,7 +20,7 @@ from protocol.node.party.exits import Observation
 from protocol.program.step import StepProgram
 from verifier.context import Context
 from verifier.jobs import Job
-from verifier.looking import asking, different
+from verifier.looking import asking, different, looked_at
 from verifier.looks import Revealed
 
 NO_GAME = 0
@@ -69,6 +69,25 @@ def jobs(context: Context, seen: Observation) -> Iterator[Job]:
             game = row.game
         work = partial(_confront, context, seen, look, told, claim.root, game)
         yield Job(view.task, f"confront {look.number}", work)
+
+
+def drops(context: Context, seen: Observation) -> Iterator[Job]:
+    """Ending own games that asked for a step tree, where another look has caught the seat. Raises ChainError."""
+    if seen.view.status is not TaskStatus.SUBMITTED:
+        return
+    looks = {look.number: look for look in seen.looks}
+    for row in context.database.all_accusations(seen.view.task):
+        look = looks.get(row.seat)
+        if look is None or not row.asks or row.outcome is not None or row.game is None:
+            continue
+        its_turn = context.client.game.game(row.game).phase is Phase.STEP
+        if its_turn and looked_at(context, seen, look).caught:
+            yield Job(row.task, f"drop {look.number}", partial(_drop, context, row.task, look, row.game))
+
+
+def _drop(context: Context, task: int, look: Seat, game: int) -> None:
+    context.clients[look.account].looks.drop(task, look.number, game)
+    context.log.info("dropped: the seat was caught", task=task, look=look.number, game=game)
 
 
 def _confront(

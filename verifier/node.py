@@ -172,6 +172,7 @@ class VerifierNode(Node):
                 *answering.answers(context, seen),
                 *looking.asks(context, seen),
                 *confronting.jobs(context, seen),
+                *confronting.drops(context, seen),
             ):
                 self._answers.offer(job)
         auditing.offer(context, observed, self._fetches, self._replays)

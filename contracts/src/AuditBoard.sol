@@ -256,7 +256,7 @@ contract AuditBoard is Draws {
         (uint256 level, uint256 slot) = Cells.placeOf(seat);
         uint256 each = terms.segmentsPerVerifier;
         uint256 replayed = level == 0 ? seat : slot / each;
-        if (replayed >= terms.verifiers || level > MAX_LEVELS) {
+        if (replayed >= terms.verifiers || level > Cells.LOOK_LEVELS) {
             revert Errors.UnknownSeat(task, seat, terms.verifiers);
         }
         uint32[] memory segments =

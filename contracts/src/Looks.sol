@@ -132,6 +132,18 @@ contract Looks is ILooks {
     }
 
     /// @inheritdoc ILooks
+    function drop(TaskId task, uint256 look, GameId game) external {
+        ITaskMarket.SeatTerms memory terms = _submitted(task);
+        address looker = BOARD.seatOf(task, look).account;
+        if (msg.sender != looker) revert Errors.NotAllowed(looker, msg.sender);
+        (uint256 level, uint256 slot) = Cells.placeOf(look);
+        uint256 seat = _lookedAt(level, slot, terms.segmentsPerVerifier);
+        if (!BOARD.seatOf(task, seat).caught) revert Errors.NotCaught(task, seat);
+        SegmentIndex segment = SegmentIndex.wrap(BOARD.segmentsOf(task, look)[0]);
+        _game().drop(game, task, segment, msg.sender, terms.gameCost);
+    }
+
+    /// @inheritdoc ILooks
     function answer(
         TaskId task,
         uint256 look,
@@ -162,9 +174,10 @@ contract Looks is ILooks {
         address account = _accountLookedAt(task, look, terms);
         if (msg.sender != account) revert Errors.NotAllowed(account, msg.sender);
         IDisputeGame.Game memory played = _game().gameOf(game);
+        // A blind game has no segment, 0, until it has found one. A false segment makes those after it what no honest account computes.
         bool its = TaskId.unwrap(played.task) == TaskId.unwrap(task) && played.challenger == account
             && played.phase != IDisputeGame.Phase.Closed
-            && SegmentIndex.unwrap(played.segment) == BOARD.segmentsOf(task, look)[0];
+            && SegmentIndex.unwrap(played.segment) <= BOARD.segmentsOf(task, look)[0];
         if (!its) revert Errors.NotOfLook(task, look, game);
         entry.game = uint64(GameId.unwrap(game));
         emit Contested(task, look, game);
@@ -237,7 +250,8 @@ contract Looks is ILooks {
         view
         returns (bytes32)
     {
-        if (look >> 5 == 0 || BOARD.seatOf(task, look).account == address(0)) {
+        (uint256 level,) = Cells.placeOf(look);
+        if (level == 0 || level > Cells.LOOK_LEVELS || BOARD.seatOf(task, look).account == address(0)) {
             revert Errors.NoLook(task, look);
         }
         (uint64 until, bytes32 seed) = BOARD.pickedAt(task);

@@ -56,6 +56,12 @@ class Looks(BoundContract):
         proof = evidence.chunk, list(evidence.path), evidence.tensor, evidence.state
         return self.write("accuse", task, look, game, salt, segment_root, evidence.place, proof)
 
+    def drop(self, task: int, look: int, game: int) -> Receipt:
+        """As the looker, where another look has taken the lock of what it looks at: end its own game that asked for the
+        step tree, at the terms' game cost.
+        """
+        return self.write("drop", task, look, game)
+
     def answer(self, task: int, look: int, segment_root: bytes, opening: Opening) -> Receipt:
         """As the accused seat: open the accusation's leaf at its place in the segment root that was revealed. The bond
         is the seat's.
@@ -65,8 +71,8 @@ class Looks(BoundContract):
         return self.write("answer", task, look, accusation, *(list(path) for path in paths))
 
     def contest(self, task: int, look: int, game: int) -> Receipt:
-        """As the accused seat, whose own states differ: name its open game on the segment. While the game goes on no
-        answer is due; a conviction ends the accusation.
+        """As the accused seat, whose own states differ: name its open game, blind or on the segment or an earlier one.
+        While the game goes on no answer is due; a conviction ends the accusation.
         """
         return self.write("contest", task, look, game)
 

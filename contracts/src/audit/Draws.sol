@@ -41,8 +41,6 @@ abstract contract Draws is Registrations {
         ITaskMarket.SeatTerms terms;
     }
 
-    /// @dev Looks of looks: a lie that nobody looks at is a look's of the last level.
-    uint256 internal constant MAX_LEVELS = 4;
     /// @dev Tries for a seat before it stays empty, and for all seats of a draw: these bound its gas, for a queue whose first
     /// draw cannot be executed would stand still. Where half of the accounts are taken, 32 tries fail once in 4 x 10^9 times,
     /// and 32 seats need 64 tries.
@@ -137,7 +135,7 @@ abstract contract Draws is Registrations {
     /// @dev All seats, or all looks of a level, are attested or given up: asks for the looks of the next level, unless none are due.
     function _stageOver(TaskId task, Audit storage audit, ITaskMarket.SeatTerms memory terms) internal {
         uint8 level = audit.level;
-        bool more = terms.lookChance != 0 && level < MAX_LEVELS && (level == 0 || audit.looked != 0)
+        bool more = terms.lookChance != 0 && level < Cells.LOOK_LEVELS && (level == 0 || audit.looked != 0)
             && audit.looks < terms.verifiers * terms.segmentsPerVerifier
             && audit.escrowDraws < Fees.ESCROW_DRAWS + Fees.LOOK_DRAWS && audit.draws != type(uint8).max;
         if (!more) return;

@@ -111,6 +111,10 @@ interface ILooks {
         ChunkProof calldata proof
     ) external;
 
+    /// @notice The look's account, where another look has taken the lock of what it looks at: nobody is left to accuse. Its game that asked
+    /// for the step tree is dropped (`IDisputeGame.drop`).
+    function drop(TaskId task, uint256 look, GameId game) external;
+
     /// @notice The accused account, in time: the leaf is in its digest, by its siblings in the trees of tensor, state and steps. The bond of
     /// the accusation is the account's.
     function answer(
@@ -122,8 +126,8 @@ interface ILooks {
         bytes32[] calldata state
     ) external;
 
-    /// @notice The accused account, in time: the solver's step tree is false, and this game of the account's, on that segment, goes on. While it
-    /// does nobody can take the lock.
+    /// @notice The accused account, in time: the solver's commitment is false, and this game of the account's, blind or on that segment or an
+    /// earlier one, goes on. While it does nobody can take the lock.
     function contest(TaskId task, uint256 look, GameId game) external;
 
     /// @notice Anyone: the accusation was not answered in time. The accused account loses its lock, half of it to the look's account, whose

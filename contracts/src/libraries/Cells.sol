@@ -8,6 +8,8 @@ library Cells {
     uint256 internal constant ATTESTED = 1 << 40;
     uint256 internal constant RELEASED = 1 << 41;
     uint256 internal constant CAUGHT = 1 << 42;
+    /// @notice Levels of looks: a lie that nobody looks at is a look's of the last one.
+    uint256 internal constant LOOK_LEVELS = 4;
     /// @notice Cells of a task.
     uint256 internal constant COUNT = 160;
     uint256 private constant BITS = 48;

@@ -128,6 +128,8 @@ library Errors {
     error NotRevealed(TaskId task, uint256 look);
     /// @notice The lock of the seat or look `seat` is lost already.
     error AlreadyCaught(TaskId task, uint256 seat);
+    /// @notice The seat or look `seat` has its lock: its look accuses it.
+    error NotCaught(TaskId task, uint256 seat);
     /// @notice The look has accused, and that is not over.
     error AlreadyAccused(TaskId task, uint256 look);
     /// @notice The look has not accused, or not of this.

@@ -193,6 +193,32 @@ contract AccusingTest is Digesting {
         _accuseWith(32, charge);
     }
 
+    /// @dev Its game goes for a game's cost, as it would with the accusation, and the task can be settled.
+    function test_drop_caughtSeat_succeeds() public {
+        _looked(3);
+        _reveal(32);
+        _attestSlots(1, 3);
+        _drawPicks(0);
+        GameId id = _openGame(32);
+        address looker = _account(32);
+        vm.expectRevert(abi.encodeWithSelector(Errors.NotCaught.selector, task, 0));
+        vm.prank(looker);
+        looks.drop(task, 32, id);
+        _reach(uint256(_audit().pickedAt) + MOVE_TIME + 1);
+        looks.takeUnrevealed(task, 33);
+        vm.expectRevert(abi.encodeWithSelector(Errors.NotAllowed.selector, looker, anyone));
+        vm.prank(anyone);
+        looks.drop(task, 32, id);
+        uint256 had = _free(looker);
+        uint256 solverHad = _free(solver);
+        vm.prank(looker);
+        looks.drop(task, 32, id);
+        _assertVerdict(id, IDisputeGame.Verdict.Dropped);
+        assertEq(_free(looker), had + BOND - GAME_COST);
+        assertEq(_free(solver), solverHad + GAME_COST);
+        _settle();
+    }
+
     function test_accuse_convicted_reverts() public {
         GameId id = _ready(1);
         Charge memory charge = _chargeOf(32, id, whole);

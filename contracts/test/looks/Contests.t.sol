@@ -83,9 +83,10 @@ contract ContestsTest is Digesting {
         vm.expectRevert(abi.encodeWithSelector(Errors.NotAllowed.selector, account, anyone));
         vm.prank(anyone);
         looks.contest(task, 32, own);
-        uint256 segment = _segmentOf(32) == 1 ? 2 : 1;
+        uint256 later = _segmentOf(32) + 1;
+        assertLe(later, SEGMENTS);
         GameId[4] memory games =
-            [dropped, _challengeBy(second, _segmentOf(32)), _challengeBy(account, segment), GameId.wrap(99)];
+            [dropped, _challengeBy(second, _segmentOf(32)), _challengeBy(account, later), GameId.wrap(99)];
         vm.startPrank(account);
         for (uint256 k; k < 4; ++k) {
             vm.expectRevert(abi.encodeWithSelector(Errors.NotOfLook.selector, task, 32, games[k]));
@@ -100,6 +101,23 @@ contract ContestsTest is Digesting {
         vm.warp(until);
         looks.contest(task, 32, own);
         vm.stopPrank();
+    }
+
+    /// @dev The first false segment is an earlier one, or not known yet: then no honest digest of the segment is the solver's.
+    function test_contest_before_succeeds() public {
+        _accused(1, whole);
+        assertGt(_segmentOf(32), 1);
+        _contest(32, _challengeBy(_account(0), _segmentOf(32) - 1));
+        _answer(32, whole);
+        _accuse(32, NONE, whole);
+        address account = _account(0);
+        bytes32 salt = _commit(task, UNKNOWN, account);
+        vm.prank(account);
+        GameId blind = game.challengeBlind(task, salt);
+        _contest(32, blind);
+        _reach(uint256(looks.answersUntil(task)) + 1);
+        vm.expectRevert(abi.encodeWithSelector(Errors.GameGoesOn.selector, blind));
+        looks.takeUnanswered(task, 32);
     }
 
     /// @dev A game of its own that is over is no contest.
