@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: MIT
+pragma solidity 0.8.37;
+
+import {GameId} from "../../src/types/Ids.sol";
+import {Seated} from "../dispute/Seated.sol";
+
+/// @title A cheat's accomplice that opens a game before whoever trains a stalled task again (docs/security.md section 4).
+/// @notice Not prevented. The test states who is paid, so that a change of it is seen.
+contract RetrainersTest is Seated {
+    function setUp() public override {
+        super.setUp();
+        _begin();
+        vm.warp(vm.getBlockTimestamp() + STALL_PERIOD + 1);
+        market.stall(task);
+    }
+
+    /// @dev Its game has priority on the false segment while it goes on: it has the reward of who trained again, who has its bond alone.
+    function test_timeOut_accompliceWasFirst_takesTheRetrainersReward_succeeds() public {
+        GameId held = _challengeBy(second, others);
+        (uint256 had, uint256 secondHad) = (_free(challenger), _free(second));
+        _convictOn(others, challenger);
+        assertEq(_free(challenger), had);
+        assertEq(_free(second), secondHad + RETRAIN_REWARD);
+        game.closeMoot(held);
+        assertEq(_free(second), secondHad + RETRAIN_REWARD + BOND);
+    }
+}
