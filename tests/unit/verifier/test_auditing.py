@@ -1,4 +1,4 @@
-"""Who accuses what was found different: every own seat that has the segment, or the main account without a seat.
+"""Who accuses what was found different: every own seat that has the segment, else the account that replayed it.
 
 And what a seat attests: its digests, once it has every one, under its own salt.
 """
@@ -61,7 +61,7 @@ def accused(
         (1, 1, [(0, MINE_TOO)]),
         (2, 2, [(0, MINE_TOO), (2, ME)]),
         (3, 3, [(NO_SEAT, ME)]),
-        (1, 4, [(NO_SEAT, ME)]),
+        (1, 4, [(NO_SEAT, MINE_TOO)]),
         (2, None, [(0, MINE_TOO)]),
         (4, None, [(NO_SEAT, ME)]),
     ],
