@@ -130,8 +130,8 @@ def report(
 @command(app)
 def replay(
     scenario: Annotated[str | None, typer.Argument(help="A scenario; without one, all are shown.")] = None,
-    tasks: Annotated[int | None, typer.Option(min=1, max=1_000, help="Tasks in a row, of `market`.")] = None,
-    seed: Annotated[int | None, typer.Option(min=0, help="Seed of the agents, of `market`.")] = None,
+    tasks: Annotated[int | None, typer.Option(min=1, max=1_000, help="Tasks in a row, of a market.")] = None,
+    seed: Annotated[int | None, typer.Option(min=0, help="Seed of the agents, of a market.")] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Play a scenario on the real contracts, on an anvil of its own, and compare every balance with the engine's.

@@ -23,6 +23,7 @@ from sim.agents.verifiers import (
     LazyLooker,
     Mixing,
     SilentLooker,
+    Slandering,
     Thrifty,
     Trusting,
     Verifier,
@@ -47,6 +48,7 @@ VERIFIERS: Final = {
         Hiding,
         LazyLooker,
         SilentLooker,
+        Slandering,
     )
 }
 BYSTANDERS: Final = {kind.name: kind for kind in (Bystander, Griefer, Forgetful, Retrainer)}

@@ -65,6 +65,8 @@ class Verifier:
     """Decides after it has seen what others attested."""
     reveals: ClassVar[bool] = True
     """Shows its secret when it is looked at."""
+    accuses: ClassVar[bool] = False
+    """Accuses in a look also who has replayed, and can answer."""
 
     def check(self, seats: Seats) -> Check:
         """Everything that is served is replayed; what is not served is challenged blindly."""
@@ -119,6 +121,15 @@ class SilentLooker(Verifier):
     def look(self, looks: Seats) -> Check:
         """Nothing."""
         return Check.nothing(looks.served.shape)
+
+
+@dataclass(frozen=True)
+class Slandering(Verifier):
+    """Honest but for its looks: it accuses whatever it looks at, also what it has found right."""
+
+    name: ClassVar[str] = "slandering"
+    honest: ClassVar[bool] = False
+    accuses: ClassVar[bool] = True
 
 
 @dataclass(frozen=True)

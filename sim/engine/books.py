@@ -91,8 +91,10 @@ class Books:
 
 
 def _bond(parameters: MarketParameters) -> int:
-    """Most that a seat or look can lose beside its lock: its bond, or what a dropped game pays the solver."""
-    return max(parameters.bond, parameters.game_cost) if parameters.look_chance else parameters.bond
+    """Most that a seat or look can lose beside its lock: its bond, or what a dropped game pays the solver and an answer
+    the accused.
+    """
+    return max(parameters.bond, 2 * parameters.game_cost) if parameters.look_chance else parameters.bond
 
 
 def most_outside(parameters: MarketParameters, people: Population) -> int:
@@ -109,7 +111,7 @@ def most_outside(parameters: MarketParameters, people: Population) -> int:
         parameters.budget + replays * parameters.replay_cost * parameters.training_cost / parameters.segments
     )
     spent += gas * (parameters.gas_task + seats * parameters.gas_attest)
-    spent += gas * looks * (parameters.gas_reveal + parameters.gas_accuse + parameters.gas_defence)
+    spent += gas * looks * (2 * parameters.gas_reveal + parameters.gas_accuse + parameters.gas_defence)
     spent += gas * games * (parameters.gas_dispute + parameters.gas_defence)
     locks, bonds = of_task(parameters), Bonds(parameters.bond, parameters.verifiers, people)
     locked = parameters.stake + seats * parameters.bond + bonds.submitter + sum(bonds.bystanders)

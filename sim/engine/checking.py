@@ -31,6 +31,8 @@ class Checker:
         self._kinds = spread(population.verifiers, range(len(population.verifiers))).astype(np.int8)
         shown = [group.strategy.reveals for group in population.verifiers]
         self._reveals = spread(population.verifiers, shown).astype(np.bool_)
+        accusing = [group.strategy.accuses for group in population.verifiers]
+        self._accuses = spread(population.verifiers, accusing).astype(np.bool_)
         # Whoever copies comes last, when there is something to copy.
         self._order = sorted(
             enumerate(population.verifiers), key=lambda numbered: numbered[1].strategy.watches
@@ -97,8 +99,20 @@ class Checker:
             check = check | acts.where((kinds == number) & there)
         return check
 
+    def picks(self, candidates: Flags, left: Indices, luck: Stream) -> Flags:
+        """The slots that the first draw of a level of looks picks, (V q, rows): each candidate with the terms' chance,
+        but not more than are `left`, (rows,).
+        """
+        picked: Flags = candidates & (luck.uniform(len(candidates)) < self.parameters.look_chance)
+        picked &= picked.cumsum(axis=0) <= left
+        return picked
+
+    def lookers(self, asked: Flags, bound: Indices, luck: Stream) -> Indices:
+        """Accounts of the slots that are `asked` for, (V q, rows), as `again` finds those of seats."""
+        return self.again(np.arange(asked.shape[1]), asked, bound, luck)
+
     def looks(self, seats: Seats, accounts: Indices, there: Flags) -> Check:
-        """The same for lookers, (V q, rows): who watches has seen the seats' attestations."""
+        """What `act` says of seats, for lookers, (V q, rows): who watches has seen the seats' attestations."""
         check = Check.nothing(accounts.shape)
         kinds = self._kinds.take(accounts, mode="wrap")
         for number, group in self._order:
@@ -108,6 +122,10 @@ class Checker:
     def reveals(self, accounts: Indices) -> Flags:
         """Who shows its secret when it is looked at; for NOBODY anything."""
         return np.asarray(self._reveals.take(accounts, mode="wrap"))
+
+    def accuses(self, accounts: Indices) -> Flags:
+        """Who accuses also what can answer; for NOBODY anything."""
+        return np.asarray(self._accuses.take(accounts, mode="wrap"))
 
     def look_luck(self) -> Stream:
         """Numbers for the looks of this round."""
@@ -186,8 +204,8 @@ class _Checking:
         replayed = np.zeros_like(self._attested)
         for rows, _, check in self._sittings:
             replayed[:, rows] |= check.attests & check.replays
-        live = task.live & task.drawn & full & ~self._convicted()
-        board = Board(live, self._accounts, replayed, self._segments, self._seen)
+        asked = task.live & task.drawn & full
+        board = Board(asked, asked & ~self._convicted(), self._accounts, replayed, self._segments, self._seen)
         self._second = look(checker, task, board, checker.look_luck())
         self._seen = np.concatenate([self._seen, self._second.accounts])
         for level in self._second.levels:

@@ -9,7 +9,6 @@ from sim.engine.looking import LOOK_TRIES, Attempt, Level, SecondLooks
 from sim.engine.task import Task
 from sim.mechanism import booking
 from sim.mechanism.arrays import Flags, Indices
-from sim.mechanism.ledger import Ledger
 from sim.parameters import MarketParameters
 
 
@@ -55,37 +54,24 @@ class LookCloser:
         books.tally.silent += attempt.silent.sum(axis=0)
 
     def _answer(self, task: Task, level: Level) -> None:
-        """Targets reveal; the locks of those that do not, or cannot answer, are taken. An accusation that goes
-        unanswered was opened as a game, which cost looker and solver gas, and the looker a game's cost.
+        """Targets reveal; the locks of those that do not, or cannot answer, are taken. Every accusation was opened as a
+        game, which cost looker and solver gas, and the looker a game's cost; another one where it is answered. An
+        answer takes the gas of a reveal.
         """
         parameters, books, gas = self._parameters, self._books, task.prices.gas
         targets, lookers = self._seats(level.targets), self._seats(level.lookers)
         lost = level.accused | level.hidden
-        take_locks(books.ledger, books.every, targets, lookers, lost, parameters.lock)
+        accusations, cost = level.accused | level.answered, parameters.game_cost
+        booking.take_locks(books.ledger, books.every, targets, lookers, lost, parameters.lock)
         solvers = np.broadcast_to(task.solver, lookers.shape)
-        pay_dropped(books.ledger, books.every, lookers, solvers, level.accused, parameters.game_cost)
-        books.spend(books.every, targets, level.revealed * (parameters.gas_reveal * gas))
-        books.spend(books.every, lookers, level.accused * (parameters.gas_accuse * gas))
-        books.spend(books.every, solvers, level.accused * (parameters.gas_defence * gas))
+        booking.pay_dropped(books.ledger, books.every, lookers, solvers, accusations, cost)
+        booking.pay_answered(books.ledger, books.every, lookers, targets, level.answered, cost)
+        moves = level.revealed.astype(np.int64) + level.answered
+        books.spend(books.every, targets, moves * (parameters.gas_reveal * gas))
+        books.spend(books.every, lookers, accusations * (parameters.gas_accuse * gas))
+        books.spend(books.every, solvers, accusations * (parameters.gas_defence * gas))
         books.tally.caught += lost.sum(axis=0)
 
     def _seats(self, accounts: Indices) -> Indices:
         """Accounts of the ledger; for NOBODY any, to which nothing is booked."""
         return np.asarray(self._books.verifiers.start + np.maximum(accounts, 0))
-
-
-def take_locks(
-    ledger: Ledger, rows: Indices, targets: Indices, lookers: Indices, lost: Flags, lock: int
-) -> None:
-    """Looks.takeUnrevealed, takeUnanswered: half of a lock, rounded down, to the looker, the rest burns. (n, rows)."""
-    ledger.take(rows, targets, ledger.amount(lock) * lost)
-    ledger.give(rows, lookers, ledger.amount(lock // 2) * lost)
-    ledger.burn(rows, (ledger.amount(lock - lock // 2) * lost).sum(axis=0))
-
-
-def pay_dropped(
-    ledger: Ledger, rows: Indices, lookers: Indices, solvers: Indices, dropped: Flags, cost: int
-) -> None:
-    """DisputeGame.drop: a game's cost to the solver, out of the looker's bond. (n, rows)."""
-    ledger.take(rows, lookers, ledger.amount(cost) * dropped)
-    ledger.give(rows, solvers, ledger.amount(cost) * dropped)

@@ -29,8 +29,10 @@ LOOK_TRIES: Final = 3
 class Board(NamedTuple):
     """What the last attestation of a task leaves."""
 
+    asked: Flags
+    """Every seat is attested: a draw of looks is asked for, and paid however the task ends, (rows,)."""
     open: Flags
-    """Every seat is attested, and nobody has won a game, (rows,)."""
+    """And nobody has won a game, (rows,)."""
     holders: Indices
     """Accounts, (V, rows)."""
     replayed: Flags
@@ -76,6 +78,8 @@ class Level(NamedTuple):
     """Targets that showed their secrets."""
     accused: Flags
     """Targets that could not answer an accusation; their locks are lost."""
+    answered: Flags
+    """Targets that could; the accusation's bond is theirs."""
     hidden: Flags
     """Targets that showed nothing; their locks are lost."""
     segments: Segments
@@ -107,15 +111,15 @@ def look(checker: Checker, task: Task, board: Board, luck: Stream) -> SecondLook
     skipped = np.repeat(~board.replayed, each, axis=0)
     segments = board.segments.transpose(1, 0, 2).reshape(targets.shape)
     levels: list[Level] = []
-    bound, candidates = board.bound, np.broadcast_to(board.open, targets.shape)
+    bound, goes_on = board.bound, board.open
+    candidates = np.broadcast_to(board.asked, targets.shape)
     left = np.full(board.open.shape, len(targets))
     lost = np.zeros_like(targets, dtype=np.bool_)
     for number in range(LEVELS):
         if not candidates.any():
             break
         numbers = luck.of(number)
-        picked = candidates & (numbers.uniform(len(targets)) < checker.parameters.look_chance)
-        picked &= picked.cumsum(axis=0) <= left
+        picked = checker.picks(candidates & goes_on, left, numbers)
         left = left - picked.sum(axis=0)
         attempts = _staff(checker, task, picked, segments, bound, numbers)
         drawn: Flags = np.logical_or.reduce(candidates, axis=0)
@@ -125,7 +129,8 @@ def look(checker: Checker, task: Task, board: Board, luck: Stream) -> SecondLook
             lost = level.accused | level.hidden
         levels.append(level)
         bound = np.concatenate([bound, *(attempt.accounts for attempt in attempts)])
-        candidates = (level.lookers != NOBODY) & ~level.opened.any(axis=0) & (left > 0)
+        candidates = (level.lookers != NOBODY) & (left > 0)
+        goes_on = goes_on & ~level.opened.any(axis=0)
         targets, skipped = level.lookers, ~_replayed(attempts, targets.shape)
     seats: Flags = np.logical_or.reduce(lost.reshape(-1, each, lost.shape[1]), axis=1)
     return SecondLooks(levels, seats)
@@ -136,10 +141,10 @@ def _staff(
 ) -> list[Attempt]:
     """Draw lookers, again where they are silent. A look for which nobody is found lapses at once."""
     attempts: list[Attempt] = []
-    every, asked = np.arange(picked.shape[1]), picked
+    asked = picked
     served = np.broadcast_to(task.work.serves, picked.shape)
     while asked.any() and len(attempts) < LOOK_TRIES:
-        accounts = checker.again(every, asked, bound, luck)
+        accounts = checker.lookers(asked, bound, luck)
         there = (accounts != NOBODY) & checker.online(luck.uniform(len(picked)))
         view = Seats(
             checker.parameters,
@@ -167,7 +172,8 @@ def _judge(
     """Who has attested what, and which targets a looker's half of a lock is taken from.
 
     A looker that replays tells a digest of nothing from one of the solver's states where these are right; where they
-    are not, the solver is convicted instead.
+    are not, the solver is convicted instead. Who accuses what is right has to have replayed as well, for it shows a
+    chunk.
     """
     shape = targets.shape
     lookers = np.full(shape, NOBODY, dtype=np.int64)
@@ -180,14 +186,15 @@ def _judge(
         right |= check.challenges & check.replays & false
     looked = lookers != NOBODY
     shows = checker.reveals(targets)
-    replayed = _replayed(attempts, shape)
+    shown = looked & shows & _replayed(attempts, shape) & ~false & ~opened
     return Level(
         drawn=np.zeros(shape[1], dtype=np.bool_),
         attempts=attempts,
         lookers=lookers,
         targets=targets,
         revealed=looked & shows,
-        accused=looked & shows & skipped & replayed & ~false & ~opened,
+        accused=shown & skipped,
+        answered=shown & ~skipped & checker.accuses(lookers),
         hidden=looked & ~shows,
         segments=segments,
         opened=opened,

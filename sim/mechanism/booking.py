@@ -1,4 +1,4 @@
-"""The ends of a task, booked; and draws, silent seats, and challenges that were dismissed.
+"""The ends of a task, booked; and draws, silent seats, challenges that were dismissed, and what looks take.
 
 Each function moves tokens in the rows that end so, and mirrors the contract's function of that name. What is not moved
 returns to its owner: stakes of tasks that nobody is convicted in, the rest of an escrow. `rows` are (n,) numbers of
@@ -124,3 +124,28 @@ def pay_solver(ledger: Ledger, rows: Indices, solvers: Indices, price: Amounts) 
 def close_undrawn(ledger: Ledger, rows: Indices, solvers: Indices, price: Amounts) -> None:
     """TaskMarket.closeStalled of a task that was never drawn: half of the price, rounded down."""
     pay_solver(ledger, rows, solvers, price // 2)
+
+
+def take_locks(
+    ledger: Ledger, rows: Indices, targets: Indices, lookers: Indices, lost: Flags, lock: int
+) -> None:
+    """Looks.takeUnrevealed, takeUnanswered: half of a lock, rounded down, to the looker, the rest burns. (n, rows)."""
+    ledger.take(rows, targets, ledger.amount(lock) * lost)
+    ledger.give(rows, lookers, ledger.amount(lock // 2) * lost)
+    ledger.burn(rows, (ledger.amount(lock - lock // 2) * lost).sum(axis=0))
+
+
+def pay_dropped(
+    ledger: Ledger, rows: Indices, lookers: Indices, solvers: Indices, dropped: Flags, cost: int
+) -> None:
+    """DisputeGame.drop: a game's cost to the solver, out of the looker's bond. (n, rows)."""
+    ledger.take(rows, lookers, ledger.amount(cost) * dropped)
+    ledger.give(rows, solvers, ledger.amount(cost) * dropped)
+
+
+def pay_answered(
+    ledger: Ledger, rows: Indices, lookers: Indices, targets: Indices, answered: Flags, cost: int
+) -> None:
+    """Looks.answer, closeMoot: the bond of an accusation, a game's cost, to the accused account. (n, rows)."""
+    ledger.take(rows, lookers, ledger.amount(cost) * answered)
+    ledger.give(rows, targets, ledger.amount(cost) * answered)

@@ -11,7 +11,7 @@ from typing import Final
 
 from protocol.chain.parameters import DEVNET, TOKEN, Parameters
 from protocol.tasks.amounts import least_seat_lock
-from protocol.tasks.task import ESCROW_DRAWS
+from protocol.tasks.task import ESCROW_DRAWS, LOOK_DRAWS
 from sim.parameters import MarketParameters
 from sim.units import DECIMALS
 
@@ -39,6 +39,7 @@ OPENING: Final = 20_000
 """Seconds to open a commitment: longer than two games, within a challenge window."""
 _PRICE: Final = 99_999_999_977
 _OUTSIDE: Final = 899_999_999_981
+_LOCK: Final = 299_999_999_989
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,17 +80,26 @@ class Amounts:
         return _OUTSIDE
 
     def escrow(self, terms: MarketParameters) -> int:
-        """What a submitter locks: the budget, the fees of all seats, and of all draws that the escrow may pay."""
-        fees = terms.verifiers * self.seat_fee(terms)
-        return self.budget + fees + ESCROW_DRAWS * self.draw_fee
+        """What a submitter locks: the budget, the fees of all seats and looks, and of all draws that the escrow may
+        pay.
+        """
+        fees, draws = terms.verifiers * self.seat_fee(terms), ESCROW_DRAWS
+        if terms.look_chance:
+            fees, draws = fees + terms.slots * self.audit_fee, draws + LOOK_DRAWS
+        return self.budget + fees + draws * self.draw_fee
 
     def seat_fee(self, terms: MarketParameters) -> int:
         """What an attested seat is paid."""
         return self.audit_fee * terms.segments_per_verifier
 
     def seat_lock(self, terms: MarketParameters) -> int:
-        """The least that the market takes: what a silent account loses, or two draws."""
-        return least_seat_lock(self.seat_fee(terms), self.draw_fee)
+        """The parameters' own, or the least that the market takes: what a silent account loses, two draws, with looks
+        four times a game's cost.
+        """
+        fee, looks = self.seat_fee(terms), int(terms.look_chance > 0)
+        least = least_seat_lock(fee, self.draw_fee, self.game_cost, looks)
+        given = terms.seat_lock * SCALE + (0 if self.exact else _LOCK)
+        return max(least, given) if terms.seat_lock else least
 
 
 def deployment_parameters(parameters: MarketParameters, *, exact: bool = False) -> Parameters:

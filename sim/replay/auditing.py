@@ -2,33 +2,23 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
-from typing import Final
+from collections.abc import Sequence
 
 import numpy as np
 
-from protocol.beacon.bn254 import round_message, sign, word
-from protocol.beacon.keys import secret_of
-from protocol.chain.accounts import DEVELOPMENT_CHAIN, development_account
-from protocol.commitments import step_tree
+from protocol.beacon.bn254 import word
+from protocol.chain.views import Seat
 from protocol.node.party.rounds import execute_first_draw
-from protocol.tasks.draws import seed_of, segments_of
+from protocol.tasks.draws import seed_of, segments_of, words
 from sim.agents.verifiers import Check
 from sim.mechanism.arrays import Flags, Indices
 from sim.mechanism.draw import NOBODY, Draw
+from sim.replay.digests import Attestation
 from sim.replay.drawing import found
+from sim.replay.rounds import signature
 from sim.replay.stage import Stage
+from sim.replay.timing import attestation
 from sim.replay.training import Trained
-
-_UNLOOKED: Final = bytes(31) + b"\x01"
-"""The root of an attestation by somebody who has replayed nothing."""
-_SECRET: Final = secret_of(bytes(development_account(0, DEVELOPMENT_CHAIN).key))
-
-
-@lru_cache(maxsize=64)
-def signature(number: int) -> bytes:
-    """Of a round of the development chain's beacon."""
-    return sign(_SECRET, round_message(number))
 
 
 class Auditing:
@@ -37,18 +27,16 @@ class Auditing:
     def __init__(self, stage: Stage, task: int, trained: Trained) -> None:
         self.stage = stage
         self.task = task
-        self._trained = trained
+        self.trained = trained
+        self.attestations: dict[int, Attestation] = {}
+        """By the number of the seat or look."""
+        self.owed = True
+        """A draw is asked for, and the escrow is to pay it."""
         self._seats = stage.scenario.parameters.verifiers
         self._segments: list[list[int]] = []
-        self._seen: list[int] = []
-        """All accounts that were drawn so far."""
-        self._accounts = [NOBODY] * self._seats
-        self._attested = 0
-
-    @property
-    def accounts(self) -> list[int]:
+        self.accounts: list[int] = []
         """Verifiers that were drawn for the task, in the order of the draws; those without a seat too."""
-        return self._seen
+        self._accounts = [NOBODY] * self._seats
 
     def segments(self, seat: int) -> list[int]:
         """Those of a seat."""
@@ -80,10 +68,30 @@ class Auditing:
         """Whoever attests does so, (V, 1) both."""
         for seat, account in enumerate(accounts[:, 0].tolist()):
             if check.attests[seat, 0]:
-                root = self._root(seat) if check.replays[seat, 0] else _UNLOOKED
-                self.stage.verifiers[account].audit.attest(self.task, seat, root, bytes(32))
-                self._attested += 1
-        self.stage.booked(f"task {self.task}: {self._attested} of {self._seats} seats attested")
+                if len(self.attestations) == self._seats - 1 and self.stage.scenario.parameters.look_chance:
+                    self.ask_for_looks(1, range(self._seats * len(self._segments[seat])), 0)
+                self.attest_one(account, seat, replayed=bool(check.replays[seat, 0]))
+        self.stage.booked(f"task {self.task}: {len(self.attestations)} of {self._seats} seats attested")
+
+    def attest_one(self, verifier: int, number: int, *, replayed: bool) -> int:
+        """A verifier attests in its seat or look; its account."""
+        client, account = self.stage.verifiers[verifier], self.stage.first_verifier + verifier
+        made = Attestation.of(client, account, self.task, number, self.trained, replayed=replayed)
+        client.audit.attest(self.task, number, made.digest, made.salt_hash)
+        self.attestations[number] = made
+        return account
+
+    def ask_for_looks(self, level: int, candidates: Sequence[int], looks: int) -> None:
+        """The attestation that follows asks for a draw of a level, after so many looks: at a second at which it picks
+        what the story wants.
+        """
+        scenario = self.stage.scenario
+        if level <= len(scenario.picked):
+            room = scenario.parameters.slots - looks
+            chance, wanted = scenario.look_chance, scenario.picked[level - 1]
+            time = attestation(self.stage.referee, self.task, candidates, chance, room, wanted)
+            self.stage.devnet.next_block_at(time)
+        self.owed = True
 
     def redraw(self, asked: Flags) -> Indices:
         """Seats that are asked for, (V, 1), are drawn again when their time is over; the accounts, (V, 1)."""
@@ -101,19 +109,19 @@ class Auditing:
         return np.array(found_again)[:, None]
 
     def execute_late(self) -> None:
-        """The draw of a task that is over: the beacon's round comes at last. Whoever is found has no seat."""
-        self._execute()
-        empty = [seat for seat in self.stage.referee.audit.seats(self.task) if not seat.is_empty]
-        self.stage.same("seats of a task that was over when it was drawn", [], empty)
+        """The draw of a task that is over: the beacon's round comes at last. Whoever is found has no seat or look."""
+        before = self._places()
+        self.execute()
+        self.stage.same("seats and looks of a task that was over when it was drawn", before, self._places())
         self.stage.books.drawn()
         self.stage.booked(f"task {self.task}: drawn after its end")
 
     def release(self) -> None:
-        """The task is over: its seats bind nobody, and who was silent makes its stake whole."""
-        for seat in self.stage.referee.audit.seats(self.task):
-            if not seat.is_empty:
+        """The task is over: its seats bind nobody, and who was silent, or lost its lock, makes its stake whole."""
+        for seat in self._places():
+            if not seat.caught:
                 self.stage.referee.audit.release(self.task, seat.number)
-        for verifier in self._seen:
+        for verifier in self.accounts:
             client = self.stage.verifiers[verifier]
             registration = client.audit.registration(client.address)
             if registration is not None and registration.suspended:
@@ -124,13 +132,13 @@ class Auditing:
     def _draw(self, asked: list[bool]) -> list[int]:
         """Execute the draw; the accounts of the seats that it asks for, found by the chain and again here."""
         stage = self.stage
-        seed = self._execute()
-        again = found(seed, stage.slots, sum(asked), self._seen)
+        seed = self.execute()
+        again = found(words(seed), stage.slots, sum(asked), self.accounts)
         drawn = [again.pop(0) if wanted else NOBODY for wanted in asked]
         for seat, wanted in enumerate(asked):
             if wanted:
                 self._accounts[seat] = drawn[seat]
-        self._seen += [account for account in drawn if account != NOBODY]
+        self.accounts += [account for account in drawn if account != NOBODY]
         expected = [
             None if account == NOBODY else stage.verifiers[account].address for account in self._accounts
         ]
@@ -140,7 +148,12 @@ class Auditing:
         )
         return drawn
 
-    def _execute(self) -> bytes:
+    def _places(self) -> list[Seat]:
+        """Seats and looks that somebody has."""
+        audit = self.stage.referee.audit
+        return [seat for seat in (*audit.seats(self.task), *audit.looks(self.task)) if not seat.is_empty]
+
+    def execute(self) -> bytes:
         """The draw's seed, from the beacon's word; the chain's must be the same."""
         stage, client = self.stage, self.stage.referee
         first = client.audit.first_draw()
@@ -149,6 +162,7 @@ class Auditing:
         stage.until(client.deployment.beacon.time_of(first.round))
         done = execute_first_draw(client, signature)
         assert done is not None  # Nobody else draws here.
+        self.owed = False
         root = client.market.task(self.task).root
         number = client.audit.audit(self.task).draws
         seed = seed_of(
@@ -161,8 +175,3 @@ class Auditing:
         )
         stage.same("seed of a draw", seed, client.audit.event(done[1], "Drawn").arguments["seed"])
         return seed
-
-    def _root(self, seat: int) -> bytes:
-        """Of the seat's own step trees, and the result. False segments have none; who attests them has not looked."""
-        roots = [self._trained.steps_root(segment) or _UNLOOKED for segment in self._segments[seat]]
-        return step_tree([*roots, self._trained.roots[-1]]).root

@@ -96,16 +96,17 @@ class Books:
         booking.pay_draws(self.ledger, ROW, self._amounts.draw_fee, np.ones(1, dtype=object))
         self.release(SUBMITTER, ESCROW, self._amounts.draw_fee)
 
-    def asked(self, silent: Sequence[int]) -> None:
-        """Silent accounts lose a part of their stakes; the first of them pays the draw, when it is executed."""
+    def asked(self, silent: Sequence[int], *, again: bool = True) -> None:
+        """Silent accounts lose a part of their stakes; the first of them pays the draw, when it is executed. Nobody
+        does where their looks are given up: not `again`.
+        """
         seats = np.array([silent], dtype=np.int64).T
         fee, draw_fee = self._amounts.seat_fee(self._terms), self._amounts.draw_fee
-        booking.silence(
-            self.ledger, ROW, seats, np.ones(seats.shape, dtype=np.bool_), fee=fee, draw_fee=draw_fee
-        )
+        every = np.ones(seats.shape, dtype=np.bool_)
+        booking.silence(self.ledger, ROW, seats, every, fee=fee, draw_fee=draw_fee, again=again)
         for account in silent:
             self._short[account] += fee + draw_fee
-        self._purse = silent[0] if silent else None
+        self._purse = silent[0] if silent and again else None
 
     def redrawn(self) -> None:
         """The draw that was asked for is executed: the purse has paid it, or the escrow does."""
@@ -114,8 +115,34 @@ class Books:
         self._purse = None
 
     def resumed(self, account: int) -> None:
-        """A silent account makes its stake whole from its free balance."""
+        """An account that was silent, or lost its lock, makes its stake whole from its free balance."""
         del self._short[account]
+
+    def paid_look(self, account: int) -> None:
+        """The escrow pays a look when it is attested."""
+        fee = self._amounts.audit_fee
+        booking.pay_seats(self.ledger, ROW, *_seat(account), fee)
+        self.release(SUBMITTER, ESCROW, fee)
+
+    def caught(self, account: int, looker: int) -> None:
+        """What a look has shown, or nobody has, takes the account's lock."""
+        lock = self._amounts.seat_lock(self._terms)
+        accounts, lost = _seat(account)
+        booking.take_locks(self.ledger, ROW, accounts, _at(looker)[None], lost, lock)
+        self._short[account] += lock
+
+    def dropped(self, looker: int, solver: int, bond: int) -> None:
+        """A game that has brought the solver's step tree ends for a game's cost; what is left of the bond returns."""
+        lookers, lost = _seat(looker)
+        booking.pay_dropped(self.ledger, ROW, lookers, _at(solver)[None], lost, self._amounts.game_cost)
+        self.release(looker, BOND, bond)
+
+    def answered(self, looker: int, account: int) -> None:
+        """The accused account has the bond of the accusation: it has answered, or the solver was convicted."""
+        cost = self._amounts.game_cost
+        lookers, lost = _seat(looker)
+        booking.pay_answered(self.ledger, ROW, lookers, _at(account)[None], lost, cost)
+        self.release(looker, BOND, cost)
 
     def expired(self, solver: int) -> None:
         """The deadline passed."""
@@ -135,9 +162,9 @@ class Books:
         )
         self.release(solver, STAKE, reward + amounts.restitution)
 
-    def compensated(self, solver: int, account: int) -> None:
-        """A seat that spoke up has a game's cost and its fee out of the stake."""
-        cost, fee = self._amounts.game_cost, self._amounts.seat_fee(self._terms)
+    def compensated(self, solver: int, account: int, *, look: bool) -> None:
+        """A seat that spoke up has a game's cost and its fee out of the stake; a look has had its fee."""
+        cost, fee = self._amounts.game_cost, 0 if look else self._amounts.seat_fee(self._terms)
         booking.compensate(self.ledger, ROW, _at(solver), *_seat(account), cost=cost, fee=fee)
         self.release(solver, STAKE, cost + fee)
 

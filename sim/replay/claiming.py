@@ -6,11 +6,14 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from protocol.chain.errors import Reverted
+from protocol.dispute.looks import is_look
 from sim.replay.stage import Stage
 
 
 class Claim(NamedTuple):
-    """What the engine owes to a seat whose holder is an account: cost and fee, the fee alone, or nothing."""
+    """What the engine owes to a seat whose holder is an account: cost and fee, the fee alone, or nothing. To a look,
+    whose number stands for a seat's, the cost or nothing.
+    """
 
     seat: int
     account: int
@@ -29,11 +32,13 @@ class Claims:
         self._spoke: set[int] = set()
 
     def spoke(self, seat: int) -> None:
-        """The chain has paid cost and fee to a seat."""
+        """The chain has paid cost and fee to a seat, or the cost to a look."""
         self._spoke.add(seat)
         account = self._owed[seat].account
-        self._stage.books.compensated(self._solver, account)
-        self._stage.booked(f"task {self._task}: {self._stage.name(account)} has a game's cost and its fee")
+        look = is_look(seat)
+        self._stage.books.compensated(self._solver, account, look=look)
+        paid = "a game's cost" if look else "a game's cost and its fee"
+        self._stage.booked(f"task {self._task}: {self._stage.name(account)} has {paid}")
 
     def pay(self, games: Mapping[int, int]) -> None:
         """The seats' own games, by seat; then fees. What the engine does not owe, the contracts do not pay."""

@@ -21,7 +21,7 @@ def show_scenarios(output: Output) -> None:
 def run(name: str, tasks: int | None, seed: int | None, output: Output) -> None:
     """Replay a scenario and show all accounts. Raises Disagreement, after showing them, when two differ.
 
-    `tasks` and `seed` are for `market` alone. Raises StudyError for an unknown scenario.
+    `tasks` and `seed` are for scenarios whose end is not fixed. Raises StudyError for an unknown scenario.
     """
     from sim.replay.play import replay  # torch and web3 are not needed for a list
 
@@ -29,9 +29,10 @@ def run(name: str, tasks: int | None, seed: int | None, output: Output) -> None:
     if tasks is not None or seed is not None:
         if story.outcomes is not None:
             raise StudyError(
-                f"scenario {name!r}: expected no --tasks or --seed, for its end is fixed, got one; replay market"
+                f"scenario {name!r}: expected no --tasks or --seed, for its end is fixed, got one; replay market, or "
+                f"looked_market"
             )
-        story = market(tasks or story.tasks, story.seed if seed is None else seed)
+        story = market(tasks or story.tasks, story.seed if seed is None else seed, name=name)
     start = time.monotonic()
     try:
         ended = replay(story, lambda event: output.say(f"{time.monotonic() - start:6.1f} s  {event}"))

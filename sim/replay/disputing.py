@@ -112,7 +112,7 @@ def _win(stage: Stage, task: Submitted, game: _Game, *, rewarded: Challenge) -> 
     named = stage.referee.game.conviction(task.number)[1]
     stage.same("the convicted segment", rewarded.segment or 0, named)
     _return_bond(stage, game.made)
-    stage.books.close_escrow(owed=not task.auditing.accounts)
+    stage.books.close_escrow(owed=task.auditing.owed)
     stage.books.convicted(task.solver, rewarded.account, late=rewarded.late)
     how = stage.judged[-1] if answers else "silence"
     stage.booked(f"task {task.number}: {stage.name(task.solver)} convicted: {how}")

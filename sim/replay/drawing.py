@@ -1,14 +1,15 @@
-"""The chain's draws once more, from the beacon's words: which accounts sit in which seats, and with which segments.
+"""The chain's draws once more, from the beacon's words: which accounts sit in which seats, which looks are picked.
 
-docs/encoding.md section 7, contracts/src/AuditBoard.sol and libraries/Pool.sol. Seeds and segments are
+docs/encoding.md section 7, contracts/src/AuditBoard.sol and libraries/Pool.sol. Seeds, segments and picks are
 `protocol.tasks.draws`; the accounts are found here, among registrations of which nobody resigns while a task runs.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
-from protocol.tasks.draws import below, words
+from protocol.tasks.draws import below, picks, words
+from protocol.tasks.task import RATE_OF_ALL
 from sim.mechanism.draw import NOBODY, TRIES
 
 _LEVELS = 16
@@ -28,9 +29,19 @@ def holders(slots: Sequence[int]) -> list[int]:
     ]
 
 
-def found(seed: bytes, slots: Sequence[int], seats: int, bound: Collection[int]) -> list[int]:
+def looked(seed: bytes, candidates: Sequence[int], chance: int, room: int) -> tuple[list[int], Iterator[int]]:
+    """The slots that the first draw of a level picks of the candidates, ascending, and the words that follow."""
+    picked, stream = picks(seed, candidates, chance, room), words(seed)
+    for slot in candidates:
+        # When there is no room left no further number is taken.
+        if len(picked) < room or slot <= picked[-1]:
+            below(stream, RATE_OF_ALL)
+    return picked, stream
+
+
+def found(stream: Iterator[int], slots: Sequence[int], seats: int, bound: Collection[int]) -> list[int]:
     """The accounts of so many seats that a draw asks for, in order; NOBODY where 32 slots belong to bound accounts."""
-    stream, held, taken = words(seed), holders(slots), set(bound)
+    held, taken = holders(slots), set(bound)
     drawn: list[int] = []
     for _ in range(seats):
         tried = (held[below(stream, len(held))] for _ in range(TRIES))

@@ -10,7 +10,7 @@ import torch
 from protocol.chain.deployment import Deployment
 from protocol.chain.devnet import Devnet
 from sim.replay.comparison import Comparison
-from sim.replay.scenarios import Scenario
+from sim.replay.scenario import Scenario
 from sim.replay.stage import Stage, own_home
 from sim.replay.tasks import Life
 

@@ -46,8 +46,9 @@ class Reader:
             self._escrows[task] = self._client.market.task(task).escrow
 
     def _cause(self, number: int, module: str) -> str:
-        if module == self._client.audit.address:
+        client = self._client
+        if module == client.audit.address:
             return REGISTRATION
-        if module in (self._client.game.address, self._client.commitments.address):
+        if module in (client.game.address, client.commitments.address, client.looks.address):
             return BOND
         return ESCROW if number in self._escrows.values() else STAKE

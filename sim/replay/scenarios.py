@@ -1,4 +1,4 @@
-"""The scenarios of `sim replay`: who takes part, under which parameters, and how it should end.
+"""The scenarios of `sim replay`.
 
 Draws are the chain's, so a scenario that is to end in one way is peopled so that it does whoever is drawn.
 """
@@ -6,107 +6,19 @@ Draws are the chain's, so a scenario that is to end in one way is peopled so tha
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import replace
 from difflib import get_close_matches
 from types import MappingProxyType
-from typing import Any, Final
+from typing import Final
 
 from sim.agents.bystanders import Bystander, Forgetful, Griefer, Retrainer
-from sim.agents.population import HONEST_SUBMITTER, Population, population
-from sim.agents.solvers import Crashing, Lazy, Noisy, Skipper, Solver, Withholder
+from sim.agents.solvers import Crashing, Lazy, Skipper, Solver, Withholder
 from sim.agents.submitters import Insider
 from sim.agents.verifiers import Absent, Accusing, Colluding, Mixing, Trusting, Verifier
 from sim.errors import StudyError
-from sim.parameters import MarketParameters
+from sim.replay.look_scenarios import LOOKED
+from sim.replay.scenario import Scenario, market_of, story
 from sim.units import TOKEN
-
-
-@dataclass(frozen=True)
-class Scenario:
-    """One story, or many tasks of a market. `outcomes` are the ends of its tasks in order; None: whatever comes."""
-
-    name: str
-    text: str
-    population: Population
-    parameters: MarketParameters
-    outcomes: tuple[str, ...] | None
-    tasks: int = 1
-    seed: int = 1
-    newest_first: bool = False
-    """Of several games on a task, the one that was opened last is played first."""
-    late: bool = False
-    """Each bid comes in the last second that it may, and so prolongs bidding."""
-    drawn: tuple[tuple[int, ...], ...] = ()
-    """Segments that the first draw is to give to each seat: the solver submits at such a time. Empty: any."""
-    exact: bool = False
-    """Amounts are whole units of the engine, so that its own `Market` can play the same."""
-
-
-def parameters(people: Population, **changes: Any) -> MarketParameters:
-    """A small market: amounts of the default parameters, few segments, so that training and games take no time."""
-    given: dict[str, Any] = {
-        "segments": 2,
-        "segments_per_verifier": 2,
-        "solver_count": people.solver_count,
-        "verifier_count": people.verifier_count,
-    }
-    return MarketParameters(**(given | changes))
-
-
-def _story(
-    name: str, text: str, end: str, solver: Solver, verifiers: tuple[Verifier, ...], **more: Any
-) -> Scenario:
-    """One task of one solver, or of `solvers` alike; `more` are fields of Scenario, of MarketParameters in `terms`, and
-    `bystanders` and `submitter`.
-    """
-    terms = more.pop("terms", {})
-    others = [(each, 1) for each in more.pop("bystanders", ())]
-    submitter = more.pop("submitter", HONEST_SUBMITTER)
-    people = population(
-        [(solver, more.pop("solvers", 1))], [(each, 1) for each in verifiers], others, submitter
-    )
-    terms = {"verifiers": min(2, len(verifiers))} | terms
-    return Scenario(name, text, people, parameters(people, **terms), (end,), **more)
-
-
-@dataclass(frozen=True)
-class Bluffing(Withholder):
-    """Asks as if it trained, so that it does not win every task."""
-
-    name = "bluffing"
-
-    def expected_effort(self, parameters: MarketParameters) -> float:
-        """An honest solver's."""
-        return Solver.expected_effort(self, parameters)
-
-
-def _market(name: str, text: str, tasks: int, seed: int, *, exact: bool = False) -> Scenario:
-    """Strategies side by side, many tasks in a row: how each ends is drawn."""
-    people = population(
-        [(Solver(), 1), (Skipper(), 1), (Bluffing(), 1), (Crashing(rate=0.5), 1), (Noisy(rate=0.4), 1)],
-        [(Verifier(), 2), (Mixing(0.5), 1, 4), (Trusting(), 1), (Accusing(rate=0.3), 1), (Absent(), 1)],
-        [
-            (Bystander(chance=0.3), 1),
-            (Griefer(chance=0.2), 1),
-            (Forgetful(chance=0.2), 1),
-            (Retrainer(chance=0.5), 1),
-        ],
-    )
-    # Everybody wins at times, and at times nobody: chance decides about the bids, more than devices do.
-    terms = parameters(
-        people,
-        segments=3,
-        verifiers=3,
-        segments_per_verifier=1,
-        training_cost=60 * TOKEN,
-        markup=1.0,
-        device_spread=0.05,
-        downtime=0.1,
-        beacon_stops=0.1,
-        redraws=3,
-    )
-    return Scenario(name, text, people, terms, None, tasks=tasks, seed=seed, exact=exact)
-
 
 _HONEST = Verifier()
 _LOOKED: Final = 1
@@ -119,21 +31,21 @@ _ACCUSED: Final = 1
 """Seed under which the first account of a seat accuses, and the second one attests."""
 
 _ALL = (
-    _story(
+    story(
         "honest",
         "an honest solver trains, everybody attests, all are paid",
         "settled",
         Solver(),
         (_HONEST,) * 2,
     ),
-    _story(
+    story(
         "cheat",
         "one false segment, found and judged by the EVM at one element",
         "convicted",
         Skipper(),
         (_HONEST,),
     ),
-    _story(
+    story(
         "false_challenge",
         "a right result is challenged: the bond is lost, half to the solver; then it settles",
         "settled",
@@ -141,21 +53,21 @@ _ALL = (
         (_HONEST,) * 2,
         bystanders=(Griefer(chance=1.0, games=2),),
     ),
-    _story(
+    story(
         "deadline",
         "the solver misses its deadline: a penalty burns",
         "expired",
         Crashing(rate=1.0),
         (_HONEST,),
     ),
-    _story(
+    story(
         "silent",
         "a solver that serves nothing is challenged blindly and convicted by the clock",
         "convicted",
         Withholder(),
         (_HONEST,),
     ),
-    _story(
+    story(
         "asleep",
         "an honest solver misses its move in a game about nothing and is convicted by the clock",
         "convicted",
@@ -164,7 +76,7 @@ _ALL = (
         bystanders=(Griefer(chance=1.0),),
         terms={"silence_rate": 1.0},
     ),
-    _story(
+    story(
         "two_challengers",
         "a bystander's game convicts: the seat that committed first is rewarded; both seats have costs and fees",
         "convicted",
@@ -174,7 +86,7 @@ _ALL = (
         newest_first=True,
         terms={"segments": 1, "segments_per_verifier": 1},
     ),
-    _story(
+    story(
         "preempted",
         "an accomplice convicts before a seat opens its commitment, which opens it late and is whole; a seat elsewhere "
         "has its fee",
@@ -185,7 +97,7 @@ _ALL = (
         drawn=((1,), (2,)),
         terms={"segments_per_verifier": 1},
     ),
-    _story(
+    story(
         "vouched",
         "a bystander convicts what seats have attested: the seat of that segment has nothing, another its fee",
         "convicted",
@@ -196,7 +108,7 @@ _ALL = (
         drawn=((1,), (2,)),
         terms={"segments_per_verifier": 1},
     ),
-    _story(
+    story(
         "unnamed",
         "a solver that serves nothing is convicted before a segment is named: all that attested have their fees",
         "convicted",
@@ -204,7 +116,7 @@ _ALL = (
         (Colluding(),) * 2,
         bystanders=(Bystander(chance=1.0),),
     ),
-    _story(
+    story(
         "forgetful",
         "two commitments are never opened: their bonds burn, conviction or not",
         "convicted",
@@ -212,7 +124,7 @@ _ALL = (
         (_HONEST,),
         bystanders=(Forgetful(chance=1.0, commitments=2),),
     ),
-    _story(
+    story(
         "crowd",
         "seventeen challenges of a right result by one account: the last bond is twice the others, all are lost",
         "settled",
@@ -220,7 +132,7 @@ _ALL = (
         (_HONEST,),
         bystanders=(Griefer(chance=1.0, games=17),),
     ),
-    _story(
+    story(
         "late_bids",
         "late bids prolong bidding down to a small price, which settles",
         "settled",
@@ -230,7 +142,7 @@ _ALL = (
         late=True,
         terms={"training_cost": 1, "markup": 0.0},
     ),
-    _story(
+    story(
         "no_bid",
         "nobody can do the task within its budget: everything returns",
         "unsold",
@@ -238,7 +150,7 @@ _ALL = (
         (_HONEST,),
         terms={"training_cost": 200 * TOKEN},
     ),
-    _story(
+    story(
         "silent_seat",
         "two seats are silent and drawn again: the first pays the draw, what else both lose burns; then all are paid",
         "settled",
@@ -247,7 +159,7 @@ _ALL = (
         seed=_SILENT_ONCE,
         terms={"downtime": 0.5, "verifiers": 3},
     ),
-    _story(
+    story(
         "accuser",
         "a seat accuses what is right: its bond is lost, then its seat; another one attests",
         "settled",
@@ -256,7 +168,7 @@ _ALL = (
         seed=_ACCUSED,
         terms={"verifiers": 1},
     ),
-    _story(
+    story(
         "empty_seat",
         "there are fewer verifiers than seats: eight draws later the task is void, and the attested seat is paid",
         "void",
@@ -264,7 +176,7 @@ _ALL = (
         (_HONEST,),
         terms={"verifiers": 2},
     ),
-    _story(
+    story(
         "unattested",
         "a seat stays silent until the task stalls: who attested is paid, the solver is not",
         "stalled",
@@ -273,7 +185,7 @@ _ALL = (
         seed=_SILENT_TWICE,
         terms={"downtime": 0.5, "redraws": 1},
     ),
-    _story(
+    story(
         "beacon_stops",
         "no round is shown within the stall period: half of the price is paid, and at last the draw",
         "stalled",
@@ -282,7 +194,7 @@ _ALL = (
         # Above nine tenths of the budget the ask is the price, and odd.
         terms={"beacon_stops": 1.0, "training_cost": 95 * TOKEN, "markup": 0.0, "device_spread": 0.0},
     ),
-    _story(
+    story(
         "retrained",
         "nobody attests a false result; it stalls, and whoever trains it again convicts its solver",
         "convicted",
@@ -291,7 +203,7 @@ _ALL = (
         bystanders=(Retrainer(),),
         terms={"verifiers": 1, "redraws": 1},
     ),
-    _story(
+    story(
         "retrained_undrawn",
         "the same where the beacon stops: the draw is paid when its round comes at last",
         "convicted",
@@ -300,23 +212,31 @@ _ALL = (
         bystanders=(Retrainer(),),
         terms={"beacon_stops": 1.0},
     ),
-    _story(
+    story(
         "collusion",
         "a false result that its verifiers attest is settled: nobody challenged it",
         "settled",
         Lazy(),
         (Colluding(),) * 2,
     ),
-    _market("market", "tasks in a row among solvers and verifiers of all kinds, by a seed", 12, 5),
+    market_of(
+        "market",
+        "tasks in a row among solvers and verifiers of all kinds, by a seed",
+        12,
+        5,
+        [(Verifier(), 2), (Mixing(0.5), 1, 4), (Trusting(), 1), (Accusing(rate=0.3), 1), (Absent(), 1)],
+        verifiers=3,
+    ),
+    *LOOKED,
 )
 
 SCENARIOS: Final[Mapping[str, Scenario]] = MappingProxyType({each.name: each for each in _ALL})
 """All scenarios by name."""
 
 
-def market(tasks: int, seed: int, *, exact: bool = False) -> Scenario:
-    """`market` with another number of tasks, or another seed."""
-    return _market("market", SCENARIOS["market"].text, tasks, seed, exact=exact)
+def market(tasks: int, seed: int, *, exact: bool = False, name: str = "market") -> Scenario:
+    """A scenario whose end is not fixed, with another number of tasks and another seed."""
+    return replace(SCENARIOS[name], tasks=tasks, seed=seed, exact=exact)
 
 
 def scenario(name: str) -> Scenario:

@@ -10,11 +10,12 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
+from protocol.dispute.looks import Look, is_look
 from sim.agents.verifiers import Check, Seats
 from sim.engine.checking import Checker
 from sim.engine.market import Market
 from sim.engine.streams import Stream, streams
-from sim.engine.task import NO_SEAT, Checks, Task
+from sim.engine.task import Checks, Task
 from sim.errors import StudyError
 from sim.mechanism.arrays import Amounts, Flags, Indices
 from sim.mechanism.auctions import Assignment, Auction, descending, late
@@ -23,7 +24,8 @@ from sim.mechanism.claims import NO_SEGMENT, fees_owed
 from sim.mechanism.draw import NOBODY, Draw
 from sim.replay.auditing import Auditing
 from sim.replay.claiming import Claim
-from sim.replay.scenarios import Scenario
+from sim.replay.looking import Looking
+from sim.replay.scenario import Scenario
 
 _TASKS: Final = {"arrival_rate": 1, "solver_capital": 0, "overlap": 1, "capital_rate": 0}
 """What parameters must be: a replay posts every task when the one before is over, and has no cost of capital."""
@@ -35,7 +37,7 @@ class Challenge(NamedTuple):
 
     account: int
     seat: int | None
-    """Number of the seat, None for a challenger that has none."""
+    """Number of the seat or look, None for a challenger that has none."""
     segment: int | None
     """None where it names none."""
     right: bool
@@ -49,9 +51,10 @@ class Challenge(NamedTuple):
 
 
 class _Seated(Checker):
-    """Seats whoever the chain has drawn; what they do is done there."""
+    """Seats whoever the chain has drawn, also for looks; what they do is done there."""
 
     auditing: Auditing
+    looking: Looking
     drawn: Draw
 
     def draw(self) -> Draw:
@@ -68,6 +71,31 @@ class _Seated(Checker):
         check = super().act(seats, accounts, there, others)
         if there.any():
             self.auditing.attest(accounts, check)
+        return check
+
+    def picks(self, candidates: Flags, left: Indices, luck: Stream) -> Flags:
+        """The chain's, where it draws: what they look at opens its digest, or not."""
+        del left, luck
+        picked = np.zeros_like(candidates)
+        if candidates.any():
+            slots = self.looking.pick(candidates[:, 0].nonzero()[0].tolist())
+            picked[slots] = True
+            shows = self.reveals(np.array(self.looking.targets(slots), dtype=np.int64))
+            self.looking.reveal([slot for slot, shown in zip(slots, shows) if shown])
+        return picked
+
+    def lookers(self, asked: Flags, bound: Indices, luck: Stream) -> Indices:
+        """The chain's."""
+        del bound, luck
+        found = np.full(asked.shape, NOBODY, dtype=np.int64)
+        for slot, account in self.looking.lookers(asked[:, 0].nonzero()[0].tolist()).items():
+            found[slot] = account
+        return found
+
+    def looks(self, seats: Seats, accounts: Indices, there: Flags) -> Check:
+        """As they do in the engine."""
+        check = super().looks(seats, accounts, there)
+        self.looking.attest(check)
         return check
 
 
@@ -89,11 +117,14 @@ class Shadow(Market):
         super().__init__(scenario.parameters, scenario.population, 1, scenario.tasks, random, self._record)
         self._seated = _Seated(self.parameters, self.population, random)
         self._last: Checks
+        self.looking: Looking
+        """Of the task that ended last."""
         self.checker = self._seated
 
     def end(self, task: Task, auditing: Auditing) -> Checks:
         """Whoever is drawn acts, and the task ends."""
         self._seated.auditing = auditing
+        self._seated.looking = self.looking = Looking(auditing)
         self._seated.drawn = auditing.first() if task.drawn[0] else auditing.nobody()
         self._last = self._seated.check(task)
         self.closer.end(task, self._last)
@@ -106,17 +137,13 @@ class Shadow(Market):
     def challenges(self) -> list[Challenge]:
         """All games of the task that ended last, and commitments that are not opened, in the engine's order."""
         checks, games = self._last, self._last.games
-        holders = {
-            self.books.verifiers.start + int(account): seat
-            for seat, account in enumerate(checks.accounts[:, 0])
-            if account != NOBODY
-        }
+        holders = {account: number for number, account in self._places()}
         made: list[Challenge] = []
         for line, account in enumerate(games.accounts[:, 0].tolist()):
             named = int(checks.named[line, 0])
             each = Challenge(
                 account,
-                holders.get(account) if games.seats[line] != NO_SEAT else None,
+                holders.get(account),
                 None if named == NO_SEGMENT else named,
                 bool(games.right[line, 0]),
                 bool(checks.won[line, 0]),
@@ -134,12 +161,30 @@ class Shadow(Market):
         checks = self._last
         spoke = checks.spoke(self.checker.in_ledger)
         convicted = checks.named[checks.first, 0]
-        fees = fees_owed(checks.attested, spoke, checks.segments, convicted)
+        fees = fees_owed(checks.paid, spoke, checks.segments, convicted)
+        looked = {
+            Look(number, slot).number
+            for number, level in enumerate(checks.second.levels if checks.second else (), start=1)
+            for slot in level.opened[:, 0].nonzero()[0].tolist()
+        }
         return [
-            Claim(seat, self.books.verifiers.start + int(account), bool(spoke[seat, 0]), bool(fees[seat, 0]))
-            for seat, account in enumerate(checks.accounts[:, 0])
-            if account != NOBODY
+            Claim(number, account, number in looked, fee=False)
+            if is_look(number)
+            else Claim(number, account, bool(spoke[number, 0]), bool(fees[number, 0]))
+            for number, account in self._places()
         ]
+
+    def _places(self) -> list[tuple[int, int]]:
+        """Seats that somebody has, and looks that somebody has attested: number and account."""
+        checks = self._last
+        found = list(enumerate(checks.accounts[:, 0].tolist()))
+        for number, level in enumerate(checks.second.levels if checks.second else (), start=1):
+            found += [
+                (Look(number, slot).number, account)
+                for slot, account in enumerate(level.lookers[:, 0].tolist())
+            ]
+        start = self.books.verifiers.start
+        return [(number, start + account) for number, account in found if account != NOBODY]
 
     def _record(self, asks: Amounts, budget: Amounts) -> Assignment:
         self.asks = asks

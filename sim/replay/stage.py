@@ -25,7 +25,7 @@ from sim.replay.amounts import SCALE, Amounts, deployment_parameters
 from sim.replay.books import Books
 from sim.replay.comparison import Comparison, compare
 from sim.replay.reading import Reader
-from sim.replay.scenarios import Scenario
+from sim.replay.scenario import Scenario
 from sim.replay.training import Training
 
 QUICK: Final = Sending(timeout=60.0, poll=0.005)

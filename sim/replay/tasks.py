@@ -14,10 +14,12 @@ from protocol.node.party.rounds import show_round
 from sim.engine.task import Checks, Task
 from sim.mechanism.auctions import NO_ASK, Bid, bids
 from sim.mechanism.booking import FIRST_SOLVER, SUBMITTER
+from sim.replay.accusing import Looked
 from sim.replay.amounts import SCALE
-from sim.replay.auditing import Auditing, signature
+from sim.replay.auditing import Auditing
 from sim.replay.comparison import ESCROW, STAKE
 from sim.replay.disputing import Submitted, dispute
+from sim.replay.rounds import signature
 from sim.replay.shadow import Shadow
 from sim.replay.stage import Stage
 from sim.replay.terms import terms
@@ -78,19 +80,25 @@ class Life:
             differ = [int(engine.work.false[0]) >= min(auditing.segments(seat)) for seat in range(len(false))]
             self._stage.same("seats whose replay differs", differ, false)
         end = self._end(submitted, checks)
-        if not engine.drawn[0]:
+        if auditing.owed:
             auditing.execute_late()
         auditing.release()
         return end
 
     def _end(self, task: Submitted, checks: Checks) -> str:
-        """Challenges, then how the task ends without a conviction."""
+        """What looks show, challenges, then how the task ends without a conviction."""
         accused, owed = self._shadow.challenges(), self._shadow.claims()
+        looked = None
+        if checks.second is not None:
+            looked = Looked(self._stage, task, checks.second, self._shadow.looking)
+            looked.accuse()
         if dispute(self._stage, task, [each for each in accused if not each.late], owed):
+            if looked and self._stage.scenario.moot:
+                looked.close_moot()
             return "convicted"
         attested = [
             self._stage.first_verifier + int(account)
-            for account, done in zip(checks.accounts[:, 0], checks.attested[:, 0])
+            for account, done in zip(checks.accounts[:, 0], checks.paid[:, 0])
             if done
         ]
         if checks.stalled[0]:
@@ -204,7 +212,7 @@ class Life:
         market = self._referee.market
         self._stage.until(market.task(task.number).challenge_until)
         {"settled": market.settle, "void": market.void, "stalled": market.close_stalled}[end](task.number)
-        self._books.close_escrow(owed=not drawn)
+        self._books.close_escrow(owed=task.auditing.owed)
         self._books.release(task.solver, STAKE, self._amounts.stake)
         self._books.paid_seats(attested)
         if end == "settled":

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from protocol.program import cost
-from protocol.tasks.task import ARITHMETIC, Terms
+from protocol.tasks.task import ARITHMETIC, RATE_OF_ALL, Terms
 from sim.parameters import MarketParameters
 from sim.replay.amounts import Amounts
-from sim.replay.training import STEPS, Training
+from sim.replay.training import STEPS, THINNING, Training
 
 
 def terms(training: Training, parameters: MarketParameters, amounts: Amounts, number: int) -> Terms:
@@ -40,9 +40,9 @@ def terms(training: Training, parameters: MarketParameters, amounts: Amounts, nu
         verifiers=parameters.verifiers,
         segments_per_verifier=parameters.segments_per_verifier,
         arithmetic=ARITHMETIC,
-        thinning=1,
+        thinning=THINNING,
         move_time=50_000,
-        look_chance=0,
+        look_chance=round(parameters.look_chance * RATE_OF_ALL),
         jurors=0,
         seat_lock=amounts.seat_lock(parameters),
         bond=amounts.bond,

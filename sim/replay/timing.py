@@ -1,17 +1,17 @@
-"""When to submit so that the first draw gives seats the segments that a story needs.
+"""When to do what asks for a draw, so that the draw gives what a story needs: segments of seats, slots of looks.
 
-The development chain's beacon signs with a secret that everybody knows, so a replay can look ahead; a solver cannot.
+The development chain's beacon signs with a secret that everybody knows, so a replay can look ahead; nobody else can.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import count
 
 from protocol.beacon.bn254 import word
 from protocol.chain.client import Client
-from protocol.tasks.draws import seed_of, segments_of
-from sim.replay.auditing import signature
+from protocol.tasks.draws import picks, seed_of, segments_of
+from sim.replay.rounds import signature
 
 Wanted = Sequence[Sequence[int]]
 """Segments of each seat."""
@@ -19,14 +19,31 @@ Wanted = Sequence[Sequence[int]]
 
 def submission(client: Client, task: int, root: bytes, segments: int, wanted: Wanted) -> int:
     """The next second whose submission of `root` leads to a draw of the wanted segments, of `segments` in all."""
-    deployment = client.deployment
-    network, delay = deployment.beacon, deployment.parameters.draw_delay
-    for time in count(client.now() + 1):
-        number = network.round_at(time + delay)
-        if network.time_of(number) < time + delay:
-            number += 1
-        first = seed_of(deployment.chain_id, client.audit.address, task, root, 1, word(signature(number)))
+    for time, first in _seeds(client, task, root, 1):
         drawn = [segments_of(first, seat, segments, len(each)) for seat, each in enumerate(wanted)]
         if [sorted(each) for each in drawn] == [sorted(each) for each in wanted]:
             return time
-    raise AssertionError  # `count` has no end.
+    raise AssertionError  # There is always a next second.
+
+
+def attestation(
+    client: Client, task: int, candidates: Sequence[int], chance: int, room: int, wanted: Sequence[int]
+) -> int:
+    """The next second in which the last attestation of a stage leads to looks at the wanted slots of the candidates."""
+    root, number = client.market.task(task).root, client.audit.audit(task).draws + 1
+    for time, seed in _seeds(client, task, root, number):
+        if picks(seed, candidates, chance, room) == sorted(wanted):
+            return time
+    raise AssertionError  # There is always a next second.
+
+
+def _seeds(client: Client, task: int, root: bytes, number: int) -> Iterator[tuple[int, bytes]]:
+    """Seeds of draw `number` of a task, by the second in which it is asked for, from the next one on."""
+    deployment = client.deployment
+    network, delay = deployment.beacon, deployment.parameters.draw_delay
+    for time in count(client.now() + 1):
+        due = network.round_at(time + delay)
+        if network.time_of(due) < time + delay:
+            due += 1
+        found = word(signature(due))
+        yield time, seed_of(deployment.chain_id, client.audit.address, task, root, number, found)

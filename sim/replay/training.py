@@ -23,6 +23,8 @@ from protocol.program.step import State
 
 STEPS: Final = 2
 """C: steps of a segment."""
+THINNING: Final = 1
+"""w: digests hash every chunk."""
 _WEIGHTS: Final = TensorType(DType.F32, (7,))
 _BIT: Final = 1 << 22
 """The first bit of a binary32 number's fraction: large enough to last through the sum that follows."""
@@ -134,6 +136,11 @@ class Trained:
         """A verifier's replay from the served checkpoint: root of its step tree, None if the segment is false."""
         roots = self._replay(self._honest, self.states, self.roots).step_roots(segment)
         return step_tree(list(roots)).root if roots[-1] == self.roots[segment] else None
+
+    def tensors(self, segment: int, step: int) -> list[bytes]:
+        """Of state `step` of a segment, 0 ... C, in a verifier's replay: canonical bytes, in the program's order."""
+        state = self.checked.state(segment, step)
+        return [tensor.data for tensor in self._training.program.checkpoint(state).tensors]
 
     @property
     def checked(self) -> Replay:

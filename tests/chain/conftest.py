@@ -16,7 +16,8 @@ from protocol.chain.transactions import Sender, Sending
 from sim.replay.amounts import deployment_parameters
 from sim.replay.comparison import Comparison
 from sim.replay.play import replay_on
-from sim.replay.scenarios import SCENARIOS, Scenario
+from sim.replay.scenario import Scenario
+from sim.replay.scenarios import SCENARIOS
 from sim.replay.stage import deployed as deployed_for
 from sim.replay.stage import own_home
 from tests.chain.rounds import show

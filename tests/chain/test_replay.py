@@ -216,6 +216,103 @@ def test_colluders_settle_what_is_false(replayed: Replayed) -> None:
     assert of(ended, "solver") > 0
 
 
+def looked(name: str) -> tuple[Amounts, int]:
+    """Amounts of a story with looks, and the lock of a seat."""
+    story = scenario(name)
+    amounts = Amounts.of(story.parameters)
+    return amounts, amounts.seat_lock(story.parameters)
+
+
+def verifiers(ended: Comparison) -> list[int]:
+    """What those gained that were drawn."""
+    return sorted(gain for name, gain in ended.gains.items() if name.startswith("verifier") and gain)
+
+
+def test_every_segment_is_looked_at_and_every_look_paid(replayed: Replayed) -> None:
+    """Two seats of two segments, four looks: then there are as many as segments, and no second level."""
+    ended, amounts = played(replayed, "looked")
+    assert verifiers(ended) == [amounts.audit_fee] * 4 + [2 * amounts.audit_fee] * 2
+    assert of(ended, "drawer") == 2 * amounts.draw_fee
+    assert of(ended, "submitter") + of(ended, "solver") == -8 * amounts.audit_fee - 2 * amounts.draw_fee
+    assert burned(ended) == 0
+
+
+def test_looks_at_looks_at_looks_at_looks(replayed: Replayed) -> None:
+    """One of two looks of the first level is looked at on the second, and so on up to the last."""
+    ended, amounts = played(replayed, "levels")
+    levels = [event for event in ended.events if ": looks of level" in event and "drawn" in event]
+    assert [event.split(" at slots ")[1] for event in levels] == ["[1, 2]", "[1]", "[1]", "[1]"]
+    assert verifiers(ended) == [amounts.audit_fee] * 5 + [3 * amounts.audit_fee] * 2
+    assert of(ended, "drawer") == 5 * amounts.draw_fee
+    assert burned(ended) == 0
+
+
+def test_a_digest_that_is_not_opened_costs_the_lock_once(replayed: Replayed) -> None:
+    """Two looks at one seat: the first has the odd lock's half, rounded down; the seat has no fee."""
+    ended, amounts = played(replayed, "unopened")
+    _, lock = looked("unopened")
+    assert lock % 2, "an even lock has no rounding to see"
+    fee = amounts.audit_fee
+    assert verifiers(ended) == [-lock, fee, fee + lock // 2]
+    assert burned(ended) == lock - lock // 2
+    assert of(ended, "submitter") + of(ended, "solver") == -2 * fee - 2 * amounts.draw_fee
+
+
+def test_a_stamp_that_cannot_answer_loses_its_lock(replayed: Replayed) -> None:
+    """The looker pays the solver for its step tree, and has the accusation's bond back."""
+    ended, amounts = played(replayed, "stamped")
+    _, lock = looked("stamped")
+    fee, cost = amounts.audit_fee, amounts.game_cost
+    assert verifiers(ended) == [-lock, fee, fee + lock // 2 - cost]
+    assert burned(ended) == lock - lock // 2
+    assert of(ended, "submitter") + of(ended, "solver") == cost - 2 * fee - 2 * amounts.draw_fee
+    assert sum(" accuses " in event for event in ended.events) == 1
+
+
+def test_an_accused_seat_that_answers_has_the_bond(replayed: Replayed) -> None:
+    """Two seats of one segment are accused; their lookers pay the solver too."""
+    ended, amounts = played(replayed, "slandered")
+    fee, cost = amounts.audit_fee, amounts.game_cost
+    assert verifiers(ended) == [fee - 2 * cost] * 2 + [fee + cost] * 2
+    assert sum("is answered" in event for event in ended.events) == 2
+    assert burned(ended) == 0
+
+
+def test_looks_that_are_silent_three_times_are_given_up(replayed: Replayed) -> None:
+    """Two looks, six silent accounts: two of them pay a draw, the last two none."""
+    ended, amounts = played(replayed, "given_up")
+    fee = 2 * amounts.audit_fee
+    assert verifiers(ended) == [-fee - amounts.draw_fee] * 6 + [fee]
+    assert of(ended, "drawer") == 4 * amounts.draw_fee
+    assert burned(ended) == 6 * fee + 4 * amounts.draw_fee
+    assert of(ended, "submitter") + of(ended, "solver") == -fee - 2 * amounts.draw_fee
+
+
+def test_a_conviction_gives_an_open_accusations_bond_to_the_accused(replayed: Replayed) -> None:
+    """Two seats, one look at each: one convicts the solver, the other has accused what is right."""
+    ended, amounts = played(replayed, "moot")
+    fee, cost, reward = amounts.audit_fee, amounts.game_cost, amounts.reward
+    assert sum("is moot, the bond" in event for event in ended.events) == 1
+    assert verifiers(ended) == sorted([fee - 2 * cost, fee + cost, fee + reward + cost])
+    assert of(ended, "solver") == -amounts.stake + cost
+    assert burned(ended) == amounts.stake - reward - amounts.restitution - cost - fee
+
+
+def test_a_level_that_is_asked_for_before_a_conviction_is_drawn_after_it(replayed: Replayed) -> None:
+    """Every seat has attested what a bystander convicts: nobody looks any more, and the escrow pays the draw."""
+    ended, amounts = played(replayed, "looked_late")
+    assert "task 1: drawn after its end" in ended.events
+    assert of(ended, "drawer") == 2 * amounts.draw_fee
+    assert of(ended, "submitter") == amounts.restitution - 2 * amounts.draw_fee
+
+
+@pytest.mark.parametrize(("seed", "exact"), [(1, True), (2, False)])
+def test_tasks_with_looks_in_a_row_by_a_seed(replayed: Replayed, seed: int, exact: bool) -> None:
+    ended = replayed(market(6, seed, exact=exact, name="looked_market"), lambda _event: None)
+    assert len(ended.outcomes) == 6
+    assert not ended.differing
+
+
 @pytest.mark.parametrize("seed", [5, 8])
 def test_tasks_in_a_row_by_a_seed(replayed: Replayed, seed: int) -> None:
     ended = replayed(market(6, seed), lambda _event: None)
@@ -239,9 +336,10 @@ def test_the_engines_own_market_books_the_same(replayed: Replayed) -> None:
 @pytest.mark.timeout(1_800)
 @pytest.mark.parametrize("seed", range(100, 104))
 @pytest.mark.parametrize("exact", [False, True])
-def test_many_tasks_in_a_row(replayed: Replayed, seed: int, exact: bool) -> None:
+@pytest.mark.parametrize("name", ["market", "looked_market"])
+def test_many_tasks_in_a_row(replayed: Replayed, seed: int, exact: bool, name: str) -> None:
     """Which ends there are beside these two is a matter of the seed's luck."""
-    ended = replayed(market(40, seed, exact=exact), lambda _event: None)
+    ended = replayed(market(40, seed, exact=exact, name=name), lambda _event: None)
     assert len(ended.outcomes) == 40
     assert not ended.differing
     assert {"convicted", "settled"} < set(ended.outcomes)

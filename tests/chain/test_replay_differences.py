@@ -13,6 +13,7 @@ import pytest
 from protocol.chain.errors import Reverted
 from protocol.errors import ExitCode
 from protocol.tasks import bidding
+from protocol.tasks.draws import words
 from sim.errors import Disagreement, SimError
 from sim.mechanism import auctions, booking
 from sim.mechanism.booking import DRAWER, SUBMITTER
@@ -117,6 +118,9 @@ FORGOTTEN = {
     "pay_seats": "honest",
     "pay_solver": "honest",
     "close_undrawn": "beacon_stops",
+    "take_locks": "unopened",
+    "pay_dropped": "stamped",
+    "pay_answered": "slandered",
 }
 """Where each booking happens."""
 
@@ -228,6 +232,9 @@ def test_any_movement_forgotten_doubled_or_misplaced(
         ("silence", "burned"),
         ("pay_seats", "submitter"),
         ("close_undrawn", "submitter"),
+        ("take_locks", "burned"),
+        ("pay_dropped", "submitter"),
+        ("pay_answered", "submitter"),
     ],
 )
 def test_a_unit_that_goes_to_the_drawer(
@@ -255,6 +262,71 @@ def test_the_fee_of_a_segment_for_that_of_a_seat(replayed: Replayed, monkeypatch
     monkeypatch.setattr(Amounts, "seat_fee", lambda self, _terms: self.audit_fee)
     monkeypatch.setattr(Amounts, "seat_lock", lambda self, _terms: 2 * self.audit_fee + self.draw_fee)
     assert differences(found(replayed, "honest"))
+
+
+def test_a_draw_that_nobody_pays_where_looks_are_given_up(
+    replayed: Replayed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = booking.silence
+
+    def silence(*arguments: Any, again: bool = True, **amounts: Any) -> None:
+        del again
+        real(*arguments, **amounts)
+
+    monkeypatch.setattr(booking, "silence", silence)
+    found_at = differences(found(replayed, "given_up"))
+    assert ("vault", "burned") in found_at
+
+
+@pytest.mark.parametrize("story", ["stamped", "slandered", "moot"])
+def test_a_bond_of_an_accusation_that_is_not_locked(
+    replayed: Replayed, monkeypatch: pytest.MonkeyPatch, story: str
+) -> None:
+    """The open bond is compared too, not only who has it in the end."""
+    real = Books.lock
+    cost = Amounts.of(scenario(story).parameters).game_cost
+
+    def lock(self: Books, account: int, cause: str, amount: int) -> None:
+        real(self, account, cause, 0 if amount == cost else amount)
+
+    monkeypatch.setattr(Books, "lock", lock)
+    error = found(replayed, story)
+    assert "accuses" in str(error)
+    assert {where for _, where in differences(error)} == {"bond", "free"}
+
+
+def test_a_lock_of_the_least_for_the_storys(replayed: Replayed, monkeypatch: pytest.MonkeyPatch) -> None:
+    real = Books.caught
+
+    def caught(self: Books, account: int, looker: int) -> None:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(Amounts, "seat_lock", lambda amounts, _terms: 4 * amounts.game_cost)
+            real(self, account, looker)
+
+    monkeypatch.setattr(Books, "caught", caught)
+    assert differences(found(replayed, "unopened"))
+
+
+def test_a_look_that_is_not_paid(replayed: Replayed, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Books, "paid_look", lambda _self, _account: None)
+    error = found(replayed, "looked")
+    assert "looks of level 1 attested: 4" in str(error)
+    assert {where for _, where in differences(error)} == {"escrow", "free"}
+
+
+def test_other_looks(replayed: Replayed, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A draw that is read without the numbers of the picks."""
+    monkeypatch.setattr(
+        "sim.replay.looking.looked", lambda seed, candidates, _chance, _room: (list(candidates), words(seed))
+    )
+    assert "accounts of the looks" in str(found(replayed, "looked"))
+
+
+def test_a_lock_that_two_looks_take(replayed: Replayed, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The contracts refuse the second one."""
+    monkeypatch.setattr("sim.engine.looking._once", lambda level, _each: level)
+    with pytest.raises(Reverted, match="NotAttested"):
+        replayed(scenario("unopened"), lambda _event: None)
 
 
 def test_a_lock_too_few(replayed: Replayed, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,7 +12,7 @@ from sim.agents.solvers import Crashing, Lazy, Noisy, Skipper, Solver
 from sim.agents.submitters import Challenging, Insider, Shill, Submitter, Vanishing
 from sim.agents.verifiers import Absent, Accusing, Colluding, Copying, Mixing, Trusting, Verifier
 from sim.parameters import MarketParameters
-from sim.replay.scenarios import Bluffing, Scenario
+from sim.replay.scenario import Bluffing, Scenario
 from sim.units import TOKEN
 from tests.chain.conftest import Replayed
 

@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 
 from protocol.tasks.amounts import YEAR
+from sim.agents.bystanders import Bystander
 from sim.agents.population import population
 from sim.agents.solvers import Lazy, Solver
-from sim.agents.verifiers import Absent, Hiding, LazyLooker, SilentLooker, Trusting, Verifier
+from sim.agents.verifiers import Absent, Hiding, LazyLooker, SilentLooker, Slandering, Trusting, Verifier
 from sim.engine.market import Market
 from sim.engine.simulate import Columns
 from sim.engine.streams import streams
@@ -68,6 +69,20 @@ def test_who_hides_loses_its_lock_to_any_looker() -> None:
     found = looked((Hiding(), 2))
     each(found, settled=1, caught=1, burned=LOCK / 2)
     each(found, profit_verifier_hiding=-LOCK / 2 + FEE - 2 * GAS_ATTEST, profit_solver_honest=-GAS_TASK)
+
+
+def test_who_accuses_what_is_right_pays_for_it() -> None:
+    """The solver for the step tree, and the accused account, which answers."""
+    found = looked((Slandering(), 2))
+    each(found, settled=1, caught=0, burned=0, profit_solver_honest=-GAS_TASK + GAME_COST - GAS_DEFENCE)
+    spent = 2 * (REPLAY + GAS_ATTEST) + 2 * REVEAL + ACCUSE
+    each(found, profit_verifier_slandering=2 * FEE - GAME_COST - spent)
+
+
+def test_a_draw_of_looks_is_paid_also_where_the_solver_is_convicted_before() -> None:
+    """Every seat is attested, and a bystander wins: nobody looks any more."""
+    found = play(Lazy(1.0), (Trusting(), 2), **LOOKED, bystanders=[(Bystander(chance=1.0), 1)])
+    each(found, convicted=1, looks=0, profit_submitter=100 - 2 * DRAW, profit_verifier_lazy=-GAS_ATTEST)
 
 
 def test_lazy_lookers_catch_nobody() -> None:

@@ -46,10 +46,10 @@ def test_one_booking_serves_one_account_or_one_amount_for_all_rows() -> None:
     assert places.tolist() == [[7, 0, 0, 0], [0, 12, 0, 6]]
 
 
-@given(amounts=st.tuples(*(CHAIN,) * 8), silent=st.integers(0, 2))
+@given(amounts=st.tuples(*(CHAIN,) * 9), silent=st.integers(0, 2))
 def test_ends_in_the_chains_amounts(amounts: tuple[int, ...], silent: int) -> None:
     """Amounts of 18 decimals go through every booking without a rounding, and what nobody holds is burned."""
-    bond, reward, restitution, price, fee, draw_fee, cost, rest = amounts
+    bond, reward, restitution, price, fee, draw_fee, cost, rest, lock = amounts
     ledger = Ledger(np.full((5, 1), 4 * sum(amounts), dtype=object))
     solver, seats = np.array([SOLVER]), np.array([[VERIFIER], [VERIFIER + 1]])
     dumb, one = np.array([[silent > 0], [silent > 1]]), np.array([[True], [False]])
@@ -68,15 +68,20 @@ def test_ends_in_the_chains_amounts(amounts: tuple[int, ...], silent: int) -> No
     booking.compensate(ledger, ROW, solver, seats, one, cost=cost, fee=fee)
     booking.pay_fees(ledger, ROW, solver, seats, ~one, fee=fee)
     booking.burn_rest(ledger, ROW, solver, exact(rest))
+    # The second of two looks at the first account catches it; both have dropped a game, and one is answered.
+    targets, lookers = np.full((2, 1), VERIFIER), np.full((2, 1), VERIFIER + 1)
+    booking.take_locks(ledger, ROW, targets, lookers, ~one, lock)
+    booking.pay_dropped(ledger, ROW, lookers, np.full((2, 1), SOLVER), one | ~one, cost)
+    booking.pay_answered(ledger, ROW, lookers, targets, one, cost)
     gains = [int(gain) for gain in ledger.gains()[:, 0]]
     lost = draw_fee + fee
     assert gains[SUBMITTER] == -2 * draw_fee - fee - price - price // 2 + restitution
     assert gains[DRAWER] == 2 * draw_fee + min(silent, 1) * draw_fee
     paid = reward + restitution + cost + 2 * fee + rest
-    assert gains[SOLVER] == bond // 2 + price + price // 2 - paid
-    assert gains[VERIFIER] == 2 * fee + cost - bond - (silent > 0) * lost
-    assert gains[VERIFIER + 1] == reward + fee - bond - (silent > 1) * lost
-    burned = 2 * bond - bond // 2 + rest + silent * lost - min(silent, 1) * draw_fee
+    assert gains[SOLVER] == bond // 2 + price + price // 2 - paid + 2 * cost
+    assert gains[VERIFIER] == 2 * fee + 2 * cost - bond - (silent > 0) * lost - lock
+    assert gains[VERIFIER + 1] == reward + fee - bond - (silent > 1) * lost + lock // 2 - 3 * cost
+    burned = 2 * bond - bond // 2 + rest + silent * lost - min(silent, 1) * draw_fee + lock - lock // 2
     assert int(ledger.burned[0]) == burned == -sum(gains)
 
 
@@ -111,6 +116,15 @@ def test_a_missed_deadline_pays_the_submitter_half_rounded_down() -> None:
     assert ledger.gains().tolist() == [[0, 15], [0, 0], [0, -31]]
     assert ledger.burned.tolist() == [0, 16]
     assert ledger.balanced()
+
+
+def test_silent_accounts_pay_no_draw_where_there_is_none_again() -> None:
+    ledger = Ledger(np.full((5, 1), 100))
+    booking.silence(
+        ledger, ROW, np.array([[3], [4]]), np.ones((2, 1), dtype=bool), fee=10, draw_fee=3, again=False
+    )
+    assert ledger.gains()[:, 0].tolist() == [0, 0, 0, -13, -13]
+    assert ledger.burned.tolist() == [26]
 
 
 def test_the_first_silent_account_of_each_row_pays_the_draw() -> None:

@@ -73,6 +73,19 @@ def test_bounds_of_the_contracts_are_kept(exact: bool) -> None:
     assert all(amounts.price(100, solver) <= amounts.budget for solver in range(20))
 
 
+def test_looks_are_in_the_escrow_and_in_the_least_lock() -> None:
+    terms = MarketParameters(verifiers=2, segments_per_verifier=3)
+    looked = terms.with_values(
+        {"look_chance": 0.1, "game_cost": 20 * UNITS, "bond": 40 * UNITS, "stake": 10**10}
+    )
+    amounts = Amounts.of(looked)
+    assert amounts.escrow(looked) - amounts.escrow(terms) == 6 * amounts.audit_fee + 4 * amounts.draw_fee
+    assert amounts.seat_lock(looked) == 4 * amounts.game_cost
+    given = amounts.seat_lock(looked.with_values({"seat_lock": 90 * UNITS}))
+    assert given // SCALE == 90 * UNITS
+    assert given % 2, "an even lock has no rounding to see"
+
+
 def test_of_equal_asks_the_first_is_lowest() -> None:
     """As the engine's auction has it."""
     prices = [Amounts.of(MarketParameters()).price(60, solver) for solver in range(16)]

@@ -6,9 +6,9 @@ from collections import Counter
 
 import pytest
 
-from protocol.tasks.draws import below, words
+from protocol.tasks.draws import below, picks, words
 from sim.mechanism.draw import NOBODY
-from sim.replay.drawing import found, holders
+from sim.replay.drawing import found, holders, looked
 
 
 def seeds(count: int) -> list[bytes]:
@@ -22,13 +22,13 @@ def test_slots_are_those_of_the_highest_level_first() -> None:
 
 def test_the_first_seat_is_the_holder_of_the_first_word() -> None:
     for seed in seeds(20):
-        assert found(seed, [1, 2, 8], 1, ()) == [holders([1, 2, 8])[below(words(seed), 11)]]
+        assert found(words(seed), [1, 2, 8], 1, ()) == [holders([1, 2, 8])[below(words(seed), 11)]]
 
 
 def test_seats_are_distinct_and_nobody_bound_has_one() -> None:
     seen: Counter[tuple[int, ...]] = Counter()
     for seed in seeds(60):
-        drawn = found(seed, [1, 1, 1, 1], 2, [3])
+        drawn = found(words(seed), [1, 1, 1, 1], 2, [3])
         assert len(set(drawn)) == 2
         assert 3 not in drawn
         seen[tuple(drawn)] += 1
@@ -37,5 +37,22 @@ def test_seats_are_distinct_and_nobody_bound_has_one() -> None:
 
 @pytest.mark.parametrize("bound", [[0], [0, 1]])
 def test_seats_stay_empty_where_everybody_is_bound(bound: list[int]) -> None:
-    drawn = found(bytes(32), [1, 1], 3, bound)
+    drawn = found(words(bytes(32)), [1, 1], 3, bound)
     assert drawn == ([1] if len(bound) == 1 else [NOBODY]) + [NOBODY] * 2
+
+
+@pytest.mark.parametrize("room", range(5))
+def test_accounts_of_looks_follow_the_numbers_of_the_picks(room: int) -> None:
+    """One number for each candidate, until there is no room."""
+    candidates = [0, 2, 3, 5]
+    for seed in seeds(40):
+        picked, stream = looked(seed, candidates, 5_000, room)
+        again = words(seed)
+        numbers = []
+        for slot in candidates:
+            if len(numbers) == room:
+                break
+            if below(again, 10_000) < 5_000:
+                numbers.append(slot)
+        assert picked == numbers == picks(seed, candidates, 5_000, room)
+        assert [next(stream) for _ in range(3)] == [next(again) for _ in range(3)]

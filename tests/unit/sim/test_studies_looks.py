@@ -43,7 +43,7 @@ def test_the_study_asks_for_a_tenth_of_looks_and_half_a_budget_of_lock() -> None
 @pytest.mark.parametrize(
     "place",
     [
-        "sim.engine.look_ends.take_locks",
+        "sim.mechanism.booking.take_locks",
         "sim.engine.look_ends.LookCloser._pay",
         "sim.engine.look_ends.LookCloser._answer",
     ],

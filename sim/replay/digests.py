@@ -1,0 +1,134 @@
+"""What accounts attest in seats and looks: digests of states under salts of their own (docs/encoding.md section 8)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from random import Random
+from typing import Final, NamedTuple
+
+from protocol.chain.accounts import development_account
+from protocol.chain.client import Client
+from protocol.commitments import step_tree
+from protocol.commitments.digests import Digester, seat_digest, segment_path
+from protocol.commitments.opened_chunks import Opening, open_chunk_of
+from protocol.dispute.accusing import Chunk, Evidence, choose_place, evidence
+from protocol.dispute.keys import salt_hash, seat_salt, seat_secret
+from protocol.dispute.looks import Look, is_look
+from sim.replay.training import STEPS, THINNING, Trained
+
+_UNLOOKED: Final = bytes(31) + b"\x01"
+"""The root of a segment by somebody who has replayed nothing."""
+
+
+@dataclass(frozen=True)
+class Attestation:
+    """What one account attests: in the place of a seat or look number `number`."""
+
+    account: int
+    """Of the ledger."""
+    number: int
+    secret: bytes = field(repr=False)
+    salt: bytes = field(repr=False)
+    segments: tuple[int, ...]
+    roots: tuple[bytes, ...]
+    """Of the segments' step trees under the salt."""
+    result: bytes | None
+    """None in a look."""
+
+    @classmethod
+    def of(
+        cls, client: Client, account: int, task: int, number: int, trained: Trained, *, replayed: bool
+    ) -> Attestation:
+        """Of a seat or look that the account was drawn for. Who has not replayed makes up what it attests."""
+        chain, board = client.deployment.chain_id, client.audit
+        key = bytes(development_account(account, chain).key)
+        secret = seat_secret(key, chain, board.address, task, number)
+        seed = board.audit(task).seed
+        salt = seat_salt(chain, board.address, task, number, client.address, seed, secret)
+        segments = tuple(board.segments(task, number))
+        roots = tuple(
+            step_tree(_states(trained, segment, salt)).root if replayed else _UNLOOKED for segment in segments
+        )
+        result = None if is_look(number) else trained.roots[-1]
+        return cls(account, number, secret, salt, segments, roots, result)
+
+    @property
+    def digest(self) -> bytes:
+        """What is attested."""
+        return seat_digest(self.roots, self.result)
+
+    @property
+    def salt_hash(self) -> bytes:
+        """What is shown of the salt with it."""
+        return salt_hash(self.salt)
+
+
+class Target(NamedTuple):
+    """What a look looks at: a segment of an attestation, by its position there."""
+
+    attestation: Attestation
+    position: int
+
+    @classmethod
+    def of(cls, look: Look, attestation: Attestation, each: int) -> Target:
+        """`each` is q."""
+        return cls(attestation, look.leaf(each)[0])
+
+    @property
+    def segment(self) -> int:
+        """The segment's number."""
+        return self.attestation.segments[self.position]
+
+    @property
+    def root(self) -> bytes:
+        """Its root under the salt, which is revealed."""
+        return self.attestation.roots[self.position]
+
+    @property
+    def path(self) -> list[bytes]:
+        """From there to the digest."""
+        return segment_path(self.attestation.roots, self.attestation.result, self.position)
+
+    def opening(self, trained: Trained, at: Chunk) -> Opening:
+        """One chunk in the digest of whoever has replayed: the answer to an accusation."""
+        data, digester = trained.tensors(self.segment, at.step), Digester(self.attestation.salt, THINNING)
+        return open_chunk_of(
+            digester.tensor_tree(data[at.tensor], at.step),
+            at.chunk,
+            [digester.tensor_root(each, at.step) for each in data],
+            at.tensor,
+            _states(trained, self.segment, self.attestation.salt),
+            at.step,
+        )
+
+
+def place(trained: Trained, segment: int, luck: Random) -> Chunk:
+    """A chunk that an accusation names, as nodes choose it."""
+    states = _Replayed(trained, segment)
+    sizes = [len(data) for data in states.tensors(0)]
+    return choose_place(states, sizes, STEPS, THINNING, luck)
+
+
+def shown(trained: Trained, segment: int, at: Chunk) -> Evidence:
+    """The chunk under the solver's step tree, which a replay makes too where the segment is right."""
+    run = trained.checked
+    data = trained.tensors(segment, at.step)[at.tensor]
+    return evidence(data, at, run.tensor_roots(segment, at.step), run.step_roots(segment))
+
+
+class _Replayed(NamedTuple):
+    """The states of one segment."""
+
+    trained: Trained
+    segment: int
+
+    def tensors(self, step: int, /) -> Sequence[bytes]:
+        """Canonical bytes of those of one state."""
+        return self.trained.tensors(self.segment, step)
+
+
+def _states(trained: Trained, segment: int, salt: bytes) -> list[bytes]:
+    """Roots of a segment's states under a salt."""
+    digester = Digester(salt, THINNING)
+    return [digester.state_root(trained.tensors(segment, step), step) for step in range(STEPS + 1)]

@@ -1,0 +1,142 @@
+"""The scenarios of `sim replay` with second looks (docs/dispute.md section 3)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+
+from sim.agents.bystanders import Bystander
+from sim.agents.solvers import Lazy, Skipper, Solver
+from sim.agents.verifiers import (
+    Accusing,
+    Check,
+    Hiding,
+    Mixing,
+    Seats,
+    SilentLooker,
+    Slandering,
+    Trusting,
+    Verifier,
+)
+from sim.replay.scenario import Scenario, market_of, story
+from sim.units import TOKEN
+
+_LOOKERS: Final = 14
+"""Enough that a draw finds somebody for each look."""
+_TWO_LOOKS: Final = {"verifiers": 2, "segments_per_verifier": 1}
+_HONEST_SOLVER: Final = Solver()
+
+
+@dataclass(frozen=True)
+class Careless(Trusting):
+    """Rubber-stamps seats, and replays looks."""
+
+    name = "careless"
+
+    def look(self, looks: Seats) -> Check:
+        """An honest one's."""
+        return Verifier.check(self, looks)
+
+
+@dataclass(frozen=True)
+class Patient(Slandering):
+    """Replays its seat and attests it, whatever it finds; challenges, or accuses, in looks alone."""
+
+    name = "patient"
+
+    def check(self, seats: Seats) -> Check:
+        """What is served."""
+        return Check(seats.served, seats.served, np.zeros_like(seats.served))
+
+    def look(self, looks: Seats) -> Check:
+        """An honest one's."""
+        return Verifier.check(self, looks)
+
+
+def _looked(
+    name: str, text: str, verifier: Verifier, *, solver: Solver = _HONEST_SOLVER, **more: Any
+) -> Scenario:
+    """A story of looks among verifiers who are all alike: at everything, unless `terms` say otherwise."""
+    end = more.pop("end", "settled")
+    terms = {"look_chance": 1.0, "seat_lock": 20 * TOKEN} | more.pop("terms", {})
+    return story(name, text, end, solver, (verifier,) * _LOOKERS, terms=terms, **more)
+
+
+LOOKED: Final = (
+    _looked(
+        "looked",
+        "every segment of both seats is looked at: all attest and are paid, digests are opened, the task settles",
+        Verifier(),
+    ),
+    _looked(
+        "levels",
+        "looks at looks, on four levels: all attest and are paid",
+        Verifier(),
+        picked=((1, 2), (1,), (1,), (1,)),
+        terms={"look_chance": 0.5, "segments": 3, "segments_per_verifier": 3},
+    ),
+    _looked(
+        "unopened",
+        "a seat does not open its digest, at which two look: one has half of its lock, the rest burns",
+        Hiding(),
+        terms={"verifiers": 1},
+    ),
+    _looked(
+        "stamped",
+        "a rubber stamp opens a digest of nothing and cannot answer: half of its lock is the looker's",
+        Careless(),
+        terms={"verifiers": 1},
+    ),
+    _looked(
+        "slandered",
+        "a seat that has replayed answers for a chunk: the bond of the accusation is its own",
+        Slandering(),
+        terms=_TWO_LOOKS,
+    ),
+    _looked(
+        "given_up",
+        "lookers are silent, three times: the first of them pays the next draw, at last nobody looks",
+        SilentLooker(),
+        terms={"verifiers": 1},
+    ),
+    _looked(
+        "moot",
+        "a look convicts the solver while an accusation is open: its bond is the accused seat's",
+        Patient(),
+        solver=Skipper(),
+        end="convicted",
+        drawn=((1,), (2,)),
+        moot=True,
+        terms=_TWO_LOOKS,
+    ),
+    _looked(
+        "looked_late",
+        "a bystander convicts what all seats have attested: the draw of looks is paid when it is executed at last",
+        Trusting(),
+        solver=Lazy(1.0),
+        end="convicted",
+        bystanders=(Bystander(chance=1.0),),
+    ),
+    market_of(
+        "looked_market",
+        "the same with looks, where every segment of a seat is looked at",
+        8,
+        1,
+        [
+            (Verifier(), 4),
+            (Mixing(0.5), 1, 4),
+            (Accusing(rate=0.3), 1),
+            (Careless(), 2),
+            (Hiding(), 2),
+            (SilentLooker(), 2),
+            (Slandering(), 2),
+            (Patient(), 1),
+        ],
+        verifiers=2,
+        look_chance=1.0,
+        # Odd, so that its half is rounded in the engine's units too.
+        seat_lock=20 * TOKEN + 1,
+    ),
+)
