@@ -18,6 +18,8 @@ class Reader:
         self._escrows: dict[int, int] = {}
         self._locks: set[int] = set()
         self._newest = 0
+        self._accusations: set[int] = set()
+        """Locks of their bonds, which the vault does not tell from the board's."""
 
     def balances(self) -> dict[Place, int]:
         """Token units by place. A lock of a stranger stands under its address."""
@@ -39,16 +41,22 @@ class Reader:
         return held
 
     def _look_for_locks(self) -> None:
-        newest = self._client.vault.locks()
-        self._locks.update(range(self._newest + 1, newest + 1))
+        newest, tasks = self._client.vault.locks(), self._client.market.tasks()
+        made = range(self._newest + 1, newest + 1)
+        self._locks.update(made)
         self._newest = newest
-        for task in range(len(self._escrows) + 1, self._client.market.tasks() + 1):
+        for task in range(len(self._escrows) + 1, tasks + 1):
             self._escrows[task] = self._client.market.task(task).escrow
+        if made and tasks:
+            looks = self._client.audit.looks(tasks)
+            self._accusations |= {self._client.looks.look(tasks, look.number).lock for look in looks}
 
     def _cause(self, number: int, module: str) -> str:
         client = self._client
+        if number in self._accusations:
+            return BOND
         if module == client.audit.address:
             return REGISTRATION
-        if module in (client.game.address, client.commitments.address, client.looks.address):
+        if module in (client.game.address, client.commitments.address):
             return BOND
         return ESCROW if number in self._escrows.values() else STAKE
