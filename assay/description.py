@@ -14,7 +14,14 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 
 from assay.errors import DescriptionError
 from protocol.chain.parameters import TOKEN
-from protocol.tasks.task import MAX_SEAT_SEGMENTS, MAX_SEATS, MAX_SEGMENT_STEPS, MAX_SEGMENTS, RATE_OF_ALL
+from protocol.tasks.task import (
+    MAX_JURORS,
+    MAX_SEAT_SEGMENTS,
+    MAX_SEATS,
+    MAX_SEGMENT_STEPS,
+    MAX_SEGMENTS,
+    RATE_OF_ALL,
+)
 
 MAX_BYTES = 1 << 20
 
@@ -81,6 +88,7 @@ class TermsTable(_Table):
     thinning: Literal[1, 2, 4, 8, 16, 32, 64] | None = None
     move_time: _Seconds | None = None
     look_chance: Annotated[int, Field(ge=0, le=RATE_OF_ALL)] = 0
+    jurors: Annotated[int, Field(ge=0, le=MAX_JURORS)] = 0
     seat_lock: _Tokens | None = None
     bond: _Tokens | None = None
     retrain_reward: _Tokens | None = None

@@ -25,9 +25,11 @@ DEPLOYED = (
     "DisputeGame",
     "DrandBeacon",
     "Evidence",
+    "Juries",
     "Looks",
     "StakeVault",
     "TaskMarket",
+    "TermsBounds",
     "TestToken",
 )
 """Contracts that a chain gets. The game creates Evidence; TestToken is for development chains."""

@@ -76,10 +76,10 @@ def expected(deployment: Deployment) -> Plan:
 
 def _state_differences(connection: Connection, deployment: Deployment) -> Iterator[str]:
     at = deployment.addresses
-    if (found := neighbours_of_market(connection, at)) != [at.audit, at.game, at.commitments, at.looks]:
+    neighbours = [at.audit, at.game, at.commitments, at.looks, at.juries]
+    if (found := neighbours_of_market(connection, at)) != neighbours:
         yield f"market: initialised with {', '.join(found)}"
-    modules = [at.market, at.audit, at.game, at.commitments, at.looks]
-    if (found := neighbours_of_vault(connection, at)) != modules:
+    if (found := neighbours_of_vault(connection, at)) != [at.market, *neighbours]:
         yield f"vault: initialised with {', '.join(found)}"
     (values,) = connection.call(contract("TaskMarket"), at.market, "parameters")
     if Parameters.from_abi(values) != deployment.parameters:

@@ -19,7 +19,7 @@ from protocol.chain.parameters import Parameters
 from protocol.commitments.atomic import write_atomically
 from protocol.node.home import Home
 
-VERSION: Final = 6
+VERSION: Final = 7
 MAX_BYTES: Final = 1 << 16
 MAX_SALT: Final = 64
 """Characters."""
@@ -54,8 +54,10 @@ class Addresses(BaseModel):
     audit: Address
     commitments: Address
     looks: Address
+    juries: Address
     game: Address
     arbiter: Address
+    bounds: Address
     beacon: Address
 
 
@@ -68,7 +70,7 @@ class Deployment(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
     format: Literal["assay-deployment"] = "assay-deployment"
-    version: Literal[6] = VERSION
+    version: Literal[7] = VERSION
     chain_id: Annotated[int, Field(ge=1, lt=1 << 64)]
     genesis: _Hash
     block: Annotated[int, Field(ge=0, lt=1 << 63)]

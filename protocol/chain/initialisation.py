@@ -25,16 +25,16 @@ NOBODY: Final = "0x" + "00" * 20
 
 
 def neighbours_of_market(connection: Connection, at: Addresses) -> list[str]:
-    """Audit board, game, commitments and looks as the market knows them: zero addresses before it is initialised."""
+    """Audit board, game, commitments, looks and juries as the market knows them: zero addresses before it is initialised."""
     market = contract("TaskMarket")
-    names = ("board", "game", "commitments", "looks")
+    names = ("board", "game", "commitments", "looks", "juries")
     found = [connection.call(market, at.market, name)[0] for name in names]
     return [to_checksum_address(address) for address in found]
 
 
 def neighbours_of_vault(connection: Connection, at: Addresses, block: BlockId = "latest") -> list[str]:
-    """Market, audit board, game, commitments and looks as the vault knows them: zero addresses before it is
-    initialised.
+    """Market, audit board, game, commitments, looks and juries as the vault knows them: zero addresses before it
+    is initialised.
     """
     (found,) = connection.call(contract("StakeVault"), at.vault, "modules", block=block)
     return [to_checksum_address(address) for address in found]
@@ -90,13 +90,13 @@ def initialisations(connection: Connection, at: Addresses) -> tuple[Initialisati
         Initialisation(
             contract("TaskMarket"),
             at.market,
-            [at.audit, at.game, at.commitments, at.looks],
+            [at.audit, at.game, at.commitments, at.looks, at.juries],
             lambda: neighbours_of_market(connection, at),
         ),
         Initialisation(
             contract("StakeVault"),
             at.vault,
-            [at.market, at.audit, at.game, at.commitments, at.looks],
+            [at.market, at.audit, at.game, at.commitments, at.looks, at.juries],
             lambda: neighbours_of_vault(connection, at),
         ),
     )

@@ -12,7 +12,7 @@ from typing import Final
 
 from protocol.chain.parameters import Parameters, ParametersError
 from protocol.tasks.amounts import RATE_UNIT, YEAR
-from protocol.tasks.task import MAX_LOCK
+from protocol.tasks.task import MAX_JURORS, MAX_LOCK
 
 _UINT32: Final = (1 << 32) - 1
 _UINT64: Final = (1 << 64) - 1
@@ -46,6 +46,7 @@ def bounds(parameters: Parameters) -> Iterator[Bound]:
     # Else the greatest stake, a quarter of which bounds the bond, could have no room for it at the shortest clock.
     yield Bound("game_floor", 1, MAX_LOCK // 64)
     yield Bound("capital_rate", 0, min(RATE_UNIT, RATE_UNIT * YEAR // max(32 * clock, 1)))
+    yield Bound("min_jurors", 1, MAX_JURORS)
     yield Bound("data_fee", 0, _UINT64)
 
 

@@ -46,6 +46,7 @@ class Parameters:
     game_floor: int
     data_fee: int
     capital_rate: int
+    min_jurors: int
 
     def abi(self) -> tuple[int, ...]:
         """The struct as a tuple in ABI order."""

@@ -1,7 +1,7 @@
 """What a deployment consists of: each contract's creation code and address, known before anything is sent.
 
-Order: the token (a test token unless one is given), vault, arbiter, beacon, market, audit board, commitments,
-looks, game.
+Order: the token (a test token unless one is given), vault, arbiter, beacon, bounds of terms, market, audit board,
+commitments, looks, juries, game.
 Each later one names earlier ones in its constructor, so all addresses follow from the deployer, the parameters, the
 beacon network, the token and the salt.
 """
@@ -66,10 +66,12 @@ def plan(
     vault = create("vault", "StakeVault", token, deployer)
     arbiter = create("arbiter", "Arbiter")
     beacon = create("beacon", "DrandBeacon", *_beacon(network))
-    market = create("market", "TaskMarket", vault, arbiter, beacon, deployer, deployer, parameters.abi())
+    bounds = create("bounds", "TermsBounds")
+    market = create("market", "TaskMarket", vault, arbiter, beacon, bounds, deployer, deployer, parameters.abi())
     audit = create("audit", "AuditBoard", vault, market, beacon)
     commitments = create("commitments", "Commitments", vault, market, audit)
     looks = create("looks", "Looks", vault, market, audit)
+    juries = create("juries", "Juries", vault, market, audit)
     game = create("game", "DisputeGame", market, vault, arbiter, commitments)
     addresses = Addresses(
         token=token,
@@ -78,8 +80,10 @@ def plan(
         audit=audit,
         commitments=commitments,
         looks=looks,
+        juries=juries,
         game=game,
         arbiter=arbiter,
+        bounds=bounds,
         beacon=beacon,
     )
     return Plan(seed, tuple(made), addresses)

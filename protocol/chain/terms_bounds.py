@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from protocol.chain.parameter_bounds import MAX_LEVEL, Bound
 from protocol.chain.parameters import Parameters
 from protocol.tasks.amounts import least_bond, least_seat_lock
-from protocol.tasks.task import MAX_LOCK, Terms, TermsError
+from protocol.tasks.task import JURY_SHARE, MAX_JURORS, MAX_LOCK, Terms, TermsError
 
 
 def bounds(terms: Terms, parameters: Parameters) -> Iterator[Bound]:
@@ -28,6 +28,9 @@ def bounds(terms: Terms, parameters: Parameters) -> Iterator[Bound]:
     least_lock = least_seat_lock(terms.seat_fee, parameters.draw_fee)
     yield Bound("seat_lock", least_lock, parameters.stake_unit << MAX_LEVEL)
     yield Bound("game_cost", parameters.game_floor, MAX_LOCK)
+    if terms.jurors:
+        yield Bound("jurors", parameters.min_jurors, MAX_JURORS)
+        yield Bound("stake", JURY_SHARE * (terms.audit_fee + parameters.draw_fee), MAX_LOCK)
     bond = least_bond(terms.game_cost, terms.stake, parameters.capital_rate, terms.game_time)
     yield Bound("bond", bond, terms.stake // 4)
 

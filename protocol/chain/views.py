@@ -171,8 +171,8 @@ class AuditView:
 
     `level` is that of the newest looks that were asked for, 0 before, `look_draws` the draws of this level; `looks`
     were picked in all, the last at `picked_at`, 0 before. Bit i of `looking` and `looked` is slot i of the level: still
-    awaited, and attested (before the level's first draw is executed: those of the level below). Nothing is awaited of
-    an `audited` task.
+    awaited, and attested (before the level's first draw is executed: those of the level below). `claimant` is the
+    number + 1 of the seat or look whose claim a jury is to judge, 0 without one. Nothing is awaited of an `audited` task.
     """
 
     pool: tuple[int, ...]
@@ -192,6 +192,7 @@ class AuditView:
     looking: int
     looked: int
     picked_at: int
+    claimant: int
     audited: bool
     seed: bytes
 

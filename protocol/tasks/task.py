@@ -28,6 +28,9 @@ LOOK_LOCK: Final = 4
 """The least lock of a seat, in costs of a game, where there are looks: half of a caught seat's lock pays the looker for
 the game that brings the solver's step tree, and for a bond.
 """
+MAX_JURORS: Final = 32
+JURY_SHARE: Final = 16
+"""Part of the stake that a jury may take, one in so many: it pays the claimant its audit fee and draw fee back."""
 RATE_OF_ALL: Final = 10_000
 """Hundredths of a percent in the whole: the unit of `look_chance`."""
 ESCROW_DRAWS: Final = 8
@@ -90,6 +93,7 @@ class Terms:
     thinning: int
     move_time: int
     look_chance: int
+    jurors: int
     seat_lock: int
     bond: int
     retrain_reward: int
@@ -145,6 +149,7 @@ class Terms:
             # A look is compared with what is revealed.
             "move_time": (1, self.attest_period),
             "look_chance": (0, RATE_OF_ALL if self.seat_segments <= MAX_LOOKS else 0),
+            "jurors": (0, MAX_JURORS),
             # Who is silent in a seat loses its fee and pays the next draw.
             "seat_lock": (max(self.seat_fee, LOOK_LOCK * self.game_cost if self.look_chance else 0), u128),
         }

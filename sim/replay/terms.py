@@ -43,6 +43,7 @@ def terms(training: Training, parameters: MarketParameters, amounts: Amounts, nu
         thinning=1,
         move_time=50_000,
         look_chance=0,
+        jurors=0,
         seat_lock=amounts.seat_lock(parameters),
         bond=amounts.bond,
         retrain_reward=amounts.retrain_reward,

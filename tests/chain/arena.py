@@ -247,6 +247,7 @@ def terms(subject: Subject, number: int) -> Terms:
         thinning=1,
         move_time=10_000,
         look_chance=0,
+        jurors=0,
         seat_lock=2 * TOKEN,
         bond=20 * TOKEN,
         retrain_reward=12 * TOKEN,

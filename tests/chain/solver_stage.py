@@ -106,6 +106,7 @@ class Stage:
             "thinning": min(2, int(changes.get("segment_steps", tiny.STEPS))),
             "move_time": min(200, int(changes.get("attest_period", 400))),
             "look_chance": 0,
+            "jurors": 0,
             "seat_lock": 2 * TOKEN,
             "bond": 20 * TOKEN,
             "retrain_reward": 60 * TOKEN,

@@ -112,13 +112,15 @@ OUTSIDE = [
     replace(DEVNET, game_floor=GREATEST_FLOOR + 1),
     replace(DEVNET, capital_rate=10_001),
     replace(RECOMMENDED, capital_rate=10_000 * 365 * 86_400 // (32 * RECOMMENDED.min_clock) + 1),
+    replace(DEVNET, min_jurors=0),
+    replace(DEVNET, min_jurors=33),
 ]
 AT_THE_BOUNDS = [
     DEVNET,
     RECOMMENDED,
-    Parameters(1, 3, 1, 1, 1, 1, 2, 1, 0, 1, 1, 0, 0),
+    Parameters(1, 3, 1, 1, 1, 1, 2, 1, 0, 1, 1, 0, 0, 1),
     replace(
-        Parameters(UINT32 - 2, UINT32, 1, UINT32, 1, UINT32 - 1, UINT32, UINT32, 0, 1, 1, 0, 10_000),
+        Parameters(UINT32 - 2, UINT32, 1, UINT32, 1, UINT32 - 1, UINT32, UINT32, 0, 1, 1, 0, 10_000, 32),
         draw_fee=GREATEST_UNIT,
         stake_unit=GREATEST_UNIT,
         game_floor=GREATEST_FLOOR,

@@ -83,10 +83,12 @@ def test_a_dry_run_says_where_everything_will_be(tmp_path: Path, capsys: pytest.
             "vault",
             "arbiter",
             "beacon",
+            "bounds",
             "market",
             "audit",
             "commitments",
             "looks",
+            "juries",
             "game",
         ]
         assert fresh.connection.transaction_count(said["deployer"]) == 0

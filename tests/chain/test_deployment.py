@@ -34,6 +34,7 @@ def test_the_file_comes_back_and_the_contracts_know_each_other(
     assert client.market.read("board").lower() == deployed.addresses.audit.lower()
     assert client.market.read("game").lower() == deployed.addresses.game.lower()
     assert client.market.read("looks").lower() == deployed.addresses.looks.lower()
+    assert client.market.read("juries").lower() == deployed.addresses.juries.lower()
     assert client.market.read("commitments").lower() == deployed.addresses.commitments.lower()
     key, genesis, period = (
         client.connection.call(contract("DrandBeacon"), deployed.addresses.beacon, name)[0]

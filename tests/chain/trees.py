@@ -49,6 +49,7 @@ def terms(**changes: Any) -> Terms:
         "thinning": 1,
         "move_time": min(50, int(changes.get("attest_period", 100))),
         "look_chance": 0,
+        "jurors": 0,
         "seat_lock": 5 * TOKEN,
         "bond": 20 * TOKEN,
         "retrain_reward": 100 * TOKEN,

@@ -19,14 +19,15 @@ interface IAuditBoard {
     /// @notice The suspended account can be drawn again.
     event Resumed(address indexed account);
     /// @notice Draw number `number` of the task, 1 the first, is asked for, by this round: of the seats whose bits are set (level 0), or of
-    /// looks of this level in the slots whose bits are set; 0: the draw picks them.
+    /// looks of this level in the slots whose bits are set, 0: the draw picks them; or of a jury (level 5).
     event DrawAsked(TaskId indexed task, uint8 number, uint8 level, uint64 round, uint32 seats);
     /// @notice The draw was executed with this seed.
     event Drawn(TaskId indexed task, uint8 number, bytes32 seed, address indexed drawer);
-    /// @notice The account is to replay the segments of the seat, or of the look, and to attest by `until`. Zero: nobody was found.
+    /// @notice The account is to replay the segments of the seat, or of the look, and to attest by `until`; or, number 160 + slot, to
+    /// fetch what a claim is about, and to vote. Zero: nobody was found.
     event Seated(TaskId indexed task, uint256 indexed seat, address indexed account, uint64 until);
     /// @notice The seat's account replayed its segments, and challenges what it did not find as committed. `digest` is of all states
-    /// that it passed, under a salt with this hash.
+    /// that it passed, under a salt with this hash. Or a juror's vote: zeros are a no.
     event Attested(
         TaskId indexed task, uint256 indexed seat, address indexed account, bytes32 digest, bytes32 saltHash
     );
@@ -66,22 +67,32 @@ interface IAuditBoard {
     /// @param signature Of the draw's round. @param hints As in `IBeacon.word`.
     function draw(TaskId task, bytes calldata signature, MapHints[2] calldata hints) external;
 
-    /// @notice Anyone: a draw of looks was not executed within the stall period after its round. No more looks are drawn; the caller has the
-    /// draw fee if the escrow owes it.
+    /// @notice Anyone: a draw of looks, or of a jury that a look asked for, was not executed within the stall period after its round. No more looks
+    /// are drawn, and the jury is none; the caller has the draw fee if the escrow owes it.
     function lapse(TaskId task) external;
 
     /// @notice The account of a seat or a look, once: "I replayed its segments, I challenge what is not as committed, and, in a seat, I hold
     /// the result". When the last seat, or look of a level, attests, looks are asked for, if the terms have any. A look is paid here.
-    /// @param digest Of all states that it passed and, of a seat, of the result, under its salt (encoding.md section 8).
+    /// A juror, `seat` 160 + slot, votes: "I have the item", or, with zeros, "I could not fetch it". A claimant waits for its jury.
+    /// @param digest Of all states that it passed and, of a seat, of the result, under its salt (encoding.md section 8); of a juror, of the item.
     /// @param saltHash keccak256 of the salt. Until the round of the first looks is published who shows a seat's salt has half of its lock.
     function attest(TaskId task, uint256 seat, bytes32 digest, bytes32 saltHash) external;
+
+    /// @notice Juries only: the account of this seat, or look, claims that data are withheld. Asks for the draw of so many jurors, which
+    /// the lock `purse` pays. Once for each account in a seat. Reverts unless the account is in time and not attested, while a draw
+    /// of the task is asked for, and while a jury is open. The task must be Submitted.
+    function askJury(TaskId task, uint256 seat, address account, uint256 jurors, uint48 purse) external;
+
+    /// @notice Juries only: the jury is over. Who was silent in it is punished as in a seat, all others are free. If the task `goesOn`, the
+    /// time for attestations, challenge window and stall period begin again. The task must be Submitted.
+    function endJury(TaskId task, bool goesOn) external;
 
     /// @notice Looks only: the seat's salt was shown. Half of the seat's lock, rounded down, goes to `to`; the rest burns but for a draw
     /// fee, which stays for the task's next draw, unless there is one. The account is suspended and the seat empty. Reverts
     /// unless the task is Submitted, the seat attested, and the round of the first looks not published.
     function caught(TaskId task, uint256 seat, address to) external returns (address account, uint256 paid);
 
-    /// @notice Looks only: what a seat, or a look, attested is false, or was not shown. Half of the seat's lock, rounded down, goes to `to`,
+    /// @notice Looks and juries only: what a seat, a look or a juror attested is false, or was not shown. Half of the seat's lock, rounded down, goes to `to`,
     /// the rest burns. The account is suspended and paid no fee; it stays in the seat. Once a seat.
     function forfeit(TaskId task, uint256 seat, address to) external returns (address account, uint256 paid);
 
@@ -111,8 +122,15 @@ interface IAuditBoard {
     /// @notice The task's looks that somebody was drawn for, and their numbers, ascending; without those that were given up.
     function looksOf(TaskId task) external view returns (uint256[] memory numbers, Seat[] memory looks);
 
-    /// @notice One of them, or look 32 level + slot; empty before its draw, and if there is no such seat.
+    /// @notice One of them, or look 32 level + slot, or juror 160 + slot; empty before its draw, and if there is no such seat.
     function seatOf(TaskId task, uint256 seat) external view returns (Seat memory);
+
+    /// @notice The jury of the task: number + 1 of the seat that claims, 0 if there is no jury; whether its draw is still to come; the
+    /// last second for votes; the slots that voted yes and no, a bit for each.
+    function juryOf(TaskId task)
+        external
+        view
+        returns (uint256 claimant, bool pending, uint64 until, uint256 yes, uint256 no);
 
     /// @notice When looks of the task were last picked, 0 before, and the seed of its first draw: what `auditOf` has too.
     function pickedAt(TaskId task) external view returns (uint64 time, bytes32 seed);
@@ -125,7 +143,8 @@ interface IAuditBoard {
     function requireVoidable(TaskId task) external view;
 
     /// @notice From when on the stall period of the task counts: the time of its first draw, of that draw's round before it, or of the
-    /// latest informer, who else would leave no time to draw the seat again. Reverts if every seat is attested.
+    /// latest informer, who else would leave no time to draw the seat again, or of the end of the latest jury. While a jury's draw is asked
+    /// for the time of its round. Reverts if every seat is attested, and while a jury is open.
     function stallsFrom(TaskId task) external view returns (uint64);
 
     /// @notice The segments of a seat, which follow from the seed of the first draw (encoding.md section 7); the one of a look. Reverts

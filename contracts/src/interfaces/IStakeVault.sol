@@ -24,10 +24,10 @@ interface IStakeVault {
     /// @notice Sends free tokens to the caller.
     function withdraw(uint256 amount) external;
 
-    /// @notice Market, audit board, dispute game, commitments and looks, which alone may lock, pay, burn and slash; zeros before
+    /// @notice Market, audit board, dispute game, commitments, looks and juries, which alone may lock, pay, burn and slash; zeros before
     /// `initialise`. Game and commitments have their locks in common: a bond is locked by the one and ends in the other; so have
-    /// audit board and looks.
-    function modules() external view returns (address[5] memory);
+    /// audit board, looks and juries.
+    function modules() external view returns (address[6] memory);
 
     /// @notice The ERC-20 whose units all amounts are.
     function token() external view returns (address);

@@ -86,6 +86,8 @@ interface ITaskMarket {
         uint32 moveTime;
         uint16 lookChance;
         uint128 gameCost;
+        // ---- and juries
+        uint8 jurors;
     }
 
     /// @notice A task is open for bids. `bundle` is where its bundle can be fetched.
@@ -103,7 +105,7 @@ interface ITaskMarket {
     /// @notice The task is over without a submission: the submitter got `refund` from its escrow. The solver lost `penalty`: half of it
     /// went to the submitter, the rest was burned (0 if nobody bid).
     event Refunded(TaskId indexed task, uint256 refund, uint256 penalty);
-    /// @notice The submitted task will not be paid as its terms say: it stalled. Anybody may challenge it until `challengeUntil`.
+    /// @notice The submitted task will not be paid as its terms say: it stalled, or a jury found that data are withheld. Anybody may challenge it until `challengeUntil`.
     event Stalled(TaskId indexed task, uint64 challengeUntil);
     /// @notice The submitted task is over without having been audited: the submitter got `refund`, the solver `paid`, attested seats
     /// their fees. The stake was released.
@@ -208,11 +210,19 @@ interface ITaskMarket {
     /// draw fee if the escrow owes it, in any status.
     function drawn(TaskId task, address drawer, uint64 until) external;
 
+    /// @notice Juries only: a jury found that data of the submitted task are withheld. Out of the stake the claimant has `auditFee` and the
+    /// draw fee back. If it `burns`, the stake burns besides, so that a sixteenth of it, rounded down, is taken in all. The task is Unpaid for as
+    /// long as after `stall`.
+    function withheld(TaskId task, address claimant, bool burns) external;
+
     /// @notice AuditBoard only: pays the account of a look that is attested its fee, that of one segment.
     function payLook(TaskId task, address account) external;
 
     /// @notice Where the task stands. Reverts for a task that does not exist, as does `termsOf`.
     function taskOf(TaskId task) external view returns (Task memory);
+
+    /// @notice Its status alone; `None` for a task that does not exist.
+    function statusOf(TaskId task) external view returns (Status);
 
     /// @notice What its submitter asked for.
     function termsOf(TaskId task) external view returns (Terms memory);
@@ -238,6 +248,9 @@ interface ITaskMarket {
 
     /// @notice The looks, whose calls `IAuditBoard.caught` and `forfeit` take.
     function looks() external view returns (address);
+
+    /// @notice The juries, whose calls `withheld`, `IAuditBoard.askJury`, `endJury` and `forfeit` take.
+    function juries() external view returns (address);
 
     /// @notice What the deployment fixed for all tasks.
     function parameters() external view returns (Parameters memory);

@@ -145,6 +145,25 @@ library Errors {
     /// @notice Every seat of the task is attested: settle.
     error NotStalled(TaskId task);
 
+    // ------------------------------------------------------------------ juries
+
+    /// @notice The task's terms have no juries.
+    error NoJuries(TaskId task);
+    /// @notice A jury of the task is open: wait for its verdict.
+    error JuryOpen(TaskId task);
+    /// @notice The task has no claim that a jury is to judge.
+    error NoClaim(TaskId task);
+    /// @notice The account in this seat has claimed before.
+    error AlreadyClaimed(TaskId task, uint256 seat);
+    /// @notice Nothing is awaited of the seat or look.
+    error NotAwaited(TaskId task, uint256 seat);
+    /// @notice The claimant has objected before.
+    error AlreadyObjected(TaskId task);
+    /// @notice There is no objection, or no use for one: at most half of the jury voted yes.
+    error NotObjected(TaskId task);
+    /// @notice The juror owes no opening: it did not vote yes, or has opened.
+    error NothingToOpen(TaskId task, uint256 juror);
+
     // ------------------------------------------------------------------ whose turn
 
     /// @notice Games are numbered 1 ... games().

@@ -28,7 +28,7 @@ struct Parameters {
     uint128 drawFee;
     /// Stake of a registration of level 0; that of level k is 2^k times as much.
     uint128 stakeUnit;
-    // ---- slot 2, 32 bits are free
+    // ---- slot 2, 24 bits are free
     /// Least that terms may name as the cost of a game to one side: what its gas costs.
     uint128 gameFloor;
     /// Wei of the chain's coin for each byte of the transaction that answers a demanded node, beside its gas: what a rollup charges for
@@ -36,4 +36,7 @@ struct Parameters {
     uint64 dataFee;
     /// What capital costs a year, in hundredths of a percent: a bond pays for a stake that a lost game kept locked.
     uint32 capitalRate;
+    // -------- juries
+    /// Fewest jurors that terms with juries may name.
+    uint8 minJurors;
 }

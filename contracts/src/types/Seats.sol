@@ -29,7 +29,7 @@ struct Registration {
     Offer offer;
 }
 
-/// @notice One of a task's seats, or of its looks: who replays its segments.
+/// @notice One of a task's seats, or of its looks: who replays its segments. Or one of a jury: who fetches what is said to be withheld.
 struct Seat {
     /// Zero while nobody was found.
     address account;
@@ -70,7 +70,7 @@ struct Audit {
     uint8 lookDraws;
     /// Lock with the draw fee that an informed seat left for the next draw; 0: there is none.
     uint48 purse;
-    /// When an informer last emptied a seat, 0 before: the stall period counts from then.
+    /// When an informer last emptied a seat, or a jury last ended, 0 before: the stall period counts from then.
     uint40 informedAt;
     /// Looks that were picked, of all levels.
     uint8 looks;
@@ -80,6 +80,8 @@ struct Audit {
     uint32 looked;
     /// When looks were last picked, 0 before: what they look at is revealed within a move time.
     uint40 pickedAt;
+    /// Number + 1 of the seat, or look, whose claim a jury is to judge; 0: there is none.
+    uint8 claimant;
     /// Every seat is attested, no draw is asked for, and no look awaited. Not kept: `auditOf` fills it in.
     bool audited;
     /// Of the first draw: the segments of all seats follow from it.
@@ -90,7 +92,7 @@ struct Audit {
 struct PendingDraw {
     // ---- slot 0, 24 bits are free
     uint40 task;
-    /// One bit for each seat to fill, or for each slot of a level of looks; 0: the word picks the slots.
+    /// One bit for each seat to fill, or for each slot of a level of looks, or of a jury; 0: the word picks the slots.
     uint32 seats;
     /// The beacon's round.
     uint64 round;
@@ -98,6 +100,6 @@ struct PendingDraw {
     uint40 fixedAt;
     /// Lock that pays the draw fee; 0: the task's escrow does.
     uint48 purse;
-    /// Of the looks; 0: seats.
+    /// Of the looks; 0: seats, 5: a jury.
     uint8 level;
 }

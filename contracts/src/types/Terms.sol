@@ -52,7 +52,7 @@ struct Terms {
     uint32 challengePeriod;
     /// Attestations are due this long after the draw.
     uint32 attestPeriod;
-    // ---- slot 9, 56 bits are free
+    // ---- slot 9, 48 bits are free
     /// Bidding goes on for at least so long after every bid (libraries/Bids.sol).
     uint32 extension;
     /// Each side's time in a whole game, of which censorship may eat most.
@@ -71,6 +71,8 @@ struct Terms {
     uint32 moveTime;
     /// Chance that a segment of an attested seat is looked at, and a look in turn, in hundredths of a percent; 0: there are no looks.
     uint16 lookChance;
+    /// J, accounts that judge whether data are withheld; 0: there are no juries.
+    uint8 jurors;
     // ---- slot 10
     /// What a seat binds of its account's stake until the task is over.
     uint128 seatLock;

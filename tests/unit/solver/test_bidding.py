@@ -49,6 +49,7 @@ TERMS = Terms(
     thinning=1,
     move_time=5,
     look_chance=0,
+    jurors=0,
     seat_lock=0,
     reward=10,
     game_cost=10,

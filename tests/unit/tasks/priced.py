@@ -67,6 +67,7 @@ def terms(made: Setting, amounts: Amounts) -> Terms:
         arithmetic=1,
         thinning=1,
         move_time=1,
+        jurors=0,
         bundle="http://127.0.0.1/",
         **amounts.terms(),
     )

@@ -45,6 +45,8 @@ from tests.chain.trees import terms
         ("move_time", 101),
         ("look_chance", -1),
         ("look_chance", 10_001),
+        ("jurors", -1),
+        ("jurors", 33),
         ("segments_per_verifier", 5),
         ("seat_lock", 4 * 10**18 - 1),
         ("seat_lock", 1 << 128),
