@@ -1,6 +1,6 @@
 """Walks: chunks named without a tensor's size, by turns from the root of its tree down to a leaf.
 
-A walk is 256 bits, from the most significant one on: 0 goes left, 1 right, and what is left of them at a leaf says
+A walk is 32 bits, from the most significant one on: 0 goes left, 1 right, and what is left of them at a leaf says
 nothing. So every walk names one chunk of every tensor; as many as its chunk is deep are the chunk's `turns`
 (docs/encoding.md section 8). Pure.
 """
@@ -13,16 +13,16 @@ from protocol.commitments.digests import turns
 from protocol.commitments.errors import ProofError
 from protocol.commitments.geometry import split
 
-WALK_BITS: Final = 256
-"""Many more than any tree is deep."""
+WALK_BITS: Final = 32
+"""A tree of chunks is at most 30 deep."""
 
 
 def chunk_at(count: int, walk: int) -> int:
     """The chunk that a walk ends at, of a tensor of `count` chunks. Raises ProofError for what is no walk."""
-    if not 0 <= walk < 1 << WALK_BITS or count < 1:
+    if not 0 <= walk < 1 << WALK_BITS or not 1 <= count <= 1 << WALK_BITS:
         raise ProofError(
             "walk",
-            expected=f"{WALK_BITS} bits, in a tree of at least one leaf",
+            expected=f"{WALK_BITS} bits, in a tree of 1 to 2^{WALK_BITS} leaves",
             got=f"{walk} in one of {count}",
             remedy="take it from the chain",
         )
@@ -43,4 +43,3 @@ def walk_to(count: int, index: int, rest: int = 0) -> int:
     turned, depth = turns(count, index)
     below = WALK_BITS - depth
     return turned << below | rest & ((1 << below) - 1)
-

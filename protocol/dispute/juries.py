@@ -1,14 +1,13 @@
 """Juries: what a seat claims to be withheld, which chunk of it an objection names, and what a juror shows of it.
 
-A juror is known to board and salts by one number, 160 + slot, in the place of a seat's. What is claimed is an object: a
-state of the task by its number, 0 … K, or its constants, K + 1. A juror that says it has the object attests the root
-of its tensors under its salt, of which nothing is left out. Pure: randomness is passed in.
+A juror is known to board and salts by one number, 160 + slot, in the place of a seat's. What is claimed is an item: a
+state of the task by its number, 0 … K, or its constants, K + 1. A juror that says it has the item attests the root of
+its tensors under its salt, with every chunk hashed. Pure: randomness is passed in.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from random import Random
 from typing import Final, NamedTuple
 
@@ -16,12 +15,14 @@ from protocol.commitments import BytesLike, chunk, chunk_count, state_tree, tens
 from protocol.commitments.digests import Digester
 from protocol.commitments.walks import WALK_BITS, chunk_at, walk_to
 from protocol.dispute.errors import DisputeError
+from protocol.dispute.looks import LEVELS, MAX_LOOKS
+from protocol.dispute.openings import Leaf
 
-FIRST_JUROR: Final = 160
-"""Numbers below are those of seats and looks."""
+FIRST_JUROR: Final = MAX_LOOKS * (LEVELS + 1)
+"""160: numbers below are those of seats and looks."""
 MAX_JURORS: Final = 32
 UNAVAILABLE: Final = bytes(32)
-"""In place of digest and of the salt's hash: the juror could not get the object."""
+"""In place of digest and of the salt's hash: the juror could not get the item."""
 
 
 class Objection(NamedTuple):
@@ -31,19 +32,23 @@ class Objection(NamedTuple):
     walk: int
 
 
-@dataclass(frozen=True, slots=True)
-class Shown:
-    """A chunk under an object's root and under a juror's digest, as `Juries.open` takes it; siblings bottom first."""
+class Shown(NamedTuple):
+    """A chunk under an item's root and under a juror's digest (IJuries.Opening, ABI order); siblings bottom first."""
 
     chunk: bytes
-    chunk_path: tuple[bytes, ...]
+    path: list[bytes]
     """In the tensor's tree."""
-    tensor_path: tuple[bytes, ...]
-    """Of the tensor's root in the object's tree."""
-    salted_chunk_path: tuple[bytes, ...]
+    tensor: Leaf
+    """The tensor's root in the item's tree."""
+    state: Leaf
+    """The item's root in the task's segment tree; `NOWHERE` of the constants."""
+    salted_path: list[bytes]
     """In the tensor's tree under the juror's salt."""
-    salted_tensor_path: tuple[bytes, ...]
+    salted_tensor: list[bytes]
     """Of the root of that in the digest."""
+
+
+NOWHERE: Final = Leaf(bytes(32), [])
 
 
 def juror_number(slot: int) -> int:
@@ -60,23 +65,23 @@ def is_juror(number: int) -> bool:
     return number >= FIRST_JUROR
 
 
-def constants_object(segments: int) -> int:
-    """The number of the object that is a task's constants; the states have those below."""
+def constants_item(segments: int) -> int:
+    """The number of the item that is a task's constants; the states have those below."""
     return segments + 1
 
 
 def is_upheld(votes: int, jurors: int) -> bool:
-    """Whether so many of a jury say that the object can be had, and so it can: more than half."""
+    """Whether so many votes make an item available: more than half of the jury."""
     return 2 * votes > jurors
 
 
 def possession_digest(salt: bytes, tensors: Sequence[BytesLike]) -> bytes:
-    """What a juror attests of an object: the root over its tensors, canonical bytes, under the juror's salt."""
+    """What a juror attests of an item: the root over its tensors, canonical bytes, under the juror's salt."""
     return _digester(salt).state_root(tensors, 0)
 
 
 def choose_objection(sizes: Sequence[int], generator: Random) -> Objection:
-    """A chunk of an object whose tensors have so many bytes, all with the same chance."""
+    """A chunk of an item whose tensors have so many bytes, all with the same chance."""
     counts = [chunk_count(size) for size in sizes]
     number = generator.randrange(sum(counts))
     for tensor, count in enumerate(counts):
@@ -87,14 +92,15 @@ def choose_objection(sizes: Sequence[int], generator: Random) -> Objection:
 
 
 def choose_unseen(tensors: int, generator: Random) -> Objection:
-    """The same of an object of which nothing is known but the number of its tensors."""
+    """The same of an item of which nothing is known but the number of its tensors."""
     return Objection(generator.randrange(tensors), generator.getrandbits(WALK_BITS))
 
 
-def show(tensors: Sequence[BytesLike], salt: bytes, objection: Objection) -> Shown:
-    """The chunk that an objection names, of an object's tensors, under its root and under the digest of this salt.
+def show(tensors: Sequence[BytesLike], salt: bytes, objection: Objection, state: Leaf = NOWHERE) -> Shown:
+    """The chunk that an objection names, of an item's tensors, under its root and under the digest of this salt.
+    `state` is where a state is in the segment tree.
 
-    Raises DisputeError where the object has no such tensor.
+    Raises DisputeError where the item has no such tensor.
     """
     if not 0 <= objection.tensor < len(tensors):
         raise DisputeError(
@@ -110,10 +116,11 @@ def show(tensors: Sequence[BytesLike], salt: bytes, objection: Objection) -> Sho
     digests = state_tree([digester.tensor_root(other, 0) for other in tensors])
     return Shown(
         chunk(data, index),
-        tuple(plain.inclusion_path(index)),
-        tuple(roots.inclusion_path(objection.tensor)),
-        tuple(salted.inclusion_path(index)),
-        tuple(digests.inclusion_path(objection.tensor)),
+        plain.inclusion_path(index),
+        Leaf(plain.root, roots.inclusion_path(objection.tensor)),
+        state,
+        salted.inclusion_path(index),
+        digests.inclusion_path(objection.tensor),
     )
 
 

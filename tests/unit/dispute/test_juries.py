@@ -20,7 +20,7 @@ from protocol.dispute.juries import (
     Objection,
     choose_objection,
     choose_unseen,
-    constants_object,
+    constants_item,
     is_juror,
     is_upheld,
     juror_number,
@@ -39,7 +39,7 @@ def pattern(nbytes: int, seed: int) -> bytes:
 
 def test_a_jurors_number_is_no_seats_and_no_looks() -> None:
     assert [juror_number(slot) for slot in (0, 31)] == [160, 191]
-    assert FIRST_JUROR == Look(4, 31).number + 1
+    assert Look(4, 31).number + 1 == FIRST_JUROR
     assert [(is_juror(n), is_look(n)) for n in (31, 159, 160, 191)] == [
         (False, False),
         (False, True),
@@ -55,7 +55,7 @@ def test_a_slot_that_there_is_not_has_no_number(slot: int) -> None:
 
 
 def test_the_constants_come_after_the_states() -> None:
-    assert constants_object(segments=3) == 4, "the states are 0 to 3"
+    assert constants_item(segments=3) == 4, "the states are 0 to 3"
 
 
 @pytest.mark.parametrize(
@@ -65,24 +65,26 @@ def test_more_than_half_of_a_jury_decide(votes: int, jurors: int, upheld: bool) 
     assert is_upheld(votes, jurors) is upheld
 
 
-@given(sizes=st.lists(SIZES, min_size=1, max_size=5), walk=st.integers(0, (1 << WALK_BITS) - 1), data=st.data())
-def test_what_is_shown_folds_to_the_objects_root_and_to_the_digest(
+@given(
+    sizes=st.lists(SIZES, min_size=1, max_size=5), walk=st.integers(0, (1 << WALK_BITS) - 1), data=st.data()
+)
+def test_what_is_shown_folds_to_the_items_root_and_to_the_digest(
     sizes: list[int], walk: int, data: st.DataObject
 ) -> None:
     """As the contract folds: by the walk's first bits, as many as there are siblings."""
     tensors = [pattern(nbytes, number) for number, nbytes in enumerate(sizes)]
     tensor = data.draw(st.integers(0, len(sizes) - 1))
     shown = show(tensors, SALT, Objection(tensor, walk))
-    depth = len(shown.chunk_path)
+    depth = len(shown.path)
     turned = walk >> (WALK_BITS - depth)
     assert (turned, depth) == turns(chunk_count(sizes[tensor]), chunk_at(chunk_count(sizes[tensor]), walk))
-    assert depth == len(shown.salted_chunk_path)
-    plain = fold(leaf_hash(shown.chunk), turned, shown.chunk_path)
-    assert plain == tensor_root(tensors[tensor])
-    root = root_from_path(len(sizes), tensor, 1, leaf_hash(plain), shown.tensor_path)
+    assert depth == len(shown.salted_path)
+    plain = fold(leaf_hash(shown.chunk), turned, shown.path)
+    assert plain == tensor_root(tensors[tensor]) == shown.tensor.value
+    root = root_from_path(len(sizes), tensor, 1, leaf_hash(plain), shown.tensor.path)
     assert root == state_root([tensor_root(item) for item in tensors])
-    salted = fold(leaf(SALT, shown.chunk), turned, shown.salted_chunk_path)
-    digest = root_from_path(len(sizes), tensor, 1, leaf_hash(salted), shown.salted_tensor_path)
+    salted = fold(leaf(SALT, shown.chunk), turned, shown.salted_path)
+    digest = root_from_path(len(sizes), tensor, 1, leaf_hash(salted), shown.salted_tensor)
     assert digest == possession_digest(SALT, tensors)
 
 
@@ -96,7 +98,7 @@ def test_nothing_is_left_out_of_a_digest_of_possession() -> None:
         assert possession_digest(SALT, [changed, tensors[1]]) != due
 
 
-def test_an_object_is_shown_only_of_tensors_that_it_has() -> None:
+def test_an_item_is_shown_only_of_tensors_that_it_has() -> None:
     with pytest.raises(DisputeError, match="expected 0 to 0"):
         show([b"one"], SALT, Objection(1, 0))
 
@@ -115,7 +117,7 @@ def test_each_chunk_is_objected_to_as_often_as_any_other() -> None:
     assert all(abs(times - tries / 11) < 140 for times in seen.values())
 
 
-def test_of_an_object_that_nobody_knows_any_tensor_is_asked_for() -> None:
+def test_of_an_item_that_nobody_knows_any_tensor_is_asked_for() -> None:
     generator = Random(2)
     found = [choose_unseen(3, generator) for _ in range(100)]
     assert {one.tensor for one in found} == {0, 1, 2}

@@ -25,6 +25,7 @@ from verifier.auditing import _accuse, _replay, attestations, offer
 from verifier.context import Context
 from verifier.database import Database
 from verifier.jobs import Job, Jobs
+from verifier.juries import Jury
 from verifier.replaying import Committed, Different, Equal, Finding
 from verifier.salts import salted
 
@@ -148,12 +149,15 @@ def digest_of(salt: bytes, segment: int) -> bytes:
 class Scene:
     """A verifier with two accounts, its database, and every attestation that was sent."""
 
-    def __init__(self, database: Database, replays: Replays, whistleblow: bool = False) -> None:
+    def __init__(
+        self, database: Database, replays: Replays, whistleblow: bool = False, jurors: int = 0
+    ) -> None:
         self.attested: list[tuple[str, int, int, bytes, bytes]] = []
+        self.jury: Jury | None = None
         self.clients = {account: self._client(account, index) for account, index in ((ME, 2), (MINE_TOO, 3))}
         self.material = SimpleNamespace(
             auditor=replays,
-            terms=SimpleNamespace(thinning=THINNING),
+            terms=SimpleNamespace(thinning=THINNING, jurors=jurors, segments=RESULT - 1),
             states=SimpleNamespace(tensors=lambda _number, _root: []),
         )
         log = SimpleNamespace(info=lambda *_a, **_k: None, warning=lambda *_a, **_k: None)
@@ -169,6 +173,8 @@ class Scene:
                 settings=SimpleNamespace(whistleblow=whistleblow),
                 log=log,
                 looks=SimpleNamespace(),
+                juries=SimpleNamespace(of=lambda _task: self.jury),
+                items=SimpleNamespace(has_state=lambda _task, _number: False),
                 terms=lambda _task: self.material.terms,
             ),
         )
