@@ -137,10 +137,12 @@ def post(client: Client, terms: Terms, signature_of: SignatureOf, least: int) ->
 
 
 def _require_verifiers(client: Client, terms: Terms, least: int) -> None:
+    if terms.jurors:
+        least = max(least, terms.verifiers + terms.jurors)
     found = len(eligible_accounts(client, terms))
     if found < least:
         raise TooFewVerifiers(
-            f"verifiers for {terms.verifiers} seats",
+            f"verifiers for {terms.verifiers} seats and juries of {terms.jurors}",
             expected=f"at least {least} registered accounts that take a task with these terms",
             got=found,
             remedy="wait until more `verifier watch` run on this chain, or ask for less and pay more; min_eligible is "

@@ -15,7 +15,7 @@ import {Fees} from "./libraries/Fees.sol";
 import {TaskId} from "./types/Ids.sol";
 import {Audit, Seat} from "./types/Seats.sol";
 
-/// @title AuditBoard: registered verifiers, draws of seats and looks by the beacon, attestations (dispute.md section 3).
+/// @title AuditBoard: registered verifiers, draws of seats, looks and juries by the beacon, attestations (dispute.md section 3).
 contract AuditBoard is Draws {
     using Cells for Cells.Table;
     using DrawWords for DrawWords.Stream;
@@ -28,14 +28,8 @@ contract AuditBoard is Draws {
     /// @inheritdoc IAuditBoard
     mapping(TaskId task => mapping(uint256 seat => bytes32)) public attestationOf;
 
-    modifier onlyMarket() {
-        if (msg.sender != address(MARKET)) revert Errors.NotAllowed(address(MARKET), msg.sender);
-        _;
-    }
-
-    modifier onlyLooks() {
-        address looks = MARKET.looks();
-        if (msg.sender != looks) revert Errors.NotAllowed(looks, msg.sender);
+    modifier only(address due) {
+        _only(due);
         _;
     }
 
@@ -48,12 +42,16 @@ contract AuditBoard is Draws {
     // ------------------------------------------------------------------ asking for draws
 
     /// @inheritdoc IAuditBoard
-    function snapshot(TaskId task) external onlyMarket {
+    function snapshot(TaskId task) external only(address(MARKET)) {
         (_audits[task].pool, _audits[task].version) = (_pool.lengths, _pool.version);
     }
 
     /// @inheritdoc IAuditBoard
-    function askFirstDraw(TaskId task, uint256 verifiers) external onlyMarket returns (uint64 round) {
+    function askFirstDraw(TaskId task, uint256 verifiers)
+        external
+        only(address(MARKET))
+        returns (uint64 round)
+    {
         Audit storage audit = _audits[task];
         audit.escrowDraws = 1;
         return _ask(task, audit, 0, uint32((1 << verifiers) - 1), 0);
@@ -66,6 +64,7 @@ contract AuditBoard is Draws {
         if (audit.pending) revert Errors.DrawPending(task);
         // All that have an account and are not attested were in the last draw.
         if (block.timestamp <= audit.until) revert Errors.TooEarly(audit.until, block.timestamp);
+        if (audit.claimant != 0) revert Errors.JuryOpen(task);
         if (audit.level == 0) _redrawSeats(task, audit, terms);
         else _redrawLooks(task, audit, terms);
     }
@@ -77,7 +76,7 @@ contract AuditBoard is Draws {
         if (!audit.pending || audit.level == 0) revert Errors.NotStalled(task);
         uint64 until = uint64(BEACON.timeOf(audit.round)) + STALL_PERIOD;
         if (block.timestamp <= until) revert Errors.TooEarly(until, block.timestamp);
-        (audit.pending, audit.looking) = (false, 0);
+        (audit.pending, audit.looking, audit.claimant) = (false, 0, 0);
         if (audit.attested < terms.verifiers) audit.level = 0;
         MARKET.drawn(task, msg.sender, uint64(block.timestamp));
     }
@@ -91,6 +90,8 @@ contract AuditBoard is Draws {
         if (cell & Cells.ATTESTED != 0) revert Errors.AlreadyAttested(task, seat);
         Audit storage audit = _audits[task];
         if (block.timestamp > audit.until) revert Errors.TooLate(audit.until, block.timestamp);
+        if (seat >= Cells.FIRST_JUROR) return _vote(task, seat, cell, digest, saltHash);
+        if (audit.claimant == seat + 1) revert Errors.JuryOpen(task);
         ITaskMarket.SeatTerms memory terms = _submitted(task);
         _seats[task].set(seat, cell | Cells.ATTESTED);
         attestationOf[task][seat] = Digests.attestation(digest, saltHash);
@@ -108,7 +109,7 @@ contract AuditBoard is Draws {
     /// @inheritdoc IAuditBoard
     function caught(TaskId task, uint256 seat, address to)
         external
-        onlyLooks
+        only(MARKET.looks())
         returns (address account, uint256 paid)
     {
         ITaskMarket.SeatTerms memory terms = _submitted(task);
@@ -131,7 +132,7 @@ contract AuditBoard is Draws {
     /// @inheritdoc IAuditBoard
     function forfeit(TaskId task, uint256 seat, address to)
         external
-        onlyLooks
+        only(seat < Cells.FIRST_JUROR ? MARKET.looks() : MARKET.juries())
         returns (address account, uint256 paid)
     {
         ITaskMarket.SeatTerms memory terms = _submitted(task);
@@ -152,8 +153,7 @@ contract AuditBoard is Draws {
             revert Errors.NothingToRelease(task, seat);
         }
         _seats[task].set(seat, cell | Cells.RELEASED);
-        _accounts[Cells.holder(cell)].freeSince = uint40(block.timestamp);
-        emit Released(task, seat, account);
+        _free(task, seat, cell, account);
     }
 
     /// @inheritdoc IAuditBoard
@@ -166,6 +166,51 @@ contract AuditBoard is Draws {
         VAULT.burn(purse, type(uint256).max);
     }
 
+    // ------------------------------------------------------------------ juries
+
+    /// @inheritdoc IAuditBoard
+    function askJury(TaskId task, uint256 seat, address account, uint256 jurors, uint48 purse)
+        external
+        only(MARKET.juries())
+    {
+        (uint256 cell, address due) = _seat(task, seat);
+        if (account != due) revert Errors.NotAllowed(due, account);
+        if (cell & Cells.ATTESTED != 0) revert Errors.AlreadyAttested(task, seat);
+        if (cell & Cells.CLAIMED != 0) revert Errors.AlreadyClaimed(task, seat);
+        Audit storage audit = _audits[task];
+        if (audit.claimant != 0) revert Errors.JuryOpen(task);
+        if (block.timestamp > audit.until) revert Errors.TooLate(audit.until, block.timestamp);
+        // No draw is asked for: all that have an account and are not attested were in the last one.
+        if (audit.draws == type(uint8).max) revert Errors.NoDrawsLeft(task, type(uint8).max);
+        _seats[task].set(seat, cell | Cells.CLAIMED);
+        audit.claimant = uint8(seat) + 1;
+        MARKET.drawAsked(task, false);
+        _ask(task, audit, Cells.JURY, uint32((1 << jurors) - 1), purse);
+    }
+
+    /// @inheritdoc IAuditBoard
+    function endJury(TaskId task, bool goesOn) external only(MARKET.juries()) {
+        ITaskMarket.SeatTerms memory terms = _submitted(task);
+        for (uint256 juror = Cells.FIRST_JUROR; juror < Cells.COUNT; ++juror) {
+            (uint256 cell, address account) = _seat(task, juror);
+            if (cell == 0) continue;
+            if (cell & Cells.ATTESTED == 0) {
+                _silent(task, juror, cell, terms, false);
+                continue;
+            }
+            // The next jury's votes are in the same cells.
+            _seats[task].set(juror, 0);
+            delete attestationOf[task][juror];
+            if (cell & Cells.CAUGHT == 0) _free(task, juror, cell, account);
+        }
+        Audit storage audit = _audits[task];
+        audit.claimant = 0;
+        if (!goesOn) return;
+        uint64 until = _until(terms.attestPeriod);
+        (audit.until, audit.informedAt) = (uint40(until), uint40(block.timestamp));
+        MARKET.drawn(task, msg.sender, until);
+    }
+
     // ------------------------------------------------------------------ views
 
     /// @inheritdoc IAuditBoard
@@ -173,6 +218,21 @@ contract AuditBoard is Draws {
         audit = _audits[task];
         // A task that is drawn has terms.
         if (audit.drawnAt != 0) audit.audited = _isAudited(task, MARKET.seatTermsOf(task).verifiers);
+    }
+
+    /// @inheritdoc IAuditBoard
+    function juryOf(TaskId task)
+        external
+        view
+        returns (uint256 claimant, bool pending, uint64 until, uint256 yes, uint256 no)
+    {
+        Audit storage audit = _audits[task];
+        (claimant, pending, until) = (audit.claimant, audit.pending, audit.until);
+        for (uint256 slot; slot < 32; ++slot) {
+            uint256 cell = _seats[task].get(Cells.FIRST_JUROR + slot);
+            if (cell & Cells.YES != 0) yes |= 1 << slot;
+            else if (cell & Cells.ATTESTED != 0) no |= 1 << slot;
+        }
     }
 
     /// @inheritdoc IAuditBoard
@@ -244,7 +304,9 @@ contract AuditBoard is Draws {
     function stallsFrom(TaskId task) external view returns (uint64) {
         Audit storage audit = _audits[task];
         if (audit.attested == MARKET.seatTermsOf(task).verifiers) revert Errors.NotStalled(task);
-        uint256 since = audit.drawnAt == 0 ? BEACON.timeOf(audit.round) : audit.drawnAt;
+        // A jury that is drawn has an end of its own.
+        if (audit.claimant != 0 && !audit.pending) revert Errors.JuryOpen(task);
+        uint256 since = audit.drawnAt == 0 || audit.claimant != 0 ? BEACON.timeOf(audit.round) : audit.drawnAt;
         return uint64(since < audit.informedAt ? audit.informedAt : since);
     }
 
@@ -269,7 +331,11 @@ contract AuditBoard is Draws {
 
     // ------------------------------------------------------------------ inside
 
-    /// @dev A seat, or a look, and its account; zeros if it is empty, or none.
+    function _only(address due) private view {
+        if (msg.sender != due) revert Errors.NotAllowed(due, msg.sender);
+    }
+
+    /// @dev A seat, a look, or a juror, and its account; zeros if it is empty, or none.
     function _seat(TaskId task, uint256 seat) private view returns (uint256 cell, address account) {
         if (seat >= Cells.COUNT) return (0, address(0));
         cell = _seats[task].get(seat);
@@ -288,8 +354,27 @@ contract AuditBoard is Draws {
     }
 
     function _requireOver(TaskId task) private view {
-        ITaskMarket.Status status = MARKET.taskOf(task).status;
+        ITaskMarket.Status status = MARKET.statusOf(task);
         if (status == ITaskMarket.Status.Submitted) revert Errors.WrongStatus(task, status);
+    }
+
+    /// @dev A juror's vote: zeros are a no, of which nothing is to be opened.
+    function _vote(TaskId task, uint256 juror, uint256 cell, bytes32 digest, bytes32 saltHash) private {
+        ITaskMarket.Status status = MARKET.statusOf(task);
+        if (status != ITaskMarket.Status.Submitted) revert Errors.WrongStatus(task, status);
+        cell |= Cells.ATTESTED;
+        if (digest | saltHash != 0) {
+            cell |= Cells.YES;
+            attestationOf[task][juror] = Digests.attestation(digest, saltHash);
+        }
+        _seats[task].set(juror, cell);
+        emit Attested(task, juror, msg.sender, digest, saltHash);
+    }
+
+    /// @dev The seat binds its account no longer.
+    function _free(TaskId task, uint256 seat, uint256 cell, address account) private {
+        _accounts[Cells.holder(cell)].freeSince = uint40(block.timestamp);
+        emit Released(task, seat, account);
     }
 
     function _redrawSeats(TaskId task, Audit storage audit, ITaskMarket.SeatTerms memory terms) private {

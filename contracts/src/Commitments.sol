@@ -6,6 +6,7 @@ import {ICommitments} from "./interfaces/ICommitments.sol";
 import {IDisputeGame} from "./interfaces/IDisputeGame.sol";
 import {IStakeVault} from "./interfaces/IStakeVault.sol";
 import {ITaskMarket} from "./interfaces/ITaskMarket.sol";
+import {Cells} from "./libraries/Cells.sol";
 import {Errors} from "./libraries/Errors.sol";
 import {GameId, SegmentIndex, TaskId} from "./types/Ids.sol";
 import {Parameters} from "./types/Parameters.sol";
@@ -132,7 +133,7 @@ contract Commitments is ICommitments {
     function compensate(TaskId task, uint8 seat, GameId game) external {
         _conviction(task);
         IDisputeGame.Game memory played = _game().gameOf(game);
-        Seat memory found = BOARD.seatOf(task, seat);
+        Seat memory found = _seat(task, seat);
         bool its = TaskId.unwrap(played.task) == TaskId.unwrap(task) && played.challenger == found.account
             && played.verdict != IDisputeGame.Verdict.ChallengerSilent
             && played.verdict != IDisputeGame.Verdict.Dropped
@@ -206,9 +207,15 @@ contract Commitments is ICommitments {
         delete _commitments[challenger][commitment];
     }
 
+    /// @dev A seat, or a look. A juror has no claim on the stake.
+    function _seat(TaskId task, uint8 seat) private view returns (Seat memory) {
+        if (seat >= Cells.FIRST_JUROR) revert Errors.UnknownSeat(task, seat, Cells.FIRST_JUROR);
+        return BOARD.seatOf(task, seat);
+    }
+
     /// @dev The seat, which is the account's.
     function _held(TaskId task, uint8 seat, address account) private view returns (Seat memory found) {
-        found = BOARD.seatOf(task, seat);
+        found = _seat(task, seat);
         if (account != found.account) revert Errors.NotAllowed(found.account, account);
     }
 

@@ -188,9 +188,13 @@ contract Looks is ILooks {
     function closeMoot(TaskId task, uint256 look) external {
         ITaskMarket.SeatTerms memory terms = MARKET.seatTermsOf(task);
         Look storage entry = _accused(task, look);
-        // A task with an open accusation is not over by anything else.
+        // A task with an open accusation is over by a conviction, or by a jury.
         if (terms.status == ITaskMarket.Status.Submitted) revert Errors.WrongStatus(task, terms.status);
-        _close(task, entry, _accountLookedAt(task, look, terms));
+        // A conviction says that the solver's step tree was false. Where data are withheld nobody can say who is right.
+        address to = terms.status == ITaskMarket.Status.Slashed
+            ? _accountLookedAt(task, look, terms)
+            : BOARD.seatOf(task, look).account;
+        _close(task, entry, to);
         emit Moot(task, look);
     }
 
@@ -237,7 +241,7 @@ contract Looks is ILooks {
         view
         returns (bytes32)
     {
-        if (look >> 5 == 0 || BOARD.seatOf(task, look).account == address(0)) {
+        if (look >> 5 == 0 || look >= Cells.FIRST_JUROR || BOARD.seatOf(task, look).account == address(0)) {
             revert Errors.NoLook(task, look);
         }
         (uint64 until, bytes32 seed) = BOARD.pickedAt(task);

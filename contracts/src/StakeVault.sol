@@ -18,7 +18,7 @@ contract StakeVault is IStakeVault, ReentrancyGuardTransient {
     struct Lock {
         // ---- slot 0
         address owner;
-        /// 4 * remaining + the module that made the lock: 1 market, 2 audit board or looks, 3 game or commitments.
+        /// 4 * remaining + the module that made the lock: 1 market, 2 audit board, looks or juries, 3 game or commitments.
         uint96 held;
     }
 
@@ -28,8 +28,8 @@ contract StakeVault is IStakeVault, ReentrancyGuardTransient {
     IERC20 private immutable TOKEN;
     address private immutable DEPLOYER;
 
-    address[5] private _modules;
-    /// @dev Place of a module in `_modules`, counted from 1, 3 for the commitments and 2 for the looks too; 0 for everybody else.
+    address[6] private _modules;
+    /// @dev Place of a module in `_modules`, counted from 1, 3 for the commitments and 2 for looks and juries too; 0 for everybody else.
     mapping(address account => uint8) private _moduleNumber;
     /// @dev Numbered from 1: number 0 means "no lock" to the modules.
     mapping(uint256 id => Lock) private _locks;
@@ -48,14 +48,19 @@ contract StakeVault is IStakeVault, ReentrancyGuardTransient {
     }
 
     /// @notice The deployer names the modules, once.
-    function initialise(address market, address board, address game, address commitments, address looks)
-        external
-    {
+    function initialise(
+        address market,
+        address board,
+        address game,
+        address commitments,
+        address looks,
+        address juries
+    ) external {
         if (msg.sender != DEPLOYER) revert Errors.NotAllowed(DEPLOYER, msg.sender);
         if (_modules[0] != address(0)) revert Errors.AlreadyInitialised();
-        _modules = [market, board, game, commitments, looks];
-        uint8[5] memory numbers = [1, 2, 3, 3, 2];
-        for (uint256 i; i < 5; ++i) {
+        _modules = [market, board, game, commitments, looks, juries];
+        uint8[6] memory numbers = [1, 2, 3, 3, 2, 2];
+        for (uint256 i; i < 6; ++i) {
             if (_modules[i].code.length == 0) revert Errors.NoCode(_modules[i]);
             _moduleNumber[_modules[i]] = numbers[i];
         }
@@ -134,7 +139,7 @@ contract StakeVault is IStakeVault, ReentrancyGuardTransient {
     // ------------------------------------------------------------------ views
 
     /// @inheritdoc IStakeVault
-    function modules() external view returns (address[5] memory) {
+    function modules() external view returns (address[6] memory) {
         return _modules;
     }
 

@@ -10,6 +10,7 @@ import {IBeacon} from "./interfaces/IBeacon.sol";
 import {ICommitments} from "./interfaces/ICommitments.sol";
 import {IStakeVault} from "./interfaces/IStakeVault.sol";
 import {ITaskMarket} from "./interfaces/ITaskMarket.sol";
+import {ITermsBounds} from "./interfaces/ITermsBounds.sol";
 import {Bids} from "./libraries/Bids.sol";
 import {Errors} from "./libraries/Errors.sol";
 import {Fees} from "./libraries/Fees.sol";
@@ -30,7 +31,11 @@ contract TaskMarket is Ends, Pausable {
     /// @dev Oldest round of the beacon under which tasks are taken, in seconds.
     uint256 private constant BEACON_AGE = 1 days;
 
+    /// @dev A jury that finds that data are withheld takes one in so many of the stake.
+    uint256 private constant JURY_SHARE = TermsCheck.JURY_SHARE;
+
     IBeacon private immutable BEACON;
+    ITermsBounds private immutable BOUNDS;
     uint16 private immutable ARITHMETIC;
     address private immutable DEPLOYER;
     address private immutable PAUSER;
@@ -50,28 +55,33 @@ contract TaskMarket is Ends, Pausable {
         IStakeVault vault,
         IArbiter arbiter,
         IBeacon beacon,
+        ITermsBounds bounds,
         address deployer,
         address pauser,
         Parameters memory parameters_
     ) MarketState(vault, parameters_) {
-        BEACON = beacon;
+        (BEACON, BOUNDS) = (beacon, bounds);
         ARITHMETIC = arbiter.arithmetic();
         DEPLOYER = deployer;
         PAUSER = pauser;
         TermsCheck.checkParameters(parameters_);
     }
 
-    /// @notice The deployer names the audit board, the game, the commitments and the looks, once.
-    function initialise(IAuditBoard board_, address game_, ICommitments commitments_, address looks_)
-        external
-        only(DEPLOYER)
-    {
+    /// @notice The deployer names the audit board, the game, the commitments, the looks and the juries, once.
+    function initialise(
+        IAuditBoard board_,
+        address game_,
+        ICommitments commitments_,
+        address looks_,
+        address juries_
+    ) external only(DEPLOYER) {
         if (game != address(0)) revert Errors.AlreadyInitialised();
         _requireCode(address(board_));
         _requireCode(game_);
         _requireCode(address(commitments_));
         _requireCode(looks_);
-        (board, game, commitments, looks) = (board_, game_, commitments_, looks_);
+        _requireCode(juries_);
+        (board, game, commitments, looks, juries) = (board_, game_, commitments_, looks_, juries_);
     }
 
     /// @notice The pauser: stops new tasks. Running tasks, games and funds are out of its reach.
@@ -96,8 +106,11 @@ contract TaskMarket is Ends, Pausable {
 
     /// @inheritdoc ITaskMarket
     function post(Terms calldata terms) external whenNotPaused returns (TaskId task) {
-        TermsCheck.check(terms, _parameters, ARITHMETIC);
-        if (board.registered() == 0) revert Errors.OutOfBounds("registered", 1, type(uint32).max, 0);
+        BOUNDS.check(terms, _parameters, ARITHMETIC);
+        // With fewer no jury could find that data are available.
+        uint256 least = terms.jurors == 0 ? 1 : uint256(terms.verifiers) + terms.jurors;
+        uint256 registered = board.registered();
+        if (registered < least) revert Errors.OutOfBounds("registered", least, type(uint32).max, registered);
         _requireBeacon();
         task = TaskId.wrap(++_newest);
         Task storage entry = _tasks[task];
@@ -236,6 +249,17 @@ contract TaskMarket is Ends, Pausable {
         amount = Fees.ofSeat(terms.auditFee, segments);
         if (cost) amount += terms.gameCost;
         VAULT.pay(entry.stake, account, amount);
+    }
+
+    // ------------------------------------------------------------------ hook of the juries
+
+    /// @inheritdoc ITaskMarket
+    function withheld(TaskId task, address claimant, bool burns) external only(juries) {
+        Task storage entry = _at(task, Status.Submitted);
+        Terms storage terms = _terms[task];
+        uint256 paid = VAULT.pay(entry.stake, claimant, uint256(terms.auditFee) + DRAW_FEE);
+        if (burns) VAULT.burn(entry.stake, terms.stake / JURY_SHARE - paid);
+        _unpaid(task, entry);
     }
 
     // ------------------------------------------------------------------ hooks of the audit board

@@ -18,7 +18,7 @@ import {Audit, PendingDraw} from "../types/Seats.sol";
 import {Registrations} from "./Registrations.sol";
 import {Math} from "@openzeppelin/contracts/utils/math/Math.sol";
 
-/// @title The queue of draws, of seats and of looks, and how one is executed: dispute.md section 3.
+/// @title The queue of draws, of seats, of looks and of juries, and how one is executed: dispute.md section 3.
 /// @notice A draw cannot be chosen. Its round is fixed before it is published. Draws are executed in the order in which they were
 /// asked for, also those of tasks that are over. Whoever is bound or freed by one, or freed otherwise, takes no part in draws
 /// that were asked for before that; nor does a later resignation or registration change them.
@@ -84,7 +84,7 @@ abstract contract Draws is Registrations {
         bytes32 seed =
             keccak256(abi.encode(block.chainid, address(this), task, drawing.terms.root, number, word));
         (drawing.task, drawing.fixedAt) = (task, entry.fixedAt);
-        // A draw of looks may have lapsed.
+        // A draw of looks, or of a jury, may have lapsed.
         bool due = audit.pending && audit.round == entry.round;
         drawing.live = due && drawing.terms.status == ITaskMarket.Status.Submitted;
         drawing.choice = Pool.choose(audit.version, audit.pool, STAKE_UNIT, drawing.terms.lock);
@@ -92,6 +92,7 @@ abstract contract Draws is Registrations {
         emit Drawn(task, number, seed, msg.sender);
         uint256 seats = entry.seats;
         bool picks = seats == 0;
+        bool jury = entry.level == Cells.JURY;
         uint256 count;
         if (picks) (seats, count) = _pick(audit, drawing, entry.level);
         uint64 until;
@@ -104,13 +105,15 @@ abstract contract Draws is Registrations {
             // Who has just committed to a challenge has the time to open it.
             until = uint64(Math.max(drawing.until, block.timestamp));
         }
-        if (due) MARKET.drawn(task, msg.sender, until);
+        // The challenge window stays open until a jury ends.
+        if (due && !jury) MARKET.drawn(task, msg.sender, until);
+        bool looks = drawing.live && entry.level != 0 && !jury;
         for (uint256 i; seats >> i != 0; ++i) {
             if (seats >> i & 1 == 0) continue;
             bool found = _fill(drawing, Cells.number(entry.level, i));
-            if (drawing.live && !found && entry.level != 0) audit.looking &= ~uint32(1 << i);
+            if (looks && !found) audit.looking &= ~uint32(1 << i);
         }
-        if (drawing.live && audit.level != 0 && audit.looking == 0) _stageOver(task, audit, drawing.terms);
+        if (looks && audit.looking == 0) _stageOver(task, audit, drawing.terms);
     }
 
     /// @inheritdoc IAuditBoard
@@ -120,7 +123,7 @@ abstract contract Draws is Registrations {
 
     // ------------------------------------------------------------------ asking
 
-    /// @dev Appends a draw of these seats, or of the slots of a level of looks, to the queue. All have the same delay, so rounds ascend.
+    /// @dev Appends a draw of these seats, or of the slots of a level, to the queue. All have the same delay, so rounds ascend.
     function _ask(TaskId task, Audit storage audit, uint8 level, uint32 seats, uint48 purse)
         internal
         returns (uint64 round)

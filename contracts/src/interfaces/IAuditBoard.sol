@@ -79,8 +79,8 @@ interface IAuditBoard {
     function attest(TaskId task, uint256 seat, bytes32 digest, bytes32 saltHash) external;
 
     /// @notice Juries only: the account of this seat, or look, claims that data are withheld. Asks for the draw of so many jurors, which
-    /// the lock `purse` pays. Once for each account in a seat. Reverts unless the account is in time and not attested, while a draw
-    /// of the task is asked for, and while a jury is open. The task must be Submitted.
+    /// the lock `purse` pays. Once for each account in a seat. Reverts unless the account is in time and not attested, and while
+    /// a jury is open. The task must be Submitted.
     function askJury(TaskId task, uint256 seat, address account, uint256 jurors, uint48 purse) external;
 
     /// @notice Juries only: the jury is over. Who was silent in it is punished as in a seat, all others are free. If the task `goesOn`, the

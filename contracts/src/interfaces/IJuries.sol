@@ -60,7 +60,7 @@ interface IJuries {
 
     /// @notice The account of a seat, or of a look, that is not attested and in time, once: "I cannot fetch this". Locks, of its free
     /// balance, `auditFee` as a bond and a draw fee, and asks for the draw of the jury. It cannot attest until the verdict.
-    /// Reverts unless the task is Submitted and its terms have juries, while a draw is asked for, and while a jury is open.
+    /// Reverts unless the task is Submitted and its terms have juries, and while a jury is open.
     function claim(TaskId task, uint256 seat, uint32 item) external;
 
     /// @notice The claimant, once, within `moveTime` after the time for votes: "I still do not have it". Reverts unless more than half of

@@ -65,7 +65,7 @@ interface ILooks {
     event Unanswered(
         TaskId indexed task, uint256 indexed look, address indexed account, address looker, uint256 paid
     );
-    /// @notice The solver was convicted: the accusation is void, its bond the accused account's.
+    /// @notice The task was convicted, or its data are withheld: the accusation is void.
     event Moot(TaskId indexed task, uint256 indexed look);
 
     // ------------------------------------------------------------------ informing
@@ -130,7 +130,8 @@ interface ILooks {
     /// bond goes back. Where another look has taken the lock only that.
     function takeUnanswered(TaskId task, uint256 look) external;
 
-    /// @notice Anyone: the task was convicted while the accusation was open. Its bond is the accused account's.
+    /// @notice Anyone: the task was convicted while the accusation was open, so its bond is the accused account's. Or a jury found that data
+    /// are withheld: it goes back.
     function closeMoot(TaskId task, uint256 look) external;
 
     // ------------------------------------------------------------------ views

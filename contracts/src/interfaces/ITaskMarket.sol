@@ -128,7 +128,7 @@ interface ITaskMarket {
 
     /// @notice Posts a task; locks budget + V q auditFee + 8 drawFee from the caller's free balance, with looks V q auditFee + 4 drawFee
     /// more. Bounds on every number. Refused
-    /// while paused, while no verifier is registered, and while the last round that the beacon was shown is older than a day.
+    /// while paused, while no verifier is registered, or with juries fewer than have a seat in the audit and a jury, and while the last round that the beacon was shown is older than a day.
     function post(Terms calldata terms) external returns (TaskId task);
 
     /// @notice Bids a price; locks the delay penalty while the bid stands. The first bid is at most the budget. A later one undercuts

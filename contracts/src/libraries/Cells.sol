@@ -2,20 +2,28 @@
 pragma solidity 0.8.37;
 
 /// @title Who sits in a task's seats, five seats in a storage slot.
-/// @notice A cell has 48 bits: the number of a registration, 0 for an empty seat, and three flags. Seats are cells 0 ... 31; the look
-/// number `slot` of a level is cell 32 level + slot (encoding.md section 7).
+/// @notice A cell has 48 bits: the number of a registration, 0 for an empty seat, and five flags. Seats are cells 0 ... 31; the look
+/// number `slot` of a level is cell 32 level + slot, and so are jurors, of level 5 (encoding.md section 7).
 library Cells {
     uint256 internal constant ATTESTED = 1 << 40;
     uint256 internal constant RELEASED = 1 << 41;
     uint256 internal constant CAUGHT = 1 << 42;
+    /// @notice The account has claimed that data are withheld.
+    uint256 internal constant CLAIMED = 1 << 43;
+    /// @notice A juror's vote was yes; an attested juror without it voted no.
+    uint256 internal constant YES = 1 << 44;
+    /// @notice The level of jurors, behind the four of looks.
+    uint8 internal constant JURY = 5;
+    /// @notice The cell of the first juror: those below are of seats and looks.
+    uint256 internal constant FIRST_JUROR = 160;
     /// @notice Cells of a task.
-    uint256 internal constant COUNT = 160;
+    uint256 internal constant COUNT = 192;
     uint256 private constant BITS = 48;
     uint256 private constant IN_WORD = 5;
 
-    /// @notice Cells of a task, at most 160: of seats, and of looks of four levels.
+    /// @notice Cells of a task, at most 192: of seats, of looks of four levels, and of a jury.
     struct Table {
-        uint256[32] words;
+        uint256[39] words;
     }
 
     function get(Table storage table, uint256 seat) internal view returns (uint256) {
@@ -28,7 +36,7 @@ library Cells {
         table.words[word] = table.words[word] & ~mask | cell << _shift(seat);
     }
 
-    /// @notice The cell of a seat (level 0), or of a look.
+    /// @notice The cell of a seat (level 0), of a look, or of a juror.
     function number(uint256 level, uint256 slot) internal pure returns (uint256) {
         return level << 5 | slot;
     }

@@ -155,8 +155,6 @@ library Errors {
     error NoClaim(TaskId task);
     /// @notice The account in this seat has claimed before.
     error AlreadyClaimed(TaskId task, uint256 seat);
-    /// @notice Nothing is awaited of the seat or look.
-    error NotAwaited(TaskId task, uint256 seat);
     /// @notice The claimant has objected before.
     error AlreadyObjected(TaskId task);
     /// @notice There is no objection, or no use for one: at most half of the jury voted yes.

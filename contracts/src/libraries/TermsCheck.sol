@@ -27,6 +27,10 @@ library TermsCheck {
     uint256 internal constant MAX_LOOKS = 32;
     /// @notice Most that one lock of the vault holds.
     uint256 internal constant MAX_LOCK = (1 << 94) - 1;
+    /// @notice J: accounts of a jury.
+    uint256 internal constant MAX_JURORS = 32;
+    /// @notice A jury takes at most one in so many of the stake.
+    uint256 internal constant JURY_SHARE = 16;
     /// @notice The highest level of a registration.
     uint256 internal constant MAX_LEVEL = Pool.LEVELS - 1;
     /// @notice A rate of 100 %, in hundredths of a percent, and what it is a rate of.
@@ -68,6 +72,7 @@ library TermsCheck {
         _within(
             "capitalRate", parameters.capitalRate, 0, Math.min(RATE_OF_ALL, RATE_OF_ALL * YEAR / (32 * clock))
         );
+        _within("minJurors", parameters.minJurors, 1, MAX_JURORS);
     }
 
     function _checkProgram(Terms calldata terms, uint16 arithmetic) private pure {
@@ -103,6 +108,12 @@ library TermsCheck {
         _within("delayPenalty", terms.delayPenalty, 0, terms.stake);
         _within("reward", terms.reward, 0, terms.stake / 8);
         _within("retrainReward", terms.retrainReward, 0, terms.stake / 8);
+        if (terms.jurors != 0) {
+            _within("jurors", terms.jurors, parameters.minJurors, MAX_JURORS);
+            // A jury pays the claimant back out of the stake.
+            uint256 paid = uint256(terms.auditFee) + parameters.drawFee;
+            _within("stake", terms.stake, JURY_SHARE * paid, MAX_LOCK);
+        }
         _within("bond", terms.bond, leastBond(terms, parameters.capitalRate), terms.stake / 4);
     }
 

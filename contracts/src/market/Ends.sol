@@ -54,14 +54,9 @@ abstract contract Ends is MarketState {
     /// @inheritdoc ITaskMarket
     function stall(TaskId task) external {
         Task storage entry = _at(task, Status.Submitted);
-        Terms storage terms = _terms[task];
         uint64 until = board.stallsFrom(task) + _parameters.stallPeriod;
         if (block.timestamp <= until) revert Errors.TooEarly(until, block.timestamp);
-        entry.status = Status.Unpaid;
-        // Time to train again from the first state, and for a game that is opened after that.
-        entry.challengeUntil =
-            uint64(block.timestamp) + 2 * uint64(terms.trainingPeriod) + 2 * uint64(_clock(terms));
-        emit Stalled(task, entry.challengeUntil);
+        _unpaid(task, entry);
     }
 
     /// @inheritdoc ITaskMarket
@@ -88,6 +83,17 @@ abstract contract Ends is MarketState {
         uint64 until = entry.challengeUntil;
         if (block.timestamp <= until) revert Errors.TooEarly(until, block.timestamp);
         if (entry.openGames != 0) revert Errors.GamesOpen(task, entry.openGames);
+    }
+
+    /// @dev The task will not be paid as its terms say, and can still be challenged.
+    function _unpaid(TaskId task, Task storage entry) internal {
+        Terms storage terms = _terms[task];
+        entry.status = Status.Unpaid;
+        // Time to train again from the first state, and for a game that is opened after that.
+        uint64 until =
+            uint64(block.timestamp) + 2 * uint64(terms.trainingPeriod) + 2 * uint64(_clock(terms));
+        entry.challengeUntil = until;
+        emit Stalled(task, until);
     }
 
     /// @dev Ends a task that was not audited.

@@ -22,6 +22,8 @@ abstract contract MarketState is ITaskMarket {
     /// @inheritdoc ITaskMarket
     address public looks;
     mapping(TaskId task => Terms) internal _terms;
+    /// @inheritdoc ITaskMarket
+    address public juries;
 
     constructor(IStakeVault vault, Parameters memory parameters_) {
         (VAULT, DRAW_FEE) = (vault, parameters_.drawFee);
@@ -33,6 +35,11 @@ abstract contract MarketState is ITaskMarket {
     /// @inheritdoc ITaskMarket
     function taskOf(TaskId task) external view returns (Task memory) {
         return _existing(task);
+    }
+
+    /// @inheritdoc ITaskMarket
+    function statusOf(TaskId task) external view returns (Status) {
+        return _tasks[task].status;
     }
 
     /// @inheritdoc ITaskMarket
@@ -55,7 +62,7 @@ abstract contract MarketState is ITaskMarket {
         (asked.segmentSteps, asked.stateTensors) = (terms.segmentSteps, terms.stateTensors);
         (asked.segmentsPerVerifier, asked.thinning) = (uint16(segments), terms.thinning);
         (asked.moveTime, asked.lookChance) = (terms.moveTime, terms.lookChance);
-        asked.gameCost = terms.gameCost;
+        (asked.gameCost, asked.jurors) = (terms.gameCost, terms.jurors);
     }
 
     /// @inheritdoc ITaskMarket

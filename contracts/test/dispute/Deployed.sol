@@ -6,6 +6,7 @@ import {IAuditBoard} from "../../src/interfaces/IAuditBoard.sol";
 import {IBeacon} from "../../src/interfaces/IBeacon.sol";
 import {ICommitments} from "../../src/interfaces/ICommitments.sol";
 import {IDisputeGame} from "../../src/interfaces/IDisputeGame.sol";
+import {IJuries} from "../../src/interfaces/IJuries.sol";
 import {ILooks} from "../../src/interfaces/ILooks.sol";
 import {MapHints} from "../../src/types/Hints.sol";
 import {GameId, SegmentIndex, TaskId} from "../../src/types/Ids.sol";
@@ -46,6 +47,7 @@ abstract contract Deployed is Rounds {
     IAuditBoard internal board;
     IBeacon internal beacon;
     ILooks internal looks;
+    IJuries internal juries;
     address internal submitter = makeAddr("submitter");
     address internal solver = makeAddr("solver");
     address internal challenger = makeAddr("challenger");
@@ -66,8 +68,16 @@ abstract contract Deployed is Rounds {
         commitments = _newCommitments(vault, market, board);
         game = _newGame(market, vault, arbiter, commitments);
         looks = _newLooks(vault, market, board);
-        market.initialise(board, address(game), address(commitments), address(looks));
-        vault.initialise(address(market), address(board), address(game), address(commitments), address(looks));
+        juries = _newJuries(vault, market, board);
+        market.initialise(board, address(game), address(commitments), address(looks), address(juries));
+        vault.initialise(
+            address(market),
+            address(board),
+            address(game),
+            address(commitments),
+            address(looks),
+            address(juries)
+        );
         address[5] memory people = [submitter, solver, challenger, second, makeAddr("verifier")];
         for (uint256 k; k < people.length; ++k) {
             token.mint(people[k], FUNDS);
@@ -99,7 +109,8 @@ abstract contract Deployed is Rounds {
             stakeUnit: 50 * UNIT,
             gameFloor: UNIT,
             dataFee: _dataFee(),
-            capitalRate: 1000
+            capitalRate: 1000,
+            minJurors: 3
         });
     }
 
@@ -140,6 +151,7 @@ abstract contract Deployed is Rounds {
             thinning: 1,
             moveTime: 50,
             lookChance: 0,
+            jurors: 0,
             seatLock: 10 * UNIT,
             bond: BOND,
             retrainReward: RETRAIN_REWARD,

@@ -6,6 +6,7 @@ import {IAuditBoard} from "../../src/interfaces/IAuditBoard.sol";
 import {IBeacon} from "../../src/interfaces/IBeacon.sol";
 import {ICommitments} from "../../src/interfaces/ICommitments.sol";
 import {IDisputeGame} from "../../src/interfaces/IDisputeGame.sol";
+import {IJuries} from "../../src/interfaces/IJuries.sol";
 import {ILooks} from "../../src/interfaces/ILooks.sol";
 import {IStakeVault} from "../../src/interfaces/IStakeVault.sol";
 import {ITaskMarket} from "../../src/interfaces/ITaskMarket.sol";
@@ -21,8 +22,14 @@ interface IToken is IERC20 {
 
 /// @title The vault, with what only its deployer and the tests' sums need.
 interface IVault is IStakeVault {
-    function initialise(address market, address board, address game, address commitments, address looks)
-        external;
+    function initialise(
+        address market,
+        address board,
+        address game,
+        address commitments,
+        address looks,
+        address juries
+    ) external;
 
     /// @notice Number of locks; ids are 1 ... locks().
     function locks() external view returns (uint256);
@@ -30,7 +37,13 @@ interface IVault is IStakeVault {
 
 /// @title The market, with what only its deployer and its pauser need.
 interface IMarket is ITaskMarket {
-    function initialise(IAuditBoard board, address game, address commitments, address looks) external;
+    function initialise(
+        IAuditBoard board,
+        address game,
+        address commitments,
+        address looks,
+        address juries
+    ) external;
     function pause() external;
     function unpause() external;
 }
@@ -74,7 +87,8 @@ abstract contract Production is Test {
         address pauser,
         Parameters memory parameters
     ) internal returns (IMarket) {
-        bytes memory arguments = abi.encode(vault, arbiter, beacon, address(this), pauser, parameters);
+        address bounds = deployCode("TermsBounds.sol:TermsBounds");
+        bytes memory arguments = abi.encode(vault, arbiter, beacon, bounds, address(this), pauser, parameters);
         return IMarket(deployCode("TaskMarket.sol:TaskMarket", arguments));
     }
 
@@ -91,6 +105,10 @@ abstract contract Production is Test {
 
     function _newLooks(IStakeVault vault, ITaskMarket market, IAuditBoard board) internal returns (ILooks) {
         return ILooks(deployCode("Looks.sol:Looks", abi.encode(vault, market, board)));
+    }
+
+    function _newJuries(IStakeVault vault, ITaskMarket market, IAuditBoard board) internal returns (IJuries) {
+        return IJuries(deployCode("Juries.sol:Juries", abi.encode(vault, market, board)));
     }
 
     function _newGame(ITaskMarket market, IStakeVault vault, IArbiter arbiter, ICommitments commitments)

@@ -240,7 +240,7 @@ contract BiddingTest is Deployment {
     function test_post_beaconNeverShown_reverts() public {
         IBeacon silent = _newBeacon(_key(), START, PERIOD);
         IMarket other = _newMarket(vault, _newArbiter(), silent, pauser, _parameters());
-        other.initialise(board, game, commitments, address(looks));
+        other.initialise(board, game, commitments, address(looks), address(juries));
         vm.expectRevert(abi.encodeWithSelector(Errors.StaleBeacon.selector, 0, block.timestamp));
         other.post(_terms());
     }

@@ -16,25 +16,27 @@ contract DeployingTest is Deployment {
 
     function test_initialise_again_reverts() public {
         vm.expectRevert(Errors.AlreadyInitialised.selector);
-        market.initialise(board, game, commitments, address(looks));
+        market.initialise(board, game, commitments, address(looks), address(juries));
     }
 
     function test_initialise_byStranger_reverts() public {
         vm.expectRevert(abi.encodeWithSelector(Errors.NotAllowed.selector, address(this), solver));
         vm.prank(solver);
-        market.initialise(board, game, commitments, address(looks));
+        market.initialise(board, game, commitments, address(looks), address(juries));
     }
 
     function test_initialise_withoutCode_reverts() public {
         IMarket other = _newMarket(vault, _newArbiter(), beacon, pauser, _parameters());
         vm.expectRevert(abi.encodeWithSelector(Errors.NoCode.selector, solver));
-        other.initialise(board, solver, commitments, address(looks));
+        other.initialise(board, solver, commitments, address(looks), address(juries));
         vm.expectRevert(abi.encodeWithSelector(Errors.NoCode.selector, solver));
-        other.initialise(board, game, solver, address(looks));
+        other.initialise(board, game, solver, address(looks), address(juries));
         vm.expectRevert(abi.encodeWithSelector(Errors.NoCode.selector, solver));
-        other.initialise(IAuditBoard(solver), game, commitments, address(looks));
+        other.initialise(IAuditBoard(solver), game, commitments, address(looks), address(juries));
         vm.expectRevert(abi.encodeWithSelector(Errors.NoCode.selector, solver));
-        other.initialise(board, game, commitments, solver);
+        other.initialise(board, game, commitments, solver, address(juries));
+        vm.expectRevert(abi.encodeWithSelector(Errors.NoCode.selector, solver));
+        other.initialise(board, game, commitments, address(looks), solver);
     }
 
     function test_constructor_roundOfNow_reverts() public {
@@ -130,7 +132,7 @@ contract DeployingTest is Deployment {
         (terms.verifiers, terms.clock, terms.replayAllowance) = (1, 20 days, 0);
         terms.challengePeriod = 41 days;
         (terms.stake, terms.bond, terms.gameCost) = (MAX_LOCK, MAX_LOCK / 4, MAX_LOCK / 64);
-        market.initialise(board, game, commitments, address(looks));
+        market.initialise(board, game, commitments, address(looks), address(juries));
         // The terms are in order: it is the vault that does not know this market.
         vm.expectRevert(abi.encodeWithSelector(Errors.NotModule.selector, address(market)));
         market.post(terms);

@@ -4,6 +4,7 @@ pragma solidity 0.8.37;
 import {IAuditBoard} from "../../src/interfaces/IAuditBoard.sol";
 import {IBeacon} from "../../src/interfaces/IBeacon.sol";
 import {ICommitments} from "../../src/interfaces/ICommitments.sol";
+import {IJuries} from "../../src/interfaces/IJuries.sol";
 import {ILooks} from "../../src/interfaces/ILooks.sol";
 import {Digests} from "../../src/libraries/Digests.sol";
 import {Errors} from "../../src/libraries/Errors.sol";
@@ -48,6 +49,7 @@ abstract contract Deployment is Rounds {
     IAuditBoard internal board;
     IBeacon internal beacon;
     ILooks internal looks;
+    IJuries internal juries;
     address internal game = makeAddr("game");
     address internal commitments = makeAddr("commitments");
     address internal pauser = makeAddr("pauser");
@@ -72,10 +74,13 @@ abstract contract Deployment is Rounds {
         market = _newMarket(vault, _newArbiter(), beacon, pauser, _parameters());
         board = _newBoard(vault, market, beacon);
         looks = _newLooks(vault, market, board);
+        juries = _newJuries(vault, market, board);
         vm.etch(game, hex"00");
         vm.etch(commitments, hex"00");
-        market.initialise(board, game, commitments, address(looks));
-        vault.initialise(address(market), address(board), game, commitments, address(looks));
+        market.initialise(board, game, commitments, address(looks), address(juries));
+        vault.initialise(
+            address(market), address(board), game, commitments, address(looks), address(juries)
+        );
         _fund(submitter);
         _fund(solver);
         _fund(rival);
@@ -101,7 +106,8 @@ abstract contract Deployment is Rounds {
             stakeUnit: uint128(STAKE_UNIT),
             gameFloor: UNIT,
             dataFee: 0,
-            capitalRate: 1000
+            capitalRate: 1000,
+            minJurors: 3
         });
     }
 
@@ -137,6 +143,7 @@ abstract contract Deployment is Rounds {
             thinning: 4,
             moveTime: 50,
             lookChance: 0,
+            jurors: 0,
             seatLock: 40 * UNIT,
             bond: 20 * UNIT,
             retrainReward: RETRAIN_REWARD,

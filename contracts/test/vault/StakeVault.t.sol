@@ -16,6 +16,7 @@ contract StakeVaultTest is Production {
     address private game = makeAddr("game");
     address private commitments = makeAddr("commitments");
     address private looks = makeAddr("looks");
+    address private juries = makeAddr("juries");
     address private owner = makeAddr("owner");
     address private submitter = makeAddr("submitter");
     address private other = makeAddr("other");
@@ -28,6 +29,7 @@ contract StakeVaultTest is Production {
         vm.etch(game, hex"00");
         vm.etch(commitments, hex"00");
         vm.etch(looks, hex"00");
+        vm.etch(juries, hex"00");
         token = _newToken();
         vault = _vault(token);
     }
@@ -36,24 +38,26 @@ contract StakeVaultTest is Production {
 
     function test_initialise_again_reverts() public {
         vm.expectRevert(Errors.AlreadyInitialised.selector);
-        vault.initialise(market, board, game, commitments, looks);
+        vault.initialise(market, board, game, commitments, looks, juries);
     }
 
     function test_initialise_byStranger_reverts() public {
         IVault fresh = _newVault(token);
         vm.expectRevert(abi.encodeWithSelector(Errors.NotAllowed.selector, address(this), owner));
         vm.prank(owner);
-        fresh.initialise(market, board, game, commitments, looks);
+        fresh.initialise(market, board, game, commitments, looks, juries);
     }
 
     function test_initialise_withoutCode_reverts() public {
         IVault fresh = _newVault(token);
         vm.expectRevert(abi.encodeWithSelector(Errors.NoCode.selector, other));
-        fresh.initialise(market, board, other, commitments, looks);
+        fresh.initialise(market, board, other, commitments, looks, juries);
         vm.expectRevert(abi.encodeWithSelector(Errors.NoCode.selector, other));
-        fresh.initialise(market, board, game, other, looks);
+        fresh.initialise(market, board, game, other, looks, juries);
         vm.expectRevert(abi.encodeWithSelector(Errors.NoCode.selector, other));
-        fresh.initialise(market, board, game, commitments, other);
+        fresh.initialise(market, board, game, commitments, other, juries);
+        vm.expectRevert(abi.encodeWithSelector(Errors.NoCode.selector, other));
+        fresh.initialise(market, board, game, commitments, looks, other);
     }
 
     function test_constructor_noToken_reverts() public {
@@ -364,7 +368,7 @@ contract StakeVaultTest is Production {
 
     function _vault(IERC20 token_) private returns (IVault made) {
         made = _newVault(token_);
-        made.initialise(market, board, game, commitments, looks);
+        made.initialise(market, board, game, commitments, looks, juries);
     }
 
     function _deposit(uint256 amount) private {

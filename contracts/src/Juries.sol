@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: MIT
+pragma solidity 0.8.37;
+
+import {IAuditBoard} from "./interfaces/IAuditBoard.sol";
+import {IJuries} from "./interfaces/IJuries.sol";
+import {IStakeVault} from "./interfaces/IStakeVault.sol";
+import {ITaskMarket} from "./interfaces/ITaskMarket.sol";
+import {Cells} from "./libraries/Cells.sol";
+import {Digests} from "./libraries/Digests.sol";
+import {Errors} from "./libraries/Errors.sol";
+import {Proofs} from "./libraries/Proofs.sol";
+import {Rfc9162} from "./libraries/Rfc9162.sol";
+import {TaskId} from "./types/Ids.sol";
+
+/// @title Juries: claims that data are withheld, and their verdicts (dispute.md section 3).
+/// @dev The board draws jurors, takes their votes and punishes who is silent; the market takes what a verdict costs the solver.
+contract Juries is IJuries {
+    /// @dev Bits of a walk.
+    uint256 private constant WALK = 32;
+
+    IStakeVault private immutable VAULT;
+    ITaskMarket private immutable MARKET;
+    IAuditBoard private immutable BOARD;
+    uint128 private immutable DRAW_FEE;
+
+    mapping(TaskId task => Claim) private _claims;
+
+    constructor(IStakeVault vault, ITaskMarket market, IAuditBoard board) {
+        (VAULT, MARKET, BOARD) = (vault, market, board);
+        DRAW_FEE = market.parameters().drawFee;
+    }
+
+    /// @inheritdoc IJuries
+    function claim(TaskId task, uint256 seat, uint32 item) external {
+        ITaskMarket.SeatTerms memory terms = _submitted(task);
+        if (terms.jurors == 0) revert Errors.NoJuries(task);
+        uint256 constants = _constants(terms);
+        if (item > constants) revert Errors.OutOfBounds("item", 0, constants, item);
+        if (_claims[task].account != address(0)) revert Errors.JuryOpen(task);
+        uint256 purse = VAULT.lock(msg.sender, DRAW_FEE);
+        BOARD.askJury(task, seat, msg.sender, terms.jurors, uint48(purse));
+        Claim storage entry = _claims[task];
+        (entry.account, entry.seat, entry.item) = (msg.sender, uint8(seat), item);
+        entry.bond = uint48(VAULT.lock(msg.sender, _auditFee(terms)));
+        emit Claimed(task, seat, msg.sender, item);
+    }
+
+    /// @inheritdoc IJuries
+    function object(TaskId task, uint32 tensor, uint32 walk) external {
+        ITaskMarket.SeatTerms memory terms = _submitted(task);
+        Claim storage entry = _claim(task);
+        if (msg.sender != entry.account) revert Errors.NotAllowed(entry.account, msg.sender);
+        if (entry.until != 0) revert Errors.AlreadyObjected(task);
+        (uint64 until, uint256 yes,) = _votes(task);
+        if (block.timestamp <= until) revert Errors.TooEarly(until, block.timestamp);
+        until += terms.moveTime;
+        if (block.timestamp > until) revert Errors.TooLate(until, block.timestamp);
+        if (!_isMost(yes, terms)) revert Errors.NotObjected(task);
+        (, uint256 tensors) = _treeOf(task, entry.item, terms);
+        if (tensor >= tensors) revert Errors.OutOfBounds("tensor", 0, tensors - 1, tensor);
+        until = uint64(block.timestamp) + terms.moveTime;
+        (entry.until, entry.tensor, entry.walk) = (uint40(until), tensor, walk);
+        emit Objected(task, tensor, walk, until);
+    }
+
+    /// @inheritdoc IJuries
+    function open(TaskId task, uint256 juror, bytes32 secret, bytes32 digest, Opening calldata opening)
+        external
+    {
+        ITaskMarket.SeatTerms memory terms = _submitted(task);
+        Claim storage entry = _claim(task);
+        uint64 until = entry.until;
+        if (until == 0) revert Errors.NotObjected(task);
+        if (block.timestamp > until) revert Errors.TooLate(until, block.timestamp);
+        (uint256 level, uint256 slot) = Cells.placeOf(juror);
+        bytes32 due = level == Cells.JURY ? BOARD.attestationOf(task, juror) : bytes32(0);
+        if (due == 0 || entry.opened >> slot & 1 == 1) revert Errors.NothingToOpen(task, juror);
+        address account = BOARD.seatOf(task, juror).account;
+        (, bytes32 seed) = BOARD.pickedAt(task);
+        bytes32 salt = Digests.salt(address(BOARD), task, juror, account, seed, secret);
+        bytes32 given = Digests.attestation(digest, Digests.saltHash(salt));
+        if (given != due) revert Errors.WrongAttestation(due, given);
+        _requireChunk(task, entry, terms, opening, salt, digest);
+        entry.opened |= uint32(1 << slot);
+        emit Opened(task, juror, account);
+    }
+
+    /// @inheritdoc IJuries
+    function close(TaskId task) external {
+        ITaskMarket.SeatTerms memory terms = _submitted(task);
+        Claim memory entry = _claim(task);
+        (uint64 until, uint256 yes, uint256 no) = _votes(task);
+        if (entry.until != 0) until = entry.until;
+        else if (_isMost(yes, terms)) until += terms.moveTime;
+        if (block.timestamp <= until) revert Errors.TooEarly(until, block.timestamp);
+        delete _claims[task];
+        if (entry.until != 0) {
+            _forfeit(task, yes & ~uint256(entry.opened), entry.account);
+            yes &= entry.opened;
+        }
+        bool available = _isMost(yes, terms);
+        _pay(task, entry.bond, available ? yes : no, _auditFee(terms) / terms.jurors);
+        BOARD.endJury(task, available);
+        if (!available) MARKET.withheld(task, entry.account, _isMost(no, terms));
+        emit Judged(task, entry.seat, entry.item, available, _count(yes), _count(no));
+    }
+
+    /// @inheritdoc IJuries
+    function drop(TaskId task) external {
+        Claim memory entry = _claim(task);
+        if (MARKET.statusOf(task) == ITaskMarket.Status.Submitted) {
+            (uint256 claimant,,,,) = BOARD.juryOf(task);
+            if (claimant != 0) revert Errors.JuryOpen(task);
+        }
+        delete _claims[task];
+        VAULT.release(entry.bond, type(uint256).max);
+        emit Dropped(task, entry.seat, entry.account);
+    }
+
+    /// @inheritdoc IJuries
+    function claimOf(TaskId task) external view returns (Claim memory) {
+        return _claims[task];
+    }
+
+    // ------------------------------------------------------------------ inside
+
+    function _submitted(TaskId task) private view returns (ITaskMarket.SeatTerms memory terms) {
+        terms = MARKET.seatTermsOf(task);
+        if (terms.status != ITaskMarket.Status.Submitted) revert Errors.WrongStatus(task, terms.status);
+    }
+
+    function _claim(TaskId task) private view returns (Claim storage entry) {
+        entry = _claims[task];
+        if (entry.account == address(0)) revert Errors.NoClaim(task);
+    }
+
+    /// @dev The last second for votes, and the slots of the jury that is drawn.
+    function _votes(TaskId task) private view returns (uint64 until, uint256 yes, uint256 no) {
+        uint256 claimant;
+        bool pending;
+        (claimant, pending, until, yes, no) = BOARD.juryOf(task);
+        // The draw lapsed.
+        if (claimant == 0) revert Errors.NoClaim(task);
+        if (pending) revert Errors.DrawPending(task);
+    }
+
+    /// @dev The number of the item that is the constants tree: the one behind the last state's.
+    function _constants(ITaskMarket.SeatTerms memory terms) private pure returns (uint256) {
+        return uint256(terms.segments) + 1;
+    }
+
+    /// @dev The tree whose leaves are the roots of the item's tensors. A state's root is known by its opening alone.
+    function _treeOf(TaskId task, uint256 item, ITaskMarket.SeatTerms memory terms)
+        private
+        view
+        returns (bytes32 root, uint256 size)
+    {
+        return item == _constants(terms) ? MARKET.constantsOf(task) : (bytes32(0), terms.stateTensors);
+    }
+
+    function _auditFee(ITaskMarket.SeatTerms memory terms) private pure returns (uint256) {
+        return terms.fee / terms.segmentsPerVerifier;
+    }
+
+    function _count(uint256 slots) private pure returns (uint256 count) {
+        for (; slots != 0; slots &= slots - 1) {
+            ++count;
+        }
+    }
+
+    /// @dev More than half of the whole jury: neither silence nor an empty slot is a vote.
+    function _isMost(uint256 slots, ITaskMarket.SeatTerms memory terms) private pure returns (bool) {
+        return 2 * _count(slots) > terms.jurors;
+    }
+
+    /// @dev The chunk that the objection names is in the item, and under the salt in the digest. The walk's first bits are its turns.
+    function _requireChunk(
+        TaskId task,
+        Claim storage entry,
+        ITaskMarket.SeatTerms memory terms,
+        Opening calldata opening,
+        bytes32 salt,
+        bytes32 digest
+    ) private view {
+        uint256 depth = opening.path.length;
+        if (depth > WALK) revert Errors.LimitReached(WALK, depth);
+        uint256 turns = uint256(entry.walk) >> WALK - depth;
+        (uint256 item, uint256 tensor) = (entry.item, entry.tensor);
+        // The salted leaf bounds the chunk's length; no node of a tree of chunks has the hash of a leaf.
+        bytes32 node = Digests.fold(Digests.leaf(salt, opening.chunk), turns, depth, opening.saltedPath);
+        (bytes32 root, uint256 tensors) = _treeOf(task, item, terms);
+        node = Rfc9162.rootFromLeaf(tensors, tensor, Rfc9162.leafHash32(node), opening.saltedTensor);
+        if (node != digest) revert Errors.WrongRoot(digest, node);
+        node = Digests.fold(Rfc9162.leafHash(opening.chunk), turns, depth, opening.path);
+        if (node != opening.tensor.value) revert Errors.WrongRoot(opening.tensor.value, node);
+        if (item == _constants(terms)) {
+            if (opening.state.value != 0 || opening.state.path.length != 0) revert Errors.UnexpectedProof();
+        } else {
+            root = opening.state.value;
+            Proofs.requireLeaf(terms.root, uint64(_constants(terms)), uint64(item), opening.state);
+        }
+        Proofs.requireLeaf(root, uint64(tensors), uint64(tensor), opening.tensor);
+    }
+
+    /// @dev These jurors lose their locks.
+    function _forfeit(TaskId task, uint256 slots, address claimant) private {
+        for (uint256 slot; slots >> slot != 0; ++slot) {
+            if (slots >> slot & 1 == 0) continue;
+            uint256 juror = Cells.number(Cells.JURY, slot);
+            (address account, uint256 paid) = BOARD.forfeit(task, juror, claimant);
+            emit Unopened(task, juror, account, paid);
+        }
+    }
+
+    /// @dev Each of these jurors has a share of the bond, and the rest burns.
+    function _pay(TaskId task, uint256 bond, uint256 slots, uint256 share) private {
+        for (uint256 slot; slots >> slot != 0; ++slot) {
+            if (slots >> slot & 1 == 0) continue;
+            VAULT.pay(bond, BOARD.seatOf(task, Cells.number(Cells.JURY, slot)).account, share);
+        }
+        VAULT.burn(bond, type(uint256).max);
+    }
+}

@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: MIT
+pragma solidity 0.8.37;
+
+import {IAuditBoard} from "../../src/interfaces/IAuditBoard.sol";
+import {IJuries} from "../../src/interfaces/IJuries.sol";
+import {ITaskMarket} from "../../src/interfaces/ITaskMarket.sol";
+import {Errors} from "../../src/libraries/Errors.sol";
+import {Audit, PendingDraw} from "../../src/types/Seats.sol";
+import {Claiming} from "./Claiming.sol";
+
+/// @title Who may claim that data are withheld, what it locks, and the draw of the jury.
+contract ClaimsTest is Claiming {
+    function test_claim_locksBondAndDrawFee_succeeds() public {
+        _start();
+        address account = _account(1);
+        uint256 had = _free(account);
+        uint64 round = beacon.roundFrom(uint64(vm.getBlockTimestamp()) + 4);
+        vm.expectEmit();
+        emit IAuditBoard.DrawAsked(task, 2, 5, round, 127);
+        vm.expectEmit();
+        emit IJuries.Claimed(task, 1, account, 3);
+        _claim(1, 3);
+
+        IJuries.Claim memory claim = juries.claimOf(task);
+        assertEq(claim.account, account);
+        assertEq(claim.seat, 1);
+        assertEq(claim.item, 3);
+        assertEq(claim.until, 0);
+        assertEq(_remaining(claim.bond), SEAT_FEE);
+        assertEq(_free(account), had - SEAT_FEE - DRAW_FEE);
+        PendingDraw memory first = board.firstDraw();
+        assertEq(first.level, 5);
+        assertEq(first.seats, 127);
+        assertEq(_remaining(first.purse), DRAW_FEE);
+        (uint256 claimant, bool pending,, uint256 yes, uint256 no) = board.juryOf(task);
+        assertEq(claimant, 2);
+        assertTrue(pending);
+        assertEq(yes + no, 0);
+        assertEq(market.taskOf(task).challengeUntil, type(uint64).max);
+        assertFalse(market.taskOf(task).owesDraw);
+        _assertConserved();
+    }
+
+    /// @dev Jurors are drawn like seats; the draw fee is the claimant's, and the challenge window stays open.
+    function test_draw_jury_succeeds() public {
+        _start();
+        _claim(0, CONSTANTS);
+        uint256 escrow = _escrow();
+        uint256 had = _free(drawer);
+        Audit memory before = _audit();
+        _drawWith(0);
+        assertEq(_free(drawer), had + DRAW_FEE);
+        assertEq(_escrow(), escrow);
+        uint256 until = vm.getBlockTimestamp() + ATTEST_PERIOD;
+        Audit memory audit = _audit();
+        assertEq(audit.until, until);
+        assertFalse(audit.pending);
+        assertEq(market.taskOf(task).challengeUntil, type(uint64).max);
+        // Of the rest of the audit a jury changes nothing.
+        (before.until, before.pending) = (audit.until, false);
+        assertEq(abi.encode(audit), abi.encode(before));
+        for (uint256 slot; slot < jurors; ++slot) {
+            address account = _account(FIRST + slot);
+            assertNotEq(account, address(0));
+            assertEq(board.registrationOf(account).freeSince, type(uint40).max);
+        }
+        assertEq(_account(FIRST + jurors), address(0));
+        (uint256[] memory numbers,) = board.looksOf(task);
+        assertEq(numbers.length, 0);
+        assertEq(board.seatsOf(task).length, seats);
+        _assertConserved();
+    }
+
+    function test_claim_noJuries_reverts() public {
+        jurors = 0;
+        _start();
+        _expectNoClaim(0, 0, abi.encodeWithSelector(Errors.NoJuries.selector, task));
+    }
+
+    function test_claim_noSuchItem_reverts() public {
+        _start();
+        bytes memory refusal =
+            abi.encodeWithSelector(Errors.OutOfBounds.selector, "item", 0, CONSTANTS, CONSTANTS + 1);
+        _expectNoClaim(0, CONSTANTS + 1, refusal);
+        _claim(0, CONSTANTS);
+    }
+
+    /// @dev Also of an empty seat, of a number that is none, and of one whose low byte is a seat.
+    function test_claim_notOwnSeat_reverts() public {
+        _start();
+        address account = _account(0);
+        uint256[5] memory others = [uint256(1), 2, 32, FIRST, 256];
+        for (uint256 k; k < others.length; ++k) {
+            address due = _account(others[k]);
+            vm.expectRevert(abi.encodeWithSelector(Errors.NotAllowed.selector, due, account));
+            vm.prank(account);
+            juries.claim(task, others[k], 0);
+        }
+    }
+
+    function test_claim_attested_reverts() public {
+        _start();
+        _attest(0);
+        _expectNoClaim(0, 0, abi.encodeWithSelector(Errors.AlreadyAttested.selector, task, 0));
+    }
+
+    function test_claim_late_reverts() public {
+        _start();
+        uint64 until = _audit().until;
+        vm.warp(until + 1);
+        _expectNoClaim(0, 0, abi.encodeWithSelector(Errors.TooLate.selector, until, until + 1));
+        vm.warp(until);
+        _claim(0, 0);
+    }
+
+    /// @dev One jury at a time, before its draw and after it.
+    function test_claim_whileAJuryIsOpen_reverts() public {
+        _start();
+        _claim(0, 1);
+        _expectNoClaim(1, 2, abi.encodeWithSelector(Errors.JuryOpen.selector, task));
+        _drawWith(0);
+        _expectNoClaim(1, 2, abi.encodeWithSelector(Errors.JuryOpen.selector, task));
+        _expectNoClaim(0, 1, abi.encodeWithSelector(Errors.JuryOpen.selector, task));
+        // A juror is no claimant.
+        _expectNoClaim(FIRST, 1, abi.encodeWithSelector(Errors.JuryOpen.selector, task));
+    }
+
+    /// @dev Its data are there, says a jury: once is enough. The other seat may still claim.
+    function test_claim_twice_reverts() public {
+        _voted(1, 127, 0);
+        _reach(uint256(_audit().until) + MOVE_TIME + 1);
+        _close();
+        _expectNoClaim(0, 2, abi.encodeWithSelector(Errors.AlreadyClaimed.selector, task, 0));
+        _claim(1, 2);
+    }
+
+    function test_claim_overTask_reverts() public {
+        _start();
+        _convict();
+        bytes memory refusal =
+            abi.encodeWithSelector(Errors.WrongStatus.selector, task, ITaskMarket.Status.Slashed);
+        _expectNoClaim(0, 0, refusal);
+    }
+
+    /// @dev Who has no free tokens for the bond and the draw claims nothing, and nothing is half done.
+    function test_claim_notEnoughFree_reverts() public {
+        _start();
+        address account = _account(0);
+        uint256 kept = DRAW_FEE + SEAT_FEE - 1;
+        uint256 gone = _free(account) - kept;
+        vm.prank(account);
+        vault.withdraw(gone);
+        bytes memory before = abi.encode(_audit());
+        bytes memory refusal =
+            abi.encodeWithSelector(Errors.NotEnoughFree.selector, account, SEAT_FEE, SEAT_FEE - 1);
+        _expectNoClaim(0, 0, refusal);
+        assertEq(_free(account), kept);
+        assertEq(abi.encode(_audit()), before);
+        assertEq(board.firstDraw().task, 0);
+        assertEq(market.taskOf(task).challengeUntil, _audit().until + REST_OF_WINDOW);
+    }
+
+    function test_claim_noNumberOfADrawLeft_reverts() public {
+        (seats, each) = (1, 1);
+        _start();
+        for (uint256 k = 1; k < 255; ++k) {
+            address silent = _account(0);
+            _redraw();
+            vm.prank(silent);
+            board.resume();
+            _drawWith(bytes32(k));
+        }
+        assertEq(_audit().draws, 255);
+        _expectNoClaim(0, 0, abi.encodeWithSelector(Errors.NoDrawsLeft.selector, task, 255));
+    }
+
+    /// @dev The account that claims waits for its jury; the other seat attests in time.
+    function test_attest_claimant_reverts() public {
+        _start();
+        _claim(0, 1);
+        _expectNoAttestation();
+        _drawWith(0);
+        _expectNoAttestation();
+        _attest(1);
+        assertEq(_audit().attested, 1);
+    }
+
+    /// @dev Nobody is silent while a jury is open: its claimant may be right for all.
+    function test_redraw_whileAJuryIsOpen_reverts() public {
+        _start();
+        _claim(0, 1);
+        _reach(uint256(_audit().until) + 1);
+        vm.expectRevert(abi.encodeWithSelector(Errors.DrawPending.selector, task));
+        board.redraw(task);
+        _drawWith(0);
+        _reach(uint256(_audit().until) + 1);
+        vm.expectRevert(abi.encodeWithSelector(Errors.JuryOpen.selector, task));
+        board.redraw(task);
+    }
+
+    function test_hooks_byStranger_reverts() public {
+        _start();
+        vm.startPrank(address(looks));
+        bytes memory refusal =
+            abi.encodeWithSelector(Errors.NotAllowed.selector, address(juries), address(looks));
+        vm.expectRevert(refusal);
+        board.askJury(task, 0, anyone, 7, 0);
+        vm.expectRevert(refusal);
+        board.endJury(task, true);
+        vm.expectRevert(refusal);
+        market.withheld(task, anyone, true);
+        vm.expectRevert(refusal);
+        board.forfeit(task, FIRST, anyone);
+        vm.stopPrank();
+        // And the juries take no lock of a seat or a look.
+        vm.prank(address(juries));
+        vm.expectRevert(abi.encodeWithSelector(Errors.NotAllowed.selector, address(looks), address(juries)));
+        board.forfeit(task, FIRST - 1, anyone);
+    }
+
+    function _expectNoClaim(uint256 seat, uint32 item, bytes memory refusal) private {
+        address account = _account(seat);
+        vm.expectRevert(refusal);
+        vm.prank(account);
+        juries.claim(task, seat, item);
+    }
+
+    function _expectNoAttestation() private {
+        address account = _account(0);
+        vm.expectRevert(abi.encodeWithSelector(Errors.JuryOpen.selector, task));
+        vm.prank(account);
+        board.attest(task, 0, "digest", "salt hash");
+    }
+}
