@@ -67,7 +67,7 @@ class VerifierNode(Node):
         self._replays = Jobs(settings.replays, longest_rest=math.inf)
         self._sends = Jobs(SENDERS, longest_rest=8)
         self._answers = Jobs(ANSWERS, longest_rest=8)
-        """Of looks and jurors: they have less time than replays, so they wait for none, nor rest for a failure of one."""
+        """Of looks and jurors: they have less time than replays, so they wait for none, and rest for none's failure."""
         self._informs = Jobs(1, longest_rest=8)
         """Of its own, so that strangers' salts keep no attestation waiting."""
         self._games = Games(self.context, self._fetches)

@@ -243,8 +243,8 @@ class LookView:
 @dataclass(frozen=True, slots=True)
 class JuryView:
     """The jury of a task, as the board has it (IAuditBoard.juryOf): `claimant` is the number of the seat, or look,
-    whose claim it is to judge. Its draw is `pending` until it is executed. Bit i of `yes` and `no` is the vote of slot i, due
-    by second `until`.
+    whose claim it is to judge. Its draw is `pending` until it is executed. Bit i of `yes` and `no` is the vote of slot
+    i, due by second `until`.
     """
 
     claimant: int
