@@ -106,7 +106,13 @@ def drawn(scene: Stage, stack: ExitStack, solver: SolverStrategy) -> Case:
         client.audit.register(0, ANYTHING)
         client.close()
     stack.callback(Solver(scene, solver).close)
-    terms = {"jurors": JURORS, "audit_fee": FEE, "stake": STAKE, "move_time": MOVE_TIME, "attest_period": PERIOD}
+    terms = {
+        "jurors": JURORS,
+        "audit_fee": FEE,
+        "stake": STAKE,
+        "move_time": MOVE_TIME,
+        "attest_period": PERIOD,
+    }
     task = scene.sold(segments_per_verifier=tiny.SEGMENTS, seat_lock=LOCK, **terms)
     scene.until_drawn(task)
     seated = scene.submitter.audit.seat(task, 0).account
@@ -250,7 +256,9 @@ def test_honest_jurors_open_what_is_objected_to(scene: Stage, item: int) -> None
         verdict = case.judged()
         assert (verdict["available"], verdict["yes"]) == (True, JURORS)
         assert not happened(scene, "Unopened", case.task)
-        paid = [wealth(scene, case.address(name)) - share for name, share in zip(case.others, shares, strict=True)]
+        paid = [
+            wealth(scene, case.address(name)) - share for name, share in zip(case.others, shares, strict=True)
+        ]
         assert paid == [FEE // JURORS] * JURORS
         opened = jury.node.context.metrics.registry.get_sample_value("verifier_opened_total")
         assert opened == JURORS

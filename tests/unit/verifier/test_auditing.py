@@ -354,4 +354,6 @@ def test_what_a_juror_is_to_fetch_is_asked_for_first(database: Database) -> None
     scene.jury = Jury(claim, JuryView(1, False, NOW + 9, 0, 0), (seat(160, OTHER), seat(161, ME)))
     offer(scene.context, [DRAWN], fetches, Order())
     fetches.close()
-    assert replays.wanted == [5, 1, 2, RESULT, 2, RESULT], "the state before segment 5, then those of own seats"
+    assert replays.wanted == [5, 1, 2, RESULT, 2, RESULT], (
+        "the state before segment 5, then those of own seats"
+    )

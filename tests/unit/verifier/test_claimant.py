@@ -137,7 +137,9 @@ def test_a_seat_claims_at_half_of_its_time_what_it_lacks(scene: Scene) -> None:
     assert scene.due(replace(LATE, now=UNTIL + 1)) == []
 
 
-@pytest.mark.parametrize("changed", ["jurors", "claimed", "served", "pending", "attested", "other", "unasked"])
+@pytest.mark.parametrize(
+    "changed", ["jurors", "claimed", "served", "pending", "attested", "other", "unasked"]
+)
 def test_no_other_seat_claims(scene: Scene, changed: str) -> None:
     seen = LATE
     if changed == "jurors":

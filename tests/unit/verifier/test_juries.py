@@ -142,4 +142,3 @@ def test_who_voted_yes_owes_an_opening_once() -> None:
     objected = replace(jury, claim=replace(CLAIM, until=NOW, tensor=3, walk=7, opened=0b100))
     assert objected.objection == Objection(3, 7)
     assert [objected.owes_opening(juror) for juror in (one, two, three)] == [True, False, False]
-

@@ -90,7 +90,11 @@ def test_a_bundle_is_served_by_a_juror_that_has_its_constants(results: Results, 
         assert client.get(path).status_code == 404
         items.hold_bundle(8, bytes.fromhex(BUNDLE))
         assert client.get(path).content == b"{}"
-        for other in (f"/bundles/{BUNDLE}/blobs", f"/bundles/{BUNDLE}/%2e%2e/secret", f"/bundles/{'cd' * 32}/x"):
+        for other in (
+            f"/bundles/{BUNDLE}/blobs",
+            f"/bundles/{BUNDLE}/%2e%2e/secret",
+            f"/bundles/{'cd' * 32}/x",
+        ):
             assert client.get(other).status_code in (404, 422)
         items.drop(8)
         assert client.get(path).status_code == 404
