@@ -28,8 +28,18 @@ contract AuditBoard is Draws {
     /// @inheritdoc IAuditBoard
     mapping(TaskId task => mapping(uint256 seat => bytes32)) public attestationOf;
 
-    modifier only(address due) {
-        _only(due);
+    modifier onlyMarket() {
+        _only(address(MARKET));
+        _;
+    }
+
+    modifier onlyLooks() {
+        _only(_looks());
+        _;
+    }
+
+    modifier onlyJuries() {
+        _only(_juries());
         _;
     }
 
@@ -42,16 +52,12 @@ contract AuditBoard is Draws {
     // ------------------------------------------------------------------ asking for draws
 
     /// @inheritdoc IAuditBoard
-    function snapshot(TaskId task) external only(address(MARKET)) {
+    function snapshot(TaskId task) external onlyMarket {
         (_audits[task].pool, _audits[task].version) = (_pool.lengths, _pool.version);
     }
 
     /// @inheritdoc IAuditBoard
-    function askFirstDraw(TaskId task, uint256 verifiers)
-        external
-        only(address(MARKET))
-        returns (uint64 round)
-    {
+    function askFirstDraw(TaskId task, uint256 verifiers) external onlyMarket returns (uint64 round) {
         Audit storage audit = _audits[task];
         audit.escrowDraws = 1;
         return _ask(task, audit, 0, uint32((1 << verifiers) - 1), 0);
@@ -109,7 +115,7 @@ contract AuditBoard is Draws {
     /// @inheritdoc IAuditBoard
     function caught(TaskId task, uint256 seat, address to)
         external
-        only(MARKET.looks())
+        onlyLooks
         returns (address account, uint256 paid)
     {
         ITaskMarket.SeatTerms memory terms = _submitted(task);
@@ -130,11 +136,8 @@ contract AuditBoard is Draws {
     }
 
     /// @inheritdoc IAuditBoard
-    function forfeit(TaskId task, uint256 seat, address to)
-        external
-        only(seat < Cells.FIRST_JUROR ? MARKET.looks() : MARKET.juries())
-        returns (address account, uint256 paid)
-    {
+    function forfeit(TaskId task, uint256 seat, address to) external returns (address account, uint256 paid) {
+        _only(seat < Cells.FIRST_JUROR ? _looks() : _juries());
         ITaskMarket.SeatTerms memory terms = _submitted(task);
         uint256 cell;
         (cell, account) = _seat(task, seat);
@@ -169,27 +172,16 @@ contract AuditBoard is Draws {
     // ------------------------------------------------------------------ juries
 
     /// @inheritdoc IAuditBoard
-    function askJury(TaskId task, uint256 seat, address account, uint256 jurors, uint48 purse)
-        external
-        only(MARKET.juries())
-    {
-        (uint256 cell, address due) = _seat(task, seat);
-        if (account != due) revert Errors.NotAllowed(due, account);
-        if (cell & Cells.ATTESTED != 0) revert Errors.AlreadyAttested(task, seat);
-        if (cell & Cells.CLAIMED != 0) revert Errors.AlreadyClaimed(task, seat);
+    function askJury(TaskId task, uint256 seat, uint256 jurors, uint48 purse) external onlyJuries {
         Audit storage audit = _audits[task];
-        if (audit.claimant != 0) revert Errors.JuryOpen(task);
-        if (block.timestamp > audit.until) revert Errors.TooLate(audit.until, block.timestamp);
-        // No draw is asked for: all that have an account and are not attested were in the last one.
-        if (audit.draws == type(uint8).max) revert Errors.NoDrawsLeft(task, type(uint8).max);
-        _seats[task].set(seat, cell | Cells.CLAIMED);
+        _requireNumber(task, audit);
         audit.claimant = uint8(seat) + 1;
         MARKET.drawAsked(task, false);
         _ask(task, audit, Cells.JURY, uint32((1 << jurors) - 1), purse);
     }
 
     /// @inheritdoc IAuditBoard
-    function endJury(TaskId task, bool goesOn) external only(MARKET.juries()) {
+    function endJury(TaskId task, bool goesOn) external onlyJuries {
         ITaskMarket.SeatTerms memory terms = _submitted(task);
         for (uint256 juror = Cells.FIRST_JUROR; juror < Cells.COUNT; ++juror) {
             (uint256 cell, address account) = _seat(task, juror);
@@ -217,7 +209,7 @@ contract AuditBoard is Draws {
     function auditOf(TaskId task) external view returns (Audit memory audit) {
         audit = _audits[task];
         // A task that is drawn has terms.
-        if (audit.drawnAt != 0) audit.audited = _isAudited(task, MARKET.seatTermsOf(task).verifiers);
+        if (audit.drawnAt != 0) audit.audited = _isAudited(task, _termsOf(task).verifiers);
     }
 
     /// @inheritdoc IAuditBoard
@@ -244,7 +236,7 @@ contract AuditBoard is Draws {
     function seatsOf(TaskId task) external view returns (Seat[] memory seats) {
         Audit storage audit = _audits[task];
         if (audit.drawnAt == 0) return seats;
-        seats = new Seat[](MARKET.seatTermsOf(task).verifiers);
+        seats = new Seat[](_termsOf(task).verifiers);
         for (uint256 i; i < seats.length; ++i) {
             seats[i] = seatOf(task, i);
         }
@@ -282,7 +274,7 @@ contract AuditBoard is Draws {
 
     /// @inheritdoc IAuditBoard
     function requireAudited(TaskId task, uint256 verifiers) external view {
-        if (!_isAudited(task, verifiers) || ILooks(MARKET.looks()).openAccusations(task) != 0) {
+        if (!_isAudited(task, verifiers) || ILooks(_looks()).openAccusations(task) != 0) {
             revert Errors.NotAudited(task);
         }
     }
@@ -291,7 +283,7 @@ contract AuditBoard is Draws {
     function requireVoidable(TaskId task) external view {
         Audit storage audit = _audits[task];
         bool empty;
-        uint256 verifiers = MARKET.seatTermsOf(task).verifiers;
+        uint256 verifiers = _termsOf(task).verifiers;
         for (uint256 i; i < verifiers; ++i) {
             if (_seats[task].get(i) == 0) empty = true;
         }
@@ -303,7 +295,7 @@ contract AuditBoard is Draws {
     /// @inheritdoc IAuditBoard
     function stallsFrom(TaskId task) external view returns (uint64) {
         Audit storage audit = _audits[task];
-        if (audit.attested == MARKET.seatTermsOf(task).verifiers) revert Errors.NotStalled(task);
+        if (audit.attested == _termsOf(task).verifiers) revert Errors.NotStalled(task);
         // A jury that is drawn has an end of its own.
         if (audit.claimant != 0 && !audit.pending) revert Errors.JuryOpen(task);
         uint256 since = audit.drawnAt == 0 || audit.claimant != 0 ? BEACON.timeOf(audit.round) : audit.drawnAt;
@@ -314,7 +306,7 @@ contract AuditBoard is Draws {
     function segmentsOf(TaskId task, uint256 seat) external view returns (uint32[] memory) {
         bytes32 seed = _audits[task].seed;
         if (seed == 0) revert Errors.NotDrawn(task);
-        ITaskMarket.SeatTerms memory terms = MARKET.seatTermsOf(task);
+        ITaskMarket.SeatTerms memory terms = _termsOf(task);
         (uint256 level, uint256 slot) = Cells.placeOf(seat);
         uint256 each = terms.segmentsPerVerifier;
         uint256 replayed = level == 0 ? seat : slot / each;
@@ -330,6 +322,14 @@ contract AuditBoard is Draws {
     }
 
     // ------------------------------------------------------------------ inside
+
+    function _looks() private view returns (address) {
+        return MARKET.looks();
+    }
+
+    function _juries() private view returns (address) {
+        return MARKET.juries();
+    }
 
     function _only(address due) private view {
         if (msg.sender != due) revert Errors.NotAllowed(due, msg.sender);
@@ -349,8 +349,13 @@ contract AuditBoard is Draws {
 
     /// @dev What a submitted task asks of its seats.
     function _submitted(TaskId task) private view returns (ITaskMarket.SeatTerms memory terms) {
-        terms = MARKET.seatTermsOf(task);
+        terms = _termsOf(task);
         if (terms.status != ITaskMarket.Status.Submitted) revert Errors.WrongStatus(task, terms.status);
+    }
+
+    /// @dev Draws of a task are numbered by a byte.
+    function _requireNumber(TaskId task, Audit storage audit) private view {
+        if (audit.draws == type(uint8).max) revert Errors.NoDrawsLeft(task, type(uint8).max);
     }
 
     function _requireOver(TaskId task) private view {
@@ -378,7 +383,7 @@ contract AuditBoard is Draws {
     }
 
     function _redrawSeats(TaskId task, Audit storage audit, ITaskMarket.SeatTerms memory terms) private {
-        if (audit.draws == type(uint8).max) revert Errors.NoDrawsLeft(task, type(uint8).max);
+        _requireNumber(task, audit);
         uint32 seats;
         // Left by an informed seat, which is empty since then.
         uint48 purse = audit.purse;

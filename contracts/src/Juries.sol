@@ -11,6 +11,7 @@ import {Errors} from "./libraries/Errors.sol";
 import {Proofs} from "./libraries/Proofs.sol";
 import {Rfc9162} from "./libraries/Rfc9162.sol";
 import {TaskId} from "./types/Ids.sol";
+import {Seat} from "./types/Seats.sol";
 
 /// @title Juries: claims that data are withheld, and their verdicts (dispute.md section 3).
 /// @dev The board draws jurors, takes their votes and punishes who is silent; the market takes what a verdict costs the solver.
@@ -24,6 +25,8 @@ contract Juries is IJuries {
     uint128 private immutable DRAW_FEE;
 
     mapping(TaskId task => Claim) private _claims;
+    /// @dev Number of the registration that has claimed in a seat, the latest one.
+    mapping(TaskId task => mapping(uint256 seat => uint256)) private _claimed;
 
     constructor(IStakeVault vault, ITaskMarket market, IAuditBoard board) {
         (VAULT, MARKET, BOARD) = (vault, market, board);
@@ -36,12 +39,13 @@ contract Juries is IJuries {
         if (terms.jurors == 0) revert Errors.NoJuries(task);
         uint256 constants = _constants(terms);
         if (item > constants) revert Errors.OutOfBounds("item", 0, constants, item);
-        if (_claims[task].account != address(0)) revert Errors.JuryOpen(task);
-        uint256 purse = VAULT.lock(msg.sender, DRAW_FEE);
-        BOARD.askJury(task, seat, msg.sender, terms.jurors, uint48(purse));
         Claim storage entry = _claims[task];
+        if (entry.account != address(0)) revert Errors.JuryOpen(task);
+        _requireAwaited(task, seat);
         (entry.account, entry.seat, entry.item) = (msg.sender, uint8(seat), item);
         entry.bond = uint48(VAULT.lock(msg.sender, _auditFee(terms)));
+        // No other draw is asked for: all that have an account and are not attested were in the last one.
+        BOARD.askJury(task, seat, terms.jurors, uint48(VAULT.lock(msg.sender, DRAW_FEE)));
         emit Claimed(task, seat, msg.sender, item);
     }
 
@@ -132,6 +136,16 @@ contract Juries is IJuries {
     function _claim(TaskId task) private view returns (Claim storage entry) {
         entry = _claims[task];
         if (entry.account == address(0)) revert Errors.NoClaim(task);
+    }
+
+    /// @dev The caller has the seat, or the look, is not attested and in time, and has not claimed there before.
+    function _requireAwaited(TaskId task, uint256 seat) private {
+        Seat memory found = BOARD.seatOf(task, seat);
+        if (msg.sender != found.account) revert Errors.NotAllowed(found.account, msg.sender);
+        if (found.attested) revert Errors.AlreadyAttested(task, seat);
+        if (block.timestamp > found.until) revert Errors.TooLate(found.until, block.timestamp);
+        if (_claimed[task][seat] == found.registration) revert Errors.AlreadyClaimed(task, seat);
+        _claimed[task][seat] = found.registration;
     }
 
     /// @dev The last second for votes, and the slots of the jury that is drawn.

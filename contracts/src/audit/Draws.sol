@@ -79,7 +79,7 @@ abstract contract Draws is Registrations {
         if (entry.purse != 0) VAULT.pay(entry.purse, msg.sender, type(uint256).max);
         Audit storage audit = _audits[task];
         Drawing memory drawing;
-        drawing.terms = MARKET.seatTermsOf(task);
+        drawing.terms = _termsOf(task);
         uint8 number = audit.draws;
         bytes32 seed =
             keccak256(abi.encode(block.chainid, address(this), task, drawing.terms.root, number, word));
@@ -122,6 +122,11 @@ abstract contract Draws is Registrations {
     }
 
     // ------------------------------------------------------------------ asking
+
+    /// @dev In one place, for the code of a call and of its answer is large.
+    function _termsOf(TaskId task) internal view returns (ITaskMarket.SeatTerms memory) {
+        return MARKET.seatTermsOf(task);
+    }
 
     /// @dev Appends a draw of these seats, or of the slots of a level, to the queue. All have the same delay, so rounds ascend.
     function _ask(TaskId task, Audit storage audit, uint8 level, uint32 seats, uint48 purse)

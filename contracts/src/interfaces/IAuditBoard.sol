@@ -78,10 +78,9 @@ interface IAuditBoard {
     /// @param saltHash keccak256 of the salt. Until the round of the first looks is published who shows a seat's salt has half of its lock.
     function attest(TaskId task, uint256 seat, bytes32 digest, bytes32 saltHash) external;
 
-    /// @notice Juries only: the account of this seat, or look, claims that data are withheld. Asks for the draw of so many jurors, which
-    /// the lock `purse` pays. Once for each account in a seat. Reverts unless the account is in time and not attested, and while
-    /// a jury is open. The task must be Submitted.
-    function askJury(TaskId task, uint256 seat, address account, uint256 jurors, uint48 purse) external;
+    /// @notice Juries only: the account of this seat, or look, claims that data are withheld; it is in time and not attested, and no jury of
+    /// the task is open. Asks for the draw of so many jurors, which the lock `purse` pays.
+    function askJury(TaskId task, uint256 seat, uint256 jurors, uint48 purse) external;
 
     /// @notice Juries only: the jury is over. Who was silent in it is punished as in a seat, all others are free. If the task `goesOn`, the
     /// time for attestations, challenge window and stall period begin again. The task must be Submitted.

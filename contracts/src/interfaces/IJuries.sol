@@ -72,7 +72,8 @@ interface IJuries {
     /// @notice Within `moveTime` of the objection: a juror that voted yes has the chunk that the objection names. In practice its
     /// account: it needs the secret.
     /// @param juror 160 + slot. @param secret Of which its salt is made. @param digest That it attested.
-    function open(TaskId task, uint256 juror, bytes32 secret, bytes32 digest, Opening calldata opening) external;
+    function open(TaskId task, uint256 juror, bytes32 secret, bytes32 digest, Opening calldata opening)
+        external;
 
     /// @notice Anyone, when nothing can change the verdict: after the time for votes if at most half of the jury voted yes, else after
     /// the time to object, or to open. A juror that owed an opening loses its lock, half to the claimant, rounded down, and

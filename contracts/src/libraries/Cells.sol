@@ -2,16 +2,14 @@
 pragma solidity 0.8.37;
 
 /// @title Who sits in a task's seats, five seats in a storage slot.
-/// @notice A cell has 48 bits: the number of a registration, 0 for an empty seat, and five flags. Seats are cells 0 ... 31; the look
+/// @notice A cell has 48 bits: the number of a registration, 0 for an empty seat, and four flags. Seats are cells 0 ... 31; the look
 /// number `slot` of a level is cell 32 level + slot, and so are jurors, of level 5 (encoding.md section 7).
 library Cells {
     uint256 internal constant ATTESTED = 1 << 40;
     uint256 internal constant RELEASED = 1 << 41;
     uint256 internal constant CAUGHT = 1 << 42;
-    /// @notice The account has claimed that data are withheld.
-    uint256 internal constant CLAIMED = 1 << 43;
     /// @notice A juror's vote was yes; an attested juror without it voted no.
-    uint256 internal constant YES = 1 << 44;
+    uint256 internal constant YES = 1 << 43;
     /// @notice The level of jurors, behind the four of looks.
     uint8 internal constant JURY = 5;
     /// @notice The cell of the first juror: those below are of seats and looks.

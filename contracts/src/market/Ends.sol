@@ -90,8 +90,7 @@ abstract contract Ends is MarketState {
         Terms storage terms = _terms[task];
         entry.status = Status.Unpaid;
         // Time to train again from the first state, and for a game that is opened after that.
-        uint64 until =
-            uint64(block.timestamp) + 2 * uint64(terms.trainingPeriod) + 2 * uint64(_clock(terms));
+        uint64 until = uint64(block.timestamp) + 2 * uint64(terms.trainingPeriod) + 2 * uint64(_clock(terms));
         entry.challengeUntil = until;
         emit Stalled(task, until);
     }

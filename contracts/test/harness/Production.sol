@@ -37,13 +37,8 @@ interface IVault is IStakeVault {
 
 /// @title The market, with what only its deployer and its pauser need.
 interface IMarket is ITaskMarket {
-    function initialise(
-        IAuditBoard board,
-        address game,
-        address commitments,
-        address looks,
-        address juries
-    ) external;
+    function initialise(IAuditBoard board, address game, address commitments, address looks, address juries)
+        external;
     function pause() external;
     function unpause() external;
 }

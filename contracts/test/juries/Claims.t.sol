@@ -152,7 +152,7 @@ contract ClaimsTest is Claiming {
         vault.withdraw(gone);
         bytes memory before = abi.encode(_audit());
         bytes memory refusal =
-            abi.encodeWithSelector(Errors.NotEnoughFree.selector, account, SEAT_FEE, SEAT_FEE - 1);
+            abi.encodeWithSelector(Errors.NotEnoughFree.selector, account, DRAW_FEE, DRAW_FEE - 1);
         _expectNoClaim(0, 0, refusal);
         assertEq(_free(account), kept);
         assertEq(abi.encode(_audit()), before);
@@ -204,7 +204,7 @@ contract ClaimsTest is Claiming {
         bytes memory refusal =
             abi.encodeWithSelector(Errors.NotAllowed.selector, address(juries), address(looks));
         vm.expectRevert(refusal);
-        board.askJury(task, 0, anyone, 7, 0);
+        board.askJury(task, 0, 7, 0);
         vm.expectRevert(refusal);
         board.endJury(task, true);
         vm.expectRevert(refusal);

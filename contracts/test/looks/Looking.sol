@@ -227,7 +227,7 @@ abstract contract Looking is Deployed {
 
     /// @dev Every account that was drawn for the task and is bound can be freed, once; all others are free or suspended already.
     function _releaseAll() internal {
-        for (uint256 number; number < 160; ++number) {
+        for (uint256 number; number < 192; ++number) {
             Seat memory seat = board.seatOf(task, number);
             if (seat.account != address(0) && !seat.caught && !seat.released) board.release(task, number);
         }

@@ -120,6 +120,18 @@ contract DeployingTest is Deployment {
         _newMarket(vault, _newArbiter(), beacon, pauser, parameters);
     }
 
+    function test_constructor_minJurorsOutOfBounds_reverts() public {
+        Parameters memory parameters = _parameters();
+        parameters.minJurors = 0;
+        _expectNoMarket("minJurors", 0, 1, 32, parameters);
+        parameters.minJurors = 33;
+        _expectNoMarket("minJurors", 33, 1, 32, parameters);
+        parameters.minJurors = 32;
+        _newMarket(vault, _newArbiter(), beacon, pauser, parameters);
+        parameters.minJurors = 1;
+        _newMarket(vault, _newArbiter(), beacon, pauser, parameters);
+    }
+
     /// @dev With the greatest parameters there still are terms that a lock's stake covers.
     function test_post_greatestParameters_succeeds() public {
         Parameters memory parameters = _parameters();

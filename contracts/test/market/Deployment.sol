@@ -78,9 +78,7 @@ abstract contract Deployment is Rounds {
         vm.etch(game, hex"00");
         vm.etch(commitments, hex"00");
         market.initialise(board, game, commitments, address(looks), address(juries));
-        vault.initialise(
-            address(market), address(board), game, commitments, address(looks), address(juries)
-        );
+        vault.initialise(address(market), address(board), game, commitments, address(looks), address(juries));
         _fund(submitter);
         _fund(solver);
         _fund(rival);

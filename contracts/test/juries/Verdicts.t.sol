@@ -1,0 +1,383 @@
+// SPDX-License-Identifier: MIT
+pragma solidity 0.8.37;
+
+import {IAuditBoard} from "../../src/interfaces/IAuditBoard.sol";
+import {IJuries} from "../../src/interfaces/IJuries.sol";
+import {ITaskMarket} from "../../src/interfaces/ITaskMarket.sol";
+import {Errors} from "../../src/libraries/Errors.sol";
+import {Claiming} from "./Claiming.sol";
+
+/// @title Verdicts: when, by which majority, and who pays whom. Every amount is that of docs/dispute.md, section 8.
+contract VerdictsTest is Claiming {
+    uint256 private constant SHARE = uint256(SEAT_FEE) / 7;
+
+    // ------------------------------------------------------------------ available
+
+    /// @dev Four of seven: each has a seventh of the bond, and what is left of it burns. The claimant's draw fee is the drawer's.
+    function test_close_available_paysYes_succeeds() public {
+        _voted(3, 15, 48);
+        (address claimant, address silent) = (_claimant(), _account(FIRST + 6));
+        address[] memory sat = _jurors();
+        uint256 stake = _remaining(market.taskOf(task).stake);
+        _reach(uint256(_audit().until) + MOVE_TIME + 1);
+        vm.expectEmit();
+        emit IJuries.Judged(task, 0, 3, true, 4, 2);
+        _close();
+        for (uint256 slot; slot < 7; ++slot) {
+            assertEq(_free(sat[slot]), FUNDS - SEAT_STAKE + (slot < 4 ? SHARE : 0));
+        }
+        assertEq(vault.burned(), SEAT_FEE - 4 * SHARE + PENALTY);
+        assertEq(_stakeOf(silent), SEAT_STAKE - PENALTY);
+        assertEq(_free(claimant), FUNDS - SEAT_STAKE - BACK);
+        assertEq(_remaining(market.taskOf(task).stake), stake);
+        assertEq(uint256(market.taskOf(task).status), uint256(ITaskMarket.Status.Submitted));
+        assertEq(juries.claimOf(task).account, address(0));
+        _assertFreed(sat, 64);
+        _assertConserved();
+    }
+
+    /// @dev Everybody's time begins again, and with it window and stall period.
+    function test_close_available_timeBeginsAgain_succeeds() public {
+        _voted(3, 15, 0);
+        _reach(uint256(_audit().until) + MOVE_TIME + 1);
+        _close();
+        uint256 now_ = vm.getBlockTimestamp();
+        assertEq(_audit().until, now_ + ATTEST_PERIOD);
+        assertEq(market.taskOf(task).challengeUntil, now_ + ATTEST_PERIOD + REST_OF_WINDOW);
+        assertEq(board.stallsFrom(task), now_);
+        assertEq(_audit().claimant, 0);
+        vm.warp(_audit().until);
+        _attest(0);
+        _attest(1);
+        _settle();
+        assertEq(_free(solver), FUNDS + PRICE);
+        _releaseAll();
+        _assertConserved();
+    }
+
+    /// @dev The time to object is the claimant's: nobody closes before it is over.
+    function test_close_available_early_reverts() public {
+        _voted(3, 127, 0);
+        uint64 until = _audit().until + MOVE_TIME;
+        vm.warp(until);
+        vm.expectRevert(abi.encodeWithSelector(Errors.TooEarly.selector, until, until));
+        _close();
+        vm.warp(until + 1);
+        _close();
+    }
+
+    /// @dev All four that voted yes open the chunk; closed after the time to open, which began later than the time to object ended.
+    function test_close_opened_available_succeeds() public {
+        _voted(CONSTANTS, 15, 16);
+        vm.warp(uint256(_audit().until) + MOVE_TIME);
+        _object(0, _walk(0, 1));
+        _open(15);
+        uint64 until = juries.claimOf(task).until;
+        assertEq(until, vm.getBlockTimestamp() + MOVE_TIME);
+        vm.warp(until);
+        vm.expectRevert(abi.encodeWithSelector(Errors.TooEarly.selector, until, until));
+        _close();
+        vm.warp(until + 1);
+        address[] memory sat = _jurors();
+        vm.expectEmit();
+        emit IJuries.Judged(task, 0, CONSTANTS, true, 4, 1);
+        _close();
+        for (uint256 slot; slot < 4; ++slot) {
+            assertEq(_free(sat[slot]), FUNDS - SEAT_STAKE + SHARE);
+        }
+        _assertFreed(sat, 96);
+        _assertConserved();
+    }
+
+    /// @dev Five voted yes and one has not opened: it loses its lock, half to the claimant, and has no share. Four are enough.
+    function test_close_oneUnopened_available_succeeds() public {
+        _objected(3, 31, 96, 0, 1);
+        _open(30);
+        (address claimant, address liar) = (_claimant(), _account(FIRST));
+        address[] memory sat = _jurors();
+        _reach(uint256(juries.claimOf(task).until) + 1);
+        vm.expectEmit();
+        emit IJuries.Unopened(task, FIRST, liar, LOCK / 2);
+        vm.expectEmit();
+        emit IJuries.Judged(task, 0, 3, true, 4, 2);
+        _close();
+        assertEq(_free(claimant), FUNDS - SEAT_STAKE - BACK + LOCK / 2);
+        assertEq(_free(liar), FUNDS - SEAT_STAKE);
+        assertEq(_stakeOf(liar), SEAT_STAKE - LOCK);
+        assertEq(vault.burned(), LOCK / 2 + SEAT_FEE - 4 * SHARE);
+        for (uint256 slot = 1; slot < 5; ++slot) {
+            assertEq(_free(sat[slot]), FUNDS - SEAT_STAKE + SHARE);
+        }
+        _assertFreed(sat, 1);
+        _assertConserved();
+    }
+
+    // ------------------------------------------------------------------ withheld
+
+    /// @dev Four of seven say no: the stake pays the claimant back, and burns up to a sixteenth.
+    function test_close_withheld_burns_succeeds() public {
+        _voted(3, 3, 60);
+        (address claimant, address silent) = (_claimant(), _account(FIRST + 6));
+        address[] memory sat = _jurors();
+        uint64 until = uint64(vm.getBlockTimestamp()) + 2 * (1000 + TIME);
+        vm.expectEmit();
+        emit ITaskMarket.Stalled(task, until);
+        vm.expectEmit();
+        emit IJuries.Judged(task, 0, 3, false, 2, 4);
+        _close();
+        for (uint256 slot; slot < 7; ++slot) {
+            assertEq(_free(sat[slot]), FUNDS - SEAT_STAKE + (slot > 1 && slot < 6 ? SHARE : 0));
+        }
+        assertEq(_stakeOf(silent), SEAT_STAKE - PENALTY);
+        // Bond and draw fee are back: neither more nor less.
+        assertEq(_free(claimant), FUNDS - SEAT_STAKE);
+        assertEq(_remaining(market.taskOf(task).stake), STAKE - STAKE / 16);
+        assertEq(vault.burned(), SEAT_FEE - 4 * SHARE + PENALTY + STAKE / 16 - BACK);
+        assertEq(uint256(market.taskOf(task).status), uint256(ITaskMarket.Status.Unpaid));
+        assertEq(market.taskOf(task).challengeUntil, until);
+        assertEq(juries.claimOf(task).account, address(0));
+        _assertFreed(sat, 64);
+        _assertConserved();
+    }
+
+    /// @dev Silence is never a yes, and never burns.
+    function test_close_silence_withheldWithoutBurning_succeeds() public {
+        _voted(3, 7, 56);
+        address claimant = _claimant();
+        address[] memory sat = _jurors();
+        vm.expectEmit();
+        emit IJuries.Judged(task, 0, 3, false, 3, 3);
+        _close();
+        assertEq(_remaining(market.taskOf(task).stake), STAKE - BACK);
+        assertEq(_free(claimant), FUNDS - SEAT_STAKE);
+        // Those that said no have their shares; the bond's rest burns.
+        assertEq(vault.burned(), SEAT_FEE - 3 * SHARE + PENALTY);
+        for (uint256 slot; slot < 7; ++slot) {
+            assertEq(_free(sat[slot]), FUNDS - SEAT_STAKE + (slot > 2 && slot < 6 ? SHARE : 0));
+        }
+        _assertFreed(sat, 64);
+        _assertConserved();
+    }
+
+    /// @dev Nobody votes: the whole bond burns, and seven accounts are punished as silent seats are.
+    function test_close_allSilent_succeeds() public {
+        _voted(3, 0, 0);
+        address[] memory sat = _jurors();
+        vm.expectEmit();
+        emit IAuditBoard.Silent(task, FIRST, sat[0], PENALTY);
+        _close();
+        assertEq(vault.burned(), SEAT_FEE + 7 * PENALTY);
+        assertEq(_remaining(market.taskOf(task).stake), STAKE - BACK);
+        _assertFreed(sat, 127);
+        _assertConserved();
+    }
+
+    /// @dev Empty slots count like silence: of seven places two are filled.
+    function test_close_emptySlots_withheld_succeeds() public {
+        _start();
+        for (uint256 k; k < accounts.length - 1; ++k) {
+            bool seated = accounts[k] == _account(0) || accounts[k] == _account(1);
+            if (seated || board.registered() == 4) continue;
+            vm.prank(accounts[k]);
+            board.resign();
+        }
+        vm.warp(vm.getBlockTimestamp() + 1);
+        _claim(0, 3);
+        _drawWith(0);
+        uint256 filled;
+        for (uint256 slot; slot < 7; ++slot) {
+            if (_account(FIRST + slot) == address(0)) continue;
+            ++filled;
+            _voteYes(1 << slot);
+        }
+        assertEq(filled, 2);
+        _reach(uint256(_audit().until) + 1);
+        _close();
+        assertEq(_remaining(market.taskOf(task).stake), STAKE - BACK);
+        assertEq(vault.burned(), SEAT_FEE);
+        _assertConserved();
+    }
+
+    /// @dev Four voted yes, one of them has not opened: no majority stands any more. Two said no: nothing burns of the stake.
+    function test_close_unopened_reversed_succeeds() public {
+        _objected(3, 15, 48, 0, 1);
+        _open(7);
+        (address claimant, address liar) = (_claimant(), _account(FIRST + 3));
+        address[] memory sat = _jurors();
+        _reach(uint256(juries.claimOf(task).until) + 1);
+        vm.expectEmit();
+        emit IJuries.Judged(task, 0, 3, false, 3, 2);
+        _close();
+        assertEq(_free(claimant), FUNDS - SEAT_STAKE + LOCK / 2);
+        assertEq(_stakeOf(liar), SEAT_STAKE - LOCK);
+        assertEq(_remaining(market.taskOf(task).stake), STAKE - BACK);
+        assertEq(vault.burned(), LOCK / 2 + SEAT_FEE - 2 * SHARE + PENALTY);
+        for (uint256 slot; slot < 4; ++slot) {
+            assertEq(_free(sat[slot]), FUNDS - SEAT_STAKE);
+        }
+        _assertFreed(sat, 72);
+        _assertConserved();
+    }
+
+    /// @dev Where no majority is left to stand there is nothing to wait for but the votes.
+    function test_close_withheld_early_reverts() public {
+        _seated(3);
+        _voteNo(127);
+        uint64 until = _audit().until;
+        vm.warp(until);
+        vm.expectRevert(abi.encodeWithSelector(Errors.TooEarly.selector, until, until));
+        _close();
+        vm.warp(until + 1);
+        _close();
+        vm.expectRevert(abi.encodeWithSelector(Errors.WrongStatus.selector, task, ITaskMarket.Status.Unpaid));
+        _close();
+    }
+
+    function test_close_refused_reverts() public {
+        _start();
+        vm.expectRevert(abi.encodeWithSelector(Errors.NoClaim.selector, task));
+        _close();
+        _claim(0, 1);
+        vm.expectRevert(abi.encodeWithSelector(Errors.DrawPending.selector, task));
+        _close();
+    }
+
+    /// @dev Half of an even jury is no majority, for yes and for no.
+    function test_close_halfOfTheJury_succeeds() public {
+        jurors = 6;
+        _voted(3, 7, 56);
+        _close();
+        assertEq(_remaining(market.taskOf(task).stake), STAKE - BACK);
+        assertEq(vault.burned(), SEAT_FEE - 3 * (uint256(SEAT_FEE) / 6));
+        _assertConserved();
+    }
+
+    /// @dev The next jury of the task is another: its votes, digests and openings are its own.
+    function test_close_secondJury_succeeds() public {
+        _objected(3, 127, 0, 0, 1);
+        _open(127);
+        _reach(uint256(juries.claimOf(task).until) + 1);
+        _close();
+        // Who was freed in the second of a draw's asking is not in that draw.
+        vm.warp(vm.getBlockTimestamp() + 1);
+        _claim(1, 4);
+        (uint256 claimant, bool pending,, uint256 yes, uint256 no) = board.juryOf(task);
+        assertEq(claimant, 2);
+        assertTrue(pending);
+        assertEq(yes + no, 0);
+        assertEq(juries.claimOf(task).opened, 0);
+        _drawWith(bytes32(uint256(1)));
+        assertEq(board.attestationOf(task, FIRST), 0);
+        _voteNo(127);
+        _reach(uint256(_audit().until) + 1);
+        _close();
+        assertEq(_remaining(market.taskOf(task).stake), STAKE - STAKE / 16);
+        _assertConserved();
+    }
+
+    // ------------------------------------------------------------------ after a verdict
+
+    /// @dev Nobody trains again: budget and the rest of the stake go back, attested seats have their fees.
+    function test_closeStalled_withheld_succeeds() public {
+        _start();
+        _attest(1);
+        _claim(0, 3);
+        _drawWith(0);
+        _voteNo(127);
+        _reach(uint256(_audit().until) + 1);
+        _close();
+        address seated = _account(1);
+        _reach(uint256(market.taskOf(task).challengeUntil) + 1);
+        market.closeStalled(task);
+        assertEq(uint256(market.taskOf(task).status), uint256(ITaskMarket.Status.Void));
+        assertEq(_free(solver), FUNDS - STAKE / 16);
+        assertEq(_free(submitter), FUNDS - 2 * SEAT_FEE - DRAW_FEE);
+        assertEq(_free(seated), FUNDS - SEAT_STAKE + 2 * SEAT_FEE);
+        assertEq(_escrow(), 0);
+        _releaseAll();
+        _assertConserved();
+    }
+
+    /// @dev Who trains again and convicts has its reward, though the jury has taken a sixteenth.
+    function test_convict_withheld_succeeds() public {
+        _voted(3, 0, 127);
+        _close();
+        _convict();
+        assertEq(_free(second), FUNDS + RETRAIN_REWARD);
+        assertEq(_free(submitter), FUNDS + RESTITUTION - DRAW_FEE);
+        assertEq(_remaining(market.taskOf(task).stake), STAKE - STAKE / 16 - RETRAIN_REWARD - RESTITUTION);
+        _releaseAll();
+        _assertConserved();
+    }
+
+    // ------------------------------------------------------------------ looks
+
+    /// @dev A look that cannot fetch what it repeats claims; what it awaits is awaited on.
+    function test_close_look_available_succeeds() public {
+        chance = 5_000;
+        _looked(3);
+        _claim(33, 2);
+        _drawWith(0);
+        _attest(32);
+        assertEq(_audit().looking, 2);
+        assertEq(_audit().level, 1);
+        _voteYes(127);
+        _reach(uint256(_audit().until) + MOVE_TIME + 1);
+        vm.expectRevert(
+            abi.encodeWithSelector(Errors.TooEarly.selector, type(uint64).max, vm.getBlockTimestamp())
+        );
+        market.settle(task);
+        _close();
+        assertEq(_audit().looked, 1);
+        _attest(33);
+        assertEq(board.firstDraw().level, 2);
+        assertEq(_candidateSlots(2), 3);
+        _drawPicks(0);
+        _settle();
+        _releaseAll();
+        _assertConserved();
+    }
+
+    function test_close_look_withheld_succeeds() public {
+        chance = 5_000;
+        _looked(3);
+        address looker = _account(33);
+        _claim(33, 2);
+        _drawWith(0);
+        _voteNo(127);
+        _reach(uint256(_audit().until) + 1);
+        _close();
+        assertEq(_free(looker), FUNDS - SEAT_STAKE);
+        _reach(uint256(market.taskOf(task).challengeUntil) + 1);
+        address seated = _account(0);
+        market.closeStalled(task);
+        assertEq(_free(seated), FUNDS - SEAT_STAKE + 2 * SEAT_FEE);
+        assertEq(_free(solver), FUNDS - STAKE / 16);
+        _releaseAll();
+        _assertConserved();
+    }
+
+    // ------------------------------------------------------------------ inside
+
+    function _jurors() private view returns (address[] memory sat) {
+        sat = new address[](jurors);
+        for (uint256 slot; slot < jurors; ++slot) {
+            sat[slot] = _account(FIRST + slot);
+        }
+    }
+
+    /// @dev The seats of the jury are empty; these of its accounts are suspended, all others free since now.
+    function _assertFreed(address[] memory sat, uint256 suspended) private {
+        for (uint256 slot; slot < sat.length; ++slot) {
+            assertEq(_account(FIRST + slot), address(0));
+            assertEq(board.attestationOf(task, FIRST + slot), 0);
+            bool is_ = suspended >> slot & 1 == 1;
+            assertEq(board.registrationOf(sat[slot]).suspended, is_);
+            uint256 since = is_ ? type(uint40).max : vm.getBlockTimestamp();
+            assertEq(board.registrationOf(sat[slot]).freeSince, since);
+            if (market.taskOf(task).status == ITaskMarket.Status.Submitted) continue;
+            vm.expectRevert(abi.encodeWithSelector(Errors.NothingToRelease.selector, task, FIRST + slot));
+            board.release(task, FIRST + slot);
+        }
+    }
+}
