@@ -10,6 +10,7 @@ from protocol.chain.client import Client
 from protocol.chain.events import Follower
 from protocol.chain.parameters import TOKEN
 from protocol.chain.views import NEVER, NOBODY, AuditView, GameState, Seat, TaskStatus, TaskView
+from protocol.dispute.juries import constants_item
 from protocol.dispute.looks import Look, is_look
 from protocol.dispute.view import Phase
 from protocol.node.addresses import parsed
@@ -60,6 +61,35 @@ class SeatStatus:
 
 
 @dataclass(frozen=True)
+class JuryStatus:
+    """A claim of a seat, or look, that it cannot fetch an item, a state by its number or the constants (None), and the
+    votes on it, of `jurors`. `seconds_left` is that of the votes, then of the openings where the claimant `objected`;
+    None before the draw of the jury.
+    """
+
+    seat: int
+    state: int | None
+    jurors: int
+    yes: int
+    no: int
+    objected: bool
+    seconds_left: int | None
+
+    def line(self) -> str:
+        """For people."""
+        item = "the constants" if self.state is None else f"state {self.state}"
+        votes = f"{self.yes} of {self.jurors} jurors have it, {self.no} do not"
+        if self.seconds_left is None:
+            state = "a jury is to be drawn"
+        elif self.objected:
+            state = f"{votes}; {max(0, self.seconds_left)} s left to open a chunk"
+        else:
+            state = f"{votes}; {max(0, self.seconds_left)} s left to vote"
+        name = "look" if is_look(self.seat) else "seat"
+        return f"{name} {self.seat} claims that it cannot fetch {item}: {state}"
+
+
+@dataclass(frozen=True)
 class TaskStatusReport:
     """One task. Times are seconds from now, None when they do not matter; amounts are token units. `most_bid` is the
     highest that a bid may be, None when none is taken any more; `awaited_round` that of the beacon for which a draw
@@ -82,6 +112,7 @@ class TaskStatusReport:
     awaited_round: int | None
     seats: tuple[SeatStatus, ...]
     looks: tuple[SeatStatus, ...]
+    jury: JuryStatus | None
     games: tuple[GameStatus, ...]
 
     def lines(self) -> Iterator[str]:
@@ -98,6 +129,8 @@ class TaskStatusReport:
             yield f"  a draw waits for round {self.awaited_round} of the beacon, and for the draws before it"
         for seat in (*self.seats, *self.looks):
             yield f"  {seat.line()}"
+        if self.jury is not None:
+            yield f"  {self.jury.line()}"
         for game in self.games:
             where = f"segment {game.segment or '?'}, step {game.step or '?'}"
             calls = f", calls {'/'.join(map(str, game.path))}" if game.path else ""
@@ -139,6 +172,7 @@ def _report(client: Client, view: TaskView, games: list[GameStatus], now: int) -
         audit.round if audit.pending else None,
         tuple(_seat(seat, audit, view, terms, now) for seat in client.audit.seats(view.task)),
         tuple(_seat(look, audit, view, terms, now) for look in client.audit.looks(view.task)),
+        _jury(client, view, terms, now) if view.status is TaskStatus.SUBMITTED else None,
         tuple(games),
     )
 
@@ -158,6 +192,22 @@ def _seat(seat: Seat, audit: AuditView, view: TaskView, terms: Terms, now: int) 
         seat.attested,
         seat.caught,
         seat.until - now if due else None,
+    )
+
+
+def _jury(client: Client, view: TaskView, terms: Terms, now: int) -> JuryStatus | None:
+    claim = client.juries.claim_of(view.task) if terms.jurors else None
+    jury = None if claim is None else client.audit.jury(view.task)
+    if claim is None or jury is None:
+        return None
+    return JuryStatus(
+        claim.seat,
+        None if claim.item == constants_item(terms.segments) else claim.item,
+        terms.jurors,
+        jury.yes.bit_count(),
+        jury.no.bit_count(),
+        claim.until > 0,
+        None if jury.pending else (claim.until or jury.until) - now,
     )
 
 

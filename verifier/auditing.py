@@ -1,9 +1,11 @@
 """The seats of one verifier: replay their segments, hold the result, attest, accuse what is not as committed.
 
 Each is decided anew from the chain and the database, so that a restart or a failure costs at most a replay. A segment
-comes to its verdict by steps: fetch the bundle, load it, ask the solver for the state before the segment, replay; or,
-where the solver does not serve it, run the task from its start. Only fetching and asking wait for a stranger, and they
-have threads of their own, at most one a task. The result is one more segment, without steps (`replaying.Committed`).
+comes to its verdict by steps: fetch the bundle, load it, ask the solver for the state before the segment, replay.
+Where the solver does not serve it, the task is run from its start; or, where the terms have jurors, `claimant` claims
+that it cannot be had. What own jurors (`juror`) need is fetched and loaded here too. Only fetching and asking wait for
+a stranger, and they have threads of their own, at most one a task. The result is one more segment, without steps
+(`replaying.Committed`).
 
 A seat attests the digest of the states that its replays passed, under its own salt, so a segment that two own seats
 have, or that was replayed before the draw, is replayed for each of them. Without every digest nothing is attested.
@@ -20,11 +22,12 @@ from functools import partial
 from itertools import chain, islice, zip_longest
 from typing import TypeVar
 
-from protocol.chain.views import Seat
+from protocol.chain.views import Seat, TaskStatus
 from protocol.commitments.digests import Digester, seat_digest
 from protocol.dispute.keys import NO_SEAT, salt_hash
 from protocol.dispute.looks import Look, is_look
 from protocol.node.party.exits import Observation
+from verifier import juror
 from verifier.context import Context
 from verifier.database import UNTIL_OVER, Accusation
 from verifier.jobs import Job, Jobs
@@ -40,6 +43,8 @@ ASKED_AT_ONCE = 16
 """Checkpoints that are asked for in one job."""
 
 Found = TypeVar("Found")
+_Missing = dict[int, tuple[Material | None, Committed, list[int]]]
+"""By task: its material, if that is here, and the segments whose states are to be asked for."""
 
 
 def attestations(context: Context, seen: Observation) -> Iterator[Job]:
@@ -51,7 +56,8 @@ def attestations(context: Context, seen: Observation) -> Iterator[Job]:
     view, accusations = seen.view, context.database.accusations(seen.view.task)
     if accusations and not any(row.game is not None and row.outcome is None for row in accusations):
         return
-    for own in salted_seats(context, seen, attestable(seen, context.clients)):
+    seats = [seat for seat in attestable(seen, context.clients) if not _waits_for_jury(seen, seat)]
+    for own in salted_seats(context, seen, seats):
         parts = digest_parts(context, seen, own)
         if parts is not None:
             work = partial(_attest, context, view.task, own, seat_digest(*parts))
@@ -65,27 +71,29 @@ def offer(context: Context, observed: Sequence[Observation], fetches: Jobs, repl
     """
     turns = sorted(observed, key=lambda seen: _turn(context, seen, replays))
     accused = {seen.view.task for seen in turns if context.database.accusations(seen.view.task)}
-    missing: dict[int, tuple[Material | None, Committed, list[int]]] = {}
+    missing: _Missing = {}
     for seen, segment in _due(context, turns, accused):
         task, committed = seen.view.task, Committed(seen.view.root, seen.view.size)
-        material = context.materials.find(task)
+        material = _at_hand(context, seen, replays, missing)
         if material is None:
-            if context.materials.has_bundle(context.terms(task)):
-                replays.offer(Job(task, "load", partial(_load, context, task)))
-            else:
-                missing.setdefault(task, (None, committed, []))
-        elif material.auditor.is_here(committed, segment):
+            continue
+        if material.auditor.is_here(committed, segment):
             replays.offer(
                 Job(task, f"replay {segment}", partial(_replay, context, seen, material, committed, segment))
             )
-        else:
-            missing.setdefault(task, (material, committed, []))[2].append(segment)
-            if material.auditor.was_asked(committed):
-                # One run from the start serves all segments of its task.
-                run = _digest_own if task in accused else _replay
-                if task not in accused or attestable(seen, context.clients):
-                    work = partial(run, context, seen, material, committed, segment)
-                    replays.offer(Job(task, "run", work))
+            continue
+        missing.setdefault(task, (material, committed, []))[2].append(segment)
+        if material.auditor.was_asked(committed) and _runs(context, seen, material):
+            # One run from the start serves all segments of its task.
+            run = _digest_own if task in accused else _replay
+            if task not in accused or attestable(seen, context.clients):
+                replays.offer(Job(task, "run", partial(run, context, seen, material, committed, segment)))
+    for seen in turns:
+        for _, item in juror.awaited(context, seen):
+            material = _at_hand(context, seen, replays, missing)
+            if material is not None and not juror.is_here(context, seen, material, item):
+                committed = Committed(seen.view.root, seen.view.size)
+                missing.setdefault(seen.view.task, (material, committed, []))[2].insert(0, item + 1)
     for task in sorted(missing, key=fetches.rests.lost):
         material, committed, segments = missing[task]
         if material is None:
@@ -93,6 +101,31 @@ def offer(context: Context, observed: Sequence[Observation], fetches: Jobs, repl
         else:
             fetch = partial(material.auditor.ask, committed, segments[:ASKED_AT_ONCE])
         fetches.offer(Job(task, "fetch", fetch))
+
+
+def _at_hand(context: Context, seen: Observation, replays: Jobs, missing: _Missing) -> Material | None:
+    """The material of a task if it is in memory; else it is loaded, or noted as missing."""
+    task = seen.view.task
+    material = context.materials.find(task)
+    if material is None and context.materials.has_bundle(context.terms(task)):
+        replays.offer(Job(task, "load", partial(_load, context, task)))
+    elif material is None:
+        missing.setdefault(task, (None, Committed(seen.view.root, seen.view.size), []))
+    return material
+
+
+def _runs(context: Context, seen: Observation, material: Material) -> bool:
+    """Whether what the solver withholds is told by a run from the start: where jurors can be asked a seat has no need
+    of one, and a whistleblower none before they have found that it is withheld.
+    """
+    if not material.terms.jurors:
+        return True
+    return context.settings.whistleblow and seen.view.status is TaskStatus.UNPAID
+
+
+def _waits_for_jury(seen: Observation, seat: Seat) -> bool:
+    """Whether the seat has claimed, and a jury is to judge it: until then it cannot attest."""
+    return seen.audit is not None and seen.audit.claimant == seat.number + 1
 
 
 def _turn(context: Context, seen: Observation, replays: Jobs) -> tuple[float, int, int]:

@@ -17,10 +17,11 @@ from protocol.node.party.relays import relays_by
 from protocol.tasks.bundles import Limits
 from protocol.tasks.task import Terms
 from verifier.database import Database
+from verifier.juries import Juries
 from verifier.looks import Looks
 from verifier.material import IN_MEMORY, Material, Materials
 from verifier.metrics import Metrics
-from verifier.results import Results
+from verifier.results import Items, Results
 from verifier.settings import VerifierSettings
 from verifier.strategy import Strategy
 
@@ -41,7 +42,9 @@ class Context:
     database: Database
     materials: Materials
     results: Results
+    items: Items
     looks: Looks
+    juries: Juries
     relays: Relays
     metrics: Metrics
     log: FilteringBoundLogger
@@ -60,6 +63,7 @@ class Context:
         """The context of these accounts on this chain, below the home folder. Raises DatabaseError, SettingsError."""
         database = open_database(Database, home, client)
         folder = data_folder(home, "verifier", client)
+        juries = Juries(client)
         materials = Materials(
             folder,
             home.bundles,
@@ -67,6 +71,7 @@ class Context:
             strategy,
             Limits(allowed=settings.bundles),
             max(IN_MEMORY, settings.replays),
+            juries.sources,
         )
         return cls(
             client,
@@ -76,7 +81,9 @@ class Context:
             database,
             materials,
             Results(folder / "results"),
+            Items(folder / "items", home.bundles),
             Looks(client),
+            juries,
             relays_by(settings, client.deployment.beacon),
             Metrics(),
             logs.get("verifier"),
@@ -101,7 +108,7 @@ class Context:
 
     def fetch(self, task: int, lost: float) -> None:
         """Bring a task's bundle here, after tries that took `lost` seconds. Raises BundleError, ChainError."""
-        self.materials.fetch(self.terms(task), self.endpoint(task), lost)
+        self.materials.fetch(task, self.terms(task), self.endpoint(task), lost)
 
     def load(self, task: int) -> Material:
         """What is needed to replay a task, whose bundle is here. Raises BundleError, ChainError."""

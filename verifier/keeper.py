@@ -11,7 +11,7 @@ from functools import partial
 from protocol.chain.errors import Reverted
 from protocol.chain.views import TaskStatus, TaskView
 from protocol.node.party.exits import Exit, Observation, exit_due, observe_audit, perform
-from verifier import claiming
+from verifier import claiming, juror
 from verifier.context import Context
 from verifier.jobs import Job
 from verifier.seats import own_seats, releasable
@@ -48,7 +48,7 @@ def jobs(context: Context, seen: Observation) -> Iterator[Job]:
         # The queue of draws is one for all tasks, so one draw is executed at a time.
         about = None if what is Exit.DRAW else task
         yield Job(about, what, partial(_perform, context, seen, what))
-    for seat in releasable(seen, context.clients):
+    for seat in (*releasable(seen, context.clients), *juror.releasable(context, seen)):
         yield Job(task, f"release {seat.number}", partial(_release, context, task, seat.number))
     yield from claiming.jobs(context, seen)
 

@@ -1,8 +1,8 @@
-"""What is needed to replay and to challenge one task: its verified bundle, an executor, states, a provider.
+"""What is needed to replay and to challenge one task: its verified bundle, an executor, states, providers.
 
-Bundles come from the address in the terms, else from the solver, and are kept in the node's folder; nothing in one is
-believed or run before it is checked (`protocol.tasks.bundles`). To fetch one waits for strangers, to load it does not.
-A few tasks are in memory at a time.
+Bundles come from the address in the terms, else from the solver, else from jurors, and are kept in the node's folder;
+nothing in one is believed or run before it is checked (`protocol.tasks.bundles`). To fetch one waits for strangers, to
+load it does not. A few tasks are in memory at a time.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 
 from protocol.commitments import BlobStore
@@ -88,6 +89,15 @@ def seconds_of_try(attest_period: int, lost: float) -> float:
     return min(max(lost, attest_period * FIRST_TRY, LEAST_TRY), attest_period * LONGEST_TRY)
 
 
+Sources = Callable[[int], Sequence[Address]]
+"""Addresses of those that serve what a task needs, besides its solver."""
+
+
+def nobody(_task: int) -> Sequence[Address]:
+    """There is no other source."""
+    return ()
+
+
 class Materials:
     """Material by task, under `folder`; bundles under `bundles`, by hash. Any thread may ask, and none waits for
     another: who calls sees to it that a task is fetched, and loaded, by one thread at a time.
@@ -101,6 +111,7 @@ class Materials:
         strategy: Strategy,
         limits: Limits,
         in_memory: int = IN_MEMORY,
+        sources: Sources = nobody,
     ) -> None:
         self._folder = folder
         self._bundles = bundles
@@ -108,7 +119,9 @@ class Materials:
         self._strategy = strategy
         self._limits = limits
         self._in_memory = in_memory
+        self._sources = sources
         self._damaged: set[bytes] = set()
+        self._refused: set[bytes] = set()
         self._loaded: OrderedDict[int, Material] = OrderedDict()
         self._lock = threading.Lock()
 
@@ -124,16 +137,25 @@ class Materials:
         kept = terms.bundle_hash not in self._damaged
         return kept and (self._bundles / terms.bundle_hash.hex() / MANIFEST).is_file()
 
-    def fetch(self, terms: Terms, endpoint: Address | None, lost: float = 0.0) -> None:
+    def was_refused(self, terms: Terms) -> bool:
+        """Whether the bundle was asked for, and is still not here."""
+        return terms.bundle_hash in self._refused and not self.has_bundle(terms)
+
+    def fetch(self, task: int, terms: Terms, endpoint: Address | None, lost: float = 0.0) -> None:
         """Bring the bundle to this machine, verified; `endpoint` is what the task's solver has announced.
 
         A try is as long as all before it, which took `lost` seconds: a server that trickles has little of the time in
         which the seats of other tasks are to be attested, and what a slow one has sent is kept. Raises BundleError.
         """
-        others = [] if endpoint is None else [endpoint / f"bundles/{terms.bundle_hash.hex()}"]
+        servers = [*([] if endpoint is None else [endpoint]), *self._sources(task)]
+        others = [server / f"bundles/{terms.bundle_hash.hex()}" for server in servers]
         seconds = min(self._limits.seconds, seconds_of_try(terms.attest_period, lost))
         limits = replace(self._limits, seconds=seconds)
-        cached_bundle(self._bundles, terms, limits, others)
+        try:
+            cached_bundle(self._bundles, terms, limits, others)
+        except BundleError:
+            self._refused.add(terms.bundle_hash)
+            raise
         self._damaged.discard(terms.bundle_hash)
 
     def load(self, task: int, terms: Terms, endpoint: Address | None) -> Material:
@@ -170,6 +192,18 @@ class Materials:
         store = BlobStore(folder / "blobs")
         initial = bundle.initial_state
         states = States(task, work.program, executor, terms.segment_steps, initial, self._database, store)
-        provider = self._strategy.provider(endpoint, task, work.program, terms)
-        auditor = Auditor(work.program, executor, terms.segment_steps, states, provider)
+
+        @cache
+        def provided(address: Address | None) -> CheckpointProvider:
+            return self._strategy.provider(address, task, work.program, terms)
+
+        provider = provided(endpoint)
+        auditor = Auditor(
+            work.program,
+            executor,
+            terms.segment_steps,
+            states,
+            provider,
+            lambda: map(provided, self._sources(task)),
+        )
         return Material(terms, work, executor, states, provider, auditor)

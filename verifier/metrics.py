@@ -28,6 +28,16 @@ class Metrics:
         self.caught = Counter(
             "verifier_caught", "Seats that lost their lock to a look of this verifier", registry=self.registry
         )
+        self.claims = Counter(
+            "verifier_claimed", "Claims that an item cannot be fetched", registry=self.registry
+        )
+        self.votes = Counter("verifier_votes", "Votes in juries", ["vote"], registry=self.registry)
+        self.objections = Counter(
+            "verifier_objected", "Objections to juries that have what is claimed", registry=self.registry
+        )
+        self.openings = Counter(
+            "verifier_opened", "Chunks opened as a juror for a claimant that objected", registry=self.registry
+        )
         self.tasks = Gauge("verifier_open_tasks", "Tasks that are not over", registry=self.registry)
 
     @contextmanager

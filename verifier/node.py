@@ -27,7 +27,7 @@ from protocol.node.party.funds import withdraw_above, withdraw_credit
 from protocol.node.party.node import Node
 from protocol.node.serving import Serving
 from protocol.node.stopping import Stop
-from verifier import answering, auditing, claiming, confronting, keeper, looking
+from verifier import answering, auditing, claimant, claiming, confronting, juror, keeper, looking
 from verifier.context import Context
 from verifier.games import Games
 from verifier.informer import Informer
@@ -39,7 +39,7 @@ from verifier.settings import VerifierSettings
 from verifier.strategy import HONEST, Strategy
 
 ANSWERS = 2
-"""Segments that are replayed side by side to answer looks, or to accuse."""
+"""Segments that are replayed side by side to answer looks, or to accuse, and items that are hashed for votes."""
 SENDERS = 4
 """Short jobs side by side besides the games: actions and attestations, each a transaction."""
 WON = ("solver_false", "solver_silent")
@@ -67,7 +67,7 @@ class VerifierNode(Node):
         self._replays = Jobs(settings.replays, longest_rest=math.inf)
         self._sends = Jobs(SENDERS, longest_rest=8)
         self._answers = Jobs(ANSWERS, longest_rest=8)
-        """Of looks: they have less time than replays, so they wait for none, and rest for no failure of one."""
+        """Of looks and jurors: they have less time than replays, so they wait for none, and rest for none's failure."""
         self._informs = Jobs(1, longest_rest=8)
         """Of its own, so that strangers' salts keep no attestation waiting."""
         self._games = Games(self.context, self._fetches)
@@ -93,7 +93,7 @@ class VerifierNode(Node):
             with ExitStack() as serving:
                 serving.enter_context(self.context.metrics.served(settings.metrics_port))
                 if settings.stake:
-                    app = application(self.context.results, self._informer.offer)
+                    app = application(self.context.results, self.context.items, self._informer.offer)
                     held = serving.enter_context(Serving(app, settings.host, settings.port, settings.proxies))
                     self._url = settings.url or held.url
                 return self._loop(once)
@@ -173,6 +173,8 @@ class VerifierNode(Node):
                 *looking.asks(context, seen),
                 *confronting.jobs(context, seen),
                 *confronting.drops(context, seen),
+                *juror.openings(context, seen),
+                *juror.votes(context, seen),
             ):
                 self._answers.offer(job)
         auditing.offer(context, observed, self._fetches, self._replays)
@@ -195,8 +197,11 @@ class VerifierNode(Node):
         view = self.context.client.market.task(task)
         seen = keeper.observe(self.context, view, block.time)
         self._see_looks(seen)
+        self._see_juries(seen)
         bound = (
             releasable(seen, self.context.clients)
+            or juror.releasable(self.context, seen)
+            or claimant.bound(self.context, seen)
             or claiming.pending(self.context, seen)
             or looking.moot(self.context, seen)
         )
@@ -216,6 +221,19 @@ class VerifierNode(Node):
             raise
         except Exception as error:
             self.context.failed(seen.view.task, "looks", error)
+
+    def _see_juries(self, seen: Observation) -> None:
+        """The same for attesting what is here. A juror that has what was asked for in vain is asked at once."""
+        if seen.audit is None:
+            return
+        try:
+            terms = self.context.terms(seen.view.task)
+            if self.context.juries.see(seen, terms):
+                self._fetches.rests.succeeded(seen.view.task)
+        except RpcUnavailable:
+            raise
+        except Exception as error:
+            self.context.failed(seen.view.task, "juries", error)
 
     def _say_what_is_late(self, seen: Observation) -> None:
         """Once for each own seat whose time is over."""
@@ -249,6 +267,8 @@ class VerifierNode(Node):
             auditing.attestations(self.context, seen),
             looking.jobs(self.context, seen),
             answering.contests(self.context, seen),
+            juror.refusals(self.context, seen),
+            claimant.jobs(self.context, seen),
             keeper.jobs(self.context, seen),
         ):
             for job in jobs:
@@ -273,6 +293,8 @@ class VerifierNode(Node):
         self._games.forget(task)
         self._informer.forget(task)
         self.context.looks.forget(task)
+        self.context.juries.forget(task)
+        self.context.items.drop(task)
         works = self._fetches, self._replays, self._sends, self._informs, self._answers
         for rests in (*(work.rests for work in works), self._looks):
             rests.forget(task)

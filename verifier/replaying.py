@@ -7,7 +7,7 @@ each seat that is to attest it, under the seat's salt (encoding.md section 8).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import torch
@@ -54,10 +54,14 @@ class Different:
 
 
 Finding = Equal | Different
+Others = Callable[[], Iterable[CheckpointProvider]]
+"""Who serves a task's checkpoints besides its solver."""
 
 
 class Auditor:
-    """Asks for what replays of one task need, and replays. Any thread may do either, and none waits for another."""
+    """Asks for what replays of one task need, the solver first, and replays. Any thread may do either, and none waits
+    for another.
+    """
 
     def __init__(
         self,
@@ -66,12 +70,14 @@ class Auditor:
         segment_steps: int,
         states: States,
         provider: CheckpointProvider,
+        others: Others = tuple,
     ) -> None:
         self._program = program
         self._executor = executor
         self._segment_steps = segment_steps
         self._states = states
         self._provider = provider
+        self._others = others
         self._revealed: dict[Committed, Sequence[bytes]] = {}
         self._withheld: set[Committed] = set()
 
@@ -94,7 +100,7 @@ class Auditor:
                 "what the solver serves",
                 expected=f"checkpoints {', '.join(map(str, missing))}",
                 got="no roots that it has committed to" if roots is None else "not all of them",
-                remedy="the task is run from its start meanwhile",
+                remedy="it is asked again; without juries the task is run from its start meanwhile",
             )
 
     def audit(self, committed: Committed, segment: int, digesters: Sequence[Digester] = ()) -> Finding | None:
@@ -192,23 +198,37 @@ class Auditor:
         kept = self._states.kept(segment - 1, self.roots(committed)[segment - 1])
         return self._states.own(segment - 1) if kept is None else kept
 
+    def state(self, committed: Committed, number: int) -> tuple[State, Sequence[bytes]] | None:
+        """Checkpoint `number` of a commitment, and the roots r_0 …, if both are on this machine."""
+        roots = self._revealed.get(committed)
+        kept = None if roots is None else self._states.kept(number, roots[number])
+        return None if kept is None or roots is None else (kept, roots)
+
     def _ask(self, number: int, roots: Sequence[bytes]) -> bool:
         """Whether checkpoint `number` is here, or comes when it is asked for."""
         states, root = self._states, roots[number]
-        return states.has(number, root) or states.ask(number, root, self._provider) is not None
+        return states.has(number, root) or any(
+            states.ask(number, root, provider) is not None for provider in self._providers()
+        )
 
     def _segment_roots(self, committed: Committed) -> Sequence[bytes] | None:
-        """The solver's checkpoint roots if it serves, or once served, those that it committed."""
+        """The solver's checkpoint roots if somebody serves, or once served, those that it committed."""
         if committed in self._revealed:
             return self._revealed[committed]
-        roots = self._provider.segment_roots()
-        if roots is None or len(roots) < committed.size:
-            return None
-        roots = roots[: committed.size]
-        if segment_tree(roots).root != committed.root:
-            return None
-        self._revealed = {committed: roots}
-        return roots
+        for provider in self._providers():
+            roots = provider.segment_roots()
+            if roots is None or len(roots) < committed.size:
+                continue
+            roots = roots[: committed.size]
+            if segment_tree(roots).root == committed.root:
+                self._revealed = {committed: roots}
+                return roots
+        return None
+
+    def _providers(self) -> Iterator[CheckpointProvider]:
+        """The others are found out only where the solver does not serve."""
+        yield self._provider
+        yield from self._others()
 
     def _audit_unserved(
         self, committed: Committed, segment: int, digesters: Sequence[Digester]

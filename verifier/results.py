@@ -1,7 +1,8 @@
-"""The results that this verifier holds for its seats, on disk: canonical bytes, a file for each tensor.
+"""The results that this verifier holds for its seats, and what it has as a juror, on disk: canonical bytes, a file for
+each tensor.
 
-They lie apart from what is needed to replay a task, which goes when the task is over; these are served for a time after
-it was settled. Who fetches them compares their root with the chain's.
+They lie apart from what is needed to replay a task, which goes when the task is over; results are served for a time
+after it was settled, items while it lasts. Who fetches them compares their root with the chain's.
 """
 
 from __future__ import annotations
@@ -11,6 +12,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from protocol.commitments.atomic import write_atomically
+from protocol.commitments.hashing import HASH_BYTES
+
+_ROOTS, _BUNDLE = "roots", "bundle"
 
 
 class Results:
@@ -31,3 +35,52 @@ class Results:
     def path(self, task: int, checkpoint: int, tensor: int) -> Path:
         """Where a tensor is, if it is held."""
         return self._folder / str(task) / str(checkpoint) / str(tensor)
+
+
+class Items(Results):
+    """What jurors of this verifier say that they have (`protocol.dispute.juries`): states with the roots of all
+    checkpoints, and bundles, which hold constants. The latter lie in the folder `bundles`, by hash.
+    """
+
+    def __init__(self, folder: Path, bundles: Path) -> None:
+        super().__init__(folder)
+        self._bundles = bundles
+
+    def hold_state(self, task: int, number: int, tensors: Sequence[bytes], roots: Sequence[bytes]) -> None:
+        """Keep a state, and r_0 … r_K. Raises OSError."""
+        self.hold(task, number, tensors)
+        write_atomically(
+            self._roots_path(task, number), b"".join(roots)
+        )  # the last: what is named is complete
+
+    def hold_bundle(self, task: int, bundle: bytes) -> None:
+        """Serve a bundle that is on this machine, by its hash. Raises OSError."""
+        write_atomically(self._folder / str(task) / _BUNDLE, bundle.hex().encode())
+
+    def state(self, task: int, number: int, count: int) -> tuple[list[bytes], list[bytes]] | None:
+        """The `count` tensors of a state that is held, and the roots of all checkpoints; None for another."""
+        path = self._roots_path(task, number)
+        if not path.is_file():
+            return None
+        roots = path.read_bytes()
+        tensors = [self.path(task, number, tensor).read_bytes() for tensor in range(count)]
+        return tensors, [roots[at : at + HASH_BYTES] for at in range(0, len(roots), HASH_BYTES)]
+
+    def has_state(self, task: int, number: int) -> bool:
+        """Whether a state is held, with the roots."""
+        return self._roots_path(task, number).is_file()
+
+    def roots(self, task: int) -> Path | None:
+        """The file of the roots of a task's checkpoints, side by side, if a state of it is held."""
+        return next(iter(sorted((self._folder / str(task)).glob(f"*/{_ROOTS}"))), None)
+
+    def bundle_file(self, bundle: str, name: str) -> Path | None:
+        """A file of a bundle that is served. Both names may come from anybody; nothing outside is ever named."""
+        if not any(path.read_text() == bundle for path in self._folder.glob(f"*/{_BUNDLE}")):
+            return None
+        folder = (self._bundles / bundle).resolve()
+        path = (folder / name).resolve()
+        return path if path.is_relative_to(folder) and path.is_file() else None
+
+    def _roots_path(self, task: int, number: int) -> Path:
+        return self._folder / str(task) / str(number) / _ROOTS

@@ -1,8 +1,11 @@
-"""The verifier's HTTP service: the results that it holds for its seats, and the salts that it is offered."""
+"""The verifier's HTTP service: the results that it holds for its seats, what it has as a juror, and the salts that it
+is offered.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Annotated
 
 from fastapi import FastAPI, HTTPException, Request
@@ -13,11 +16,13 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from starlette.requests import ClientDisconnect
 
 from verifier.errors import SaltRefused, TooManySalts
-from verifier.results import Results
+from verifier.results import Items, Results
 
 MAX_BODY = 1_024
 """Bytes of an offer: four times a long one."""
 Number = Annotated[int, PathParameter(ge=0, lt=1 << 63)]
+Digest = Annotated[str, PathParameter(pattern=r"^[0-9a-f]{64}$")]
+FileName = Annotated[str, PathParameter(pattern=r"^[A-Za-z0-9._-]{1,128}(/[A-Za-z0-9._-]{1,128}){0,3}$")]
 Offer = Callable[[int, int, bytes], object]
 """Takes a task, a seat and a salt; raises SaltRefused, TooManySalts."""
 
@@ -32,8 +37,10 @@ class OfferedSalt(BaseModel):
     salt: Annotated[str, Field(pattern=r"^(0x)?[0-9a-fA-F]{64}$")]
 
 
-def application(results: Results, offer: Offer) -> FastAPI:
-    """GET /tasks/<task>/checkpoints/<K>/tensors/<number>, as a solver serves it, POST /salts, and GET /healthz."""
+def application(results: Results, items: Items, offer: Offer) -> FastAPI:
+    """GET /tasks/<task>/checkpoints/<n>/tensors/<number>, /tasks/<task>/segments and /bundles/<hash>/<file>, as a
+    solver serves them, POST /salts, and GET /healthz.
+    """
     api = FastAPI(title="Assay verifier", openapi_url=None, docs_url=None, redoc_url=None)
 
     @api.get("/healthz")
@@ -42,10 +49,16 @@ def application(results: Results, offer: Offer) -> FastAPI:
 
     @api.get("/tasks/{task}/checkpoints/{checkpoint}/tensors/{tensor}")
     def held(task: Number, checkpoint: Number, tensor: Number) -> FileResponse:
-        path = results.path(task, checkpoint, tensor)
-        if not path.is_file():
-            raise HTTPException(404, "not here")
-        return FileResponse(path, media_type="application/octet-stream")
+        paths = [kept.path(task, checkpoint, tensor) for kept in (results, items)]
+        return _file(next((path for path in paths if path.is_file()), None))
+
+    @api.get("/tasks/{task}/segments")
+    def roots(task: Number) -> FileResponse:
+        return _file(items.roots(task))
+
+    @api.get("/bundles/{bundle}/{name:path}")
+    def bundle(bundle: Digest, name: FileName) -> FileResponse:
+        return _file(items.bundle_file(bundle, name))
 
     @api.post("/salts", status_code=202)
     async def salts(request: Request) -> dict[str, str]:
@@ -60,6 +73,12 @@ def application(results: Results, offer: Offer) -> FastAPI:
         return {"status": "kept"}
 
     return api
+
+
+def _file(path: Path | None) -> FileResponse:
+    if path is None:
+        raise HTTPException(404, "not here")
+    return FileResponse(path, media_type="application/octet-stream")
 
 
 async def _read(request: Request) -> OfferedSalt:

@@ -1,4 +1,4 @@
-"""`python -m examples.demo`, which `make demo` runs: play the fifteen stories and write build/demo/report.json."""
+"""`python -m examples.demo`, which `make demo` runs: play the sixteen stories and write build/demo/report.json."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def main(
     folder: Annotated[Path, typer.Option(help="Folder for logs and the report.")] = FOLDER,
     as_json: JsonOption = False,
 ) -> None:
-    """Fifteen stories on a development chain of their own: honest, cheating and falsely accused solvers."""
+    """Sixteen stories on a development chain of their own: honest, cheating and falsely accused solvers."""
     output = Output("demo", as_json)
     with reported():
         code, report = demo(output.say, folder)

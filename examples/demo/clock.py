@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 from examples.demo.ledger import Ledger
 from examples.demo.stage import SILENT, Stage
 from examples.demo.stories import Story
+from examples.demo.tasks import PERIODS
 from protocol.chain.views import NOBODY, AuditView, TaskStatus, TaskView
 from protocol.dispute.view import Phase
 
@@ -51,6 +52,8 @@ class Clock:
             return None if task.bidder == NOBODY else task.bids_until
         if task.status is TaskStatus.TRAINING:
             return task.train_until if self._is_refused(story) else None
+        if story.withheld:
+            return self._withheld(story, task)
         if task.status is not TaskStatus.SUBMITTED or story.cheat is not None:
             return None
         return self._first([self._audited(story, task), self._accused(story, task)])
@@ -82,6 +85,29 @@ class Clock:
         for event in self._ledger.events("Accused", task=task.task) if draws.audited else ():
             return int(event.arguments["until"])
         return None
+
+    def _withheld(self, story: Story, task: TaskView) -> int | None:
+        """Until when a refused seat asks before it claims, and its jury before it votes; then until the verdict, and
+        until the unpaid task is closed.
+        """
+        if task.status is TaskStatus.UNPAID:
+            return task.challenge_until
+        audit, period = self._stage.client.audit, PERIODS["attest_period"]
+        draws = audit.audit(task.task)
+        if (
+            task.status is not TaskStatus.SUBMITTED
+            or not draws.drawn_at
+            or draws.pending
+            or not draws.attested
+        ):
+            return None
+        if not draws.claimant:
+            return draws.until - period // 2
+        jury = audit.jury(task.task)
+        if jury is None:
+            return None
+        voted = (jury.yes | jury.no).bit_count() == story.terms["jurors"]
+        return jury.until if voted else jury.until - period // 4
 
     def _accused(self, story: Story, task: TaskView) -> int | None:
         """Until when a false accuser may move, if it has no move left; the task's own limit without a game."""

@@ -13,6 +13,7 @@ from examples.demo.names import WORD, Names, number, position
 from examples.demo.report import tokens
 from protocol.chain.receipts import Event
 from protocol.chain.views import NOBODY
+from protocol.dispute.juries import UNAVAILABLE, is_juror
 from protocol.dispute.looks import Look, is_look
 from protocol.dispute.view import TreeKind, Verdict
 
@@ -81,7 +82,14 @@ class EventLines:
             "LeafRevealed": lambda a, e: f"  revealed: {len(e.arguments['data'])} bytes{_cost(a)}",
             "ElementSelected": self._selected,
             "Split": lambda a, e: f"  the solver states {len(e.arguments['words'])} block results{_cost(a)}",
-            "Judged": self._judged,
+            "Judged": lambda a, e: self._verdict(a, e) if e.contract == "Juries" else self._judged(a, e),
+            "Claimed": self._claimed,
+            "Objected": lambda a, _e: f"the claimant still lacks it: a chunk is to be opened{_cost(a)}",
+            "Opened": lambda a, e: f"{self._name(e, 'account')} opens the chunk{_cost(a)}",
+            "Unopened": lambda _a, e: (
+                f"{self._name(e, 'account')} had not what it said: it has lost its lock, "
+                f"{tokens(e.arguments['paid'])} of it to the claimant"
+            ),
             "EdgeJudged": self._edge_judged,
             "Ended": lambda _a, e: f"game over: {ENDINGS[Verdict(e.arguments['verdict'])]}",
             "Slashed": lambda _a, e: (
@@ -150,8 +158,23 @@ class EventLines:
             f"{self._name(event, 'looker')} gets {paid} of it"
         )
 
+    def _claimed(self, act: Act, event: Event) -> str:
+        return (
+            f"{self._name(event, 'account')} in seat {event.arguments['seat']} CLAIMS that it cannot fetch item "
+            f"{event.arguments['item']}: a jury is drawn{_cost(act)}"
+        )
+
+    def _verdict(self, act: Act, event: Event) -> str:
+        told = event.arguments
+        found = "AVAILABLE" if told["available"] else "WITHHELD"
+        return f"the jury finds item {told['item']} {found}: {told['yes']} yes, {told['no']} no{_cost(act)}"
+
     def _seated(self, _act: Act, event: Event) -> str:
-        seat, segments = event.arguments["seat"], self._segments(event)
+        seat = event.arguments["seat"]
+        if is_juror(seat):
+            nobody = event.arguments["account"] == NOBODY
+            return f"{'nobody' if nobody else self._name(event, 'account')} is drawn into the jury"
+        segments = self._segments(event)
         if is_look(seat):
             if event.arguments["account"] == NOBODY:
                 return "nobody is found to look"
@@ -161,7 +184,11 @@ class EventLines:
         return f"{self._name(event, 'account')} is drawn into seat {seat}, to replay {segments}"
 
     def _attested(self, _act: Act, event: Event) -> str:
-        seat, segments = event.arguments["seat"], self._segments(event)
+        seat = event.arguments["seat"]
+        if is_juror(seat):
+            has = event.arguments["digest"] != UNAVAILABLE
+            return f"{self._name(event, 'account')} votes {'yes: it has it' if has else 'no: it cannot fetch it'}"
+        segments = self._segments(event)
         return f"the look at {segments} attested" if is_look(seat) else f"seat {seat} attested: {segments}"
 
     def _silent(self, _act: Act, event: Event) -> str:

@@ -61,7 +61,8 @@ class Ledger:
             event
             for act in self.acts
             for event in act.events
-            if event.name == name and all(event.arguments[k] == v for k, v in arguments.items())
+            # Games and juries both have a `Judged`: what is asked for tells them apart.
+            if event.name == name and all(event.arguments.get(k) == v for k, v in arguments.items())
         ]
 
     def segments(self, task: int, seat: int) -> list[int]:

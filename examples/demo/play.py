@@ -14,7 +14,7 @@ from examples.demo.clock import Clock
 from examples.demo.event_lines import EventLines, Line
 from examples.demo.ledger import Ledger
 from examples.demo.names import Names
-from examples.demo.report import caught, game_report, spoken_up, task_report, tokens, verdict
+from examples.demo.report import caught, game_report, spoken_up, task_report, tokens, verdict, withheld
 from examples.demo.stage import OUTSOURCER_NAME, SEAT, STAMP_NAME, Stage
 from examples.demo.stories import STORIES, Story
 from protocol.chain.views import TaskStatus
@@ -58,6 +58,8 @@ def failures(report: dict[str, Any]) -> list[str]:
             wrong.append(f"({story.letter}) expected the verifier to inform, got {run.get('informed_by')}")
         if story.stamped and not run.get("caught", {}).get("accused"):
             wrong.append(f"({story.letter}) expected the look to accuse and to win, got {run.get('caught')}")
+        if story.withheld and run.get("withheld", {}).get("no") != story.terms["jurors"]:
+            wrong.append(f"({story.letter}) expected the whole jury to say no, got {run.get('withheld')}")
         if story.accomplice and run.get("convicted_by") != "the accomplice":
             wrong.append(
                 f"({story.letter}) expected a conviction by the accomplice, got {run.get('convicted_by')}"
@@ -113,7 +115,7 @@ class _Play:
     def _note(self, story: Story) -> None:
         """What the chain does not tell: the result's metrics, and why a market refused a run."""
         task, name = self._task(story), self._stage.process(story)
-        if story.stamped:
+        if story.stamped or story.withheld:
             self._stage.cast(story)
         if story.cheat is None and task not in self._metrics and self._submitted(task):
             with suppress(ResultError):  # asked again at the next look; `failures` says so if it never comes
@@ -165,6 +167,8 @@ class _Play:
                 found["convicted_by"] = self._event_lines.who(str(event.arguments["challenger"]))
         if story.stamped:
             found["caught"] = caught(self._ledger, task)
+        if story.withheld:
+            found["withheld"] = withheld(self._ledger, task)
         for event in self._ledger.events("Informed", task=task):
             found["informed_by"] = self._event_lines.who(str(event.arguments["informer"]))
         game = self._accusation(story) if story.accuser else None

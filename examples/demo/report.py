@@ -13,6 +13,7 @@ from examples.demo.ledger import Act, Ledger
 from examples.demo.names import WORD, Names, bits, number, position
 from protocol.chain.parameters import TOKEN
 from protocol.chain.receipts import Event
+from protocol.dispute.juries import is_juror
 from protocol.dispute.splitting import parts
 from protocol.dispute.view import Verdict
 
@@ -38,7 +39,7 @@ def task_report(
     """What is told of every task, and of the game that decided it if one did."""
     found: dict[str, Any] = {"task": name, "solver": solver, "verdict": verdict(ledger, task)}
     found |= {"task_id": task, "segments": segments}
-    attested = ledger.events("Attested", task=task)
+    attested = [e for e in ledger.events("Attested", task=task) if not is_juror(e.arguments["seat"])]
     found["audited"] = sorted({n for e in attested for n in ledger.segments(task, e.arguments["seat"])})
     found["draws"] = len(ledger.events("Drawn", task=task))
     for event in ledger.events("Silent", task=task):
@@ -103,6 +104,25 @@ def caught(ledger: Ledger, task: int) -> dict[str, Any]:
     for event in ledger.events("Unanswered", task=task):
         found["paid"] = tokens(event.arguments["paid"])
     return found if "paid" in found else {}
+
+
+def withheld(ledger: Ledger, task: int) -> dict[str, Any]:
+    """What a jury has found to be withheld: the item, its votes, and the gas of each call."""
+    found: dict[str, Any] = {}
+    calls = {"Claimed": "claim", "Judged": "close"}
+    gas: dict[str, Any] = {"votes": []}
+    for act in ledger.acts:
+        for event in act.events:
+            if event.arguments.get("task") != task:
+                continue
+            if event.contract == "Juries" and event.name in calls:
+                gas[calls[event.name]] = act.gas
+            elif event.name == "Attested" and is_juror(event.arguments["seat"]):
+                gas["votes"].append(act.gas)
+    for event in ledger.events("Judged", task=task, available=False):
+        told = event.arguments
+        found |= {"item": told["item"], "yes": told["yes"], "no": told["no"], "gas": gas}
+    return found
 
 
 def deciding_game(ledger: Ledger, slashed: Event) -> int:

@@ -10,7 +10,7 @@ import os
 import shutil
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
@@ -42,8 +42,13 @@ DEPLOYER, SUBMITTER, VERIFIER, ACCUSER, SILENT, SEAT, ACCOMPLICE, OUTSOURCER, ON
     range(11)
 )
 FIRST_SEATED = FIRST_SOLVER + len(STORIES)
+FIRST_REFUSED = DEVELOPMENT_ACCOUNTS - 5
 """Indices of development accounts. From FIRST_SEATED on they take seats beside VERIFIER's, in the same process."""
-SEATED = range(FIRST_SEATED, DEVELOPMENT_ACCOUNTS)
+SEATED = range(FIRST_SEATED, FIRST_REFUSED)
+REFUSED = range(FIRST_REFUSED, DEVELOPMENT_ACCOUNTS)
+"""Two seats and three jurors of the story whose data are withheld, all but one in a process of their own."""
+REFUSED_LEVEL = 3
+"""Of their stakes: 8 units cover a lock that no other account's level does, up to the silent verifier's."""
 SILENT_LEVEL = 6
 """Of the silent verifier's stake: 64 units, where the others have one each."""
 SEAT_LEVEL = 2
@@ -56,6 +61,8 @@ SEAT_NAME = "seat-verifier"
 OUTSOURCER_NAME = "outsourcer"
 STAMP_NAME = "rubber-stamp"
 LOOK_NAME = "look-verifier"
+FED_NAME = "fed-seat"
+REFUSED_NAME = "refused-verifier"
 MARK = ".assay-demo"
 """A folder with this file may be emptied."""
 PURSE = 5_000 * TOKEN
@@ -106,6 +113,7 @@ class Stage:
         names |= {SILENT: "the silent verifier", SEAT: "the honest seat", ACCOMPLICE: "the accomplice"}
         names |= {OUTSOURCER: "the idle verifier", ONE: "verifier X", OTHER: "verifier Y"}
         names |= {index: f"verifier {k}" for k, index in enumerate(SEATED, start=2)}
+        names |= {index: f"verifier {letter}" for letter, index in zip("PQRST", REFUSED, strict=True)}
         names |= {FIRST_SOLVER + k: f"solver {story.solver}" for k, story in enumerate(STORIES)}
         return {self.address(index): name for index, name in names.items()}
 
@@ -183,7 +191,7 @@ class Stage:
         watch = [*_command("verifier"), "watch", *common, "--dev-account", str(VERIFIER), "--whistleblow"]
         watch += ["--port", "0", "--stake", "10"]
         for number, story in enumerate(POSTED, start=1):
-            watch += [] if story.accomplice else ["--task", str(number)]
+            watch += [] if story.accomplice or story.withheld else ["--task", str(number)]
         watch += [part for index in SEATED for part in ("--further-account", f"dev:{index}")]
         # The only busy verifier: half a second between two looks at the chain would be a third of its time.
         self.children.start("verifier", watch, self._home("verifier"), {"ASSAY_POLL": "0.2"})
@@ -220,6 +228,8 @@ class Stage:
             if story.stamped:
                 self._register(ONE, PAIR_LEVEL, own)
                 self._register(OTHER, PAIR_LEVEL, own)
+            for index in REFUSED if story.withheld else ():
+                self._register(index, REFUSED_LEVEL, own)
             self.tasks[story.letter] = post(self.client, own, signature_of, own.verifiers)
             if story.accomplice:
                 # At its leisure: an accomplice is to be faster.
@@ -236,23 +246,42 @@ class Stage:
             client.audit.register(level, offer)
 
     def cast(self, story: Story) -> None:
-        """Start who plays in the rubber stamp's story, once the draw has said who has the seat."""
+        """Start who plays in the stories in which the draw has to say who has a seat, once it has."""
         task = self.tasks[story.letter]
-        if STAMP_NAME in self.children or not self.client.audit.audit(task).drawn_at:
+        name = STAMP_NAME if story.stamped else FED_NAME
+        if name in self.children or not self.client.audit.audit(task).drawn_at:
+            return
+        if story.withheld:
+            self._cast_refused(task)
             return
         sits = self.client.audit.seat(task, 0).account
         stamp, look = (ONE, OTHER) if sits == self.address(ONE) else (OTHER, ONE)
         self._start_watching(LOOK_NAME, look, task, "0.5")
-        command = [*_adversary("rubber-stamp"), "--rpc", self.chain.url]
-        command += ["--deployment", str(self.home.deployment(self.chain.chain_id))]
-        command += ["--dev-account", str(stamp), "--task", str(task)]
-        self.children.start(STAMP_NAME, command, self._home(STAMP_NAME))
+        self._start_seated(STAMP_NAME, "rubber-stamp", stamp, task)
 
-    def _start_watching(self, name: str, account: int, task: int, poll: str) -> None:
+    def _cast_refused(self, task: int) -> None:
+        """The first seat is the accomplice's; one process has the other seat and its jury."""
+        sits = [seat.account for seat in self.client.audit.seats(task)]
+        fed, seat = (next(index for index in REFUSED if self.address(index) == account) for account in sits)
+        jury = [index for index in REFUSED if index not in (fed, seat)]
+        self._start_watching(REFUSED_NAME, seat, task, "0.5", jury)
+        self._start_seated(FED_NAME, "fed-seat", fed, task)
+
+    def _start_seated(self, name: str, cheat: str, account: int, task: int) -> None:
+        """An adversary that was drawn into a seat of one task."""
+        command = [*_adversary(cheat), "--rpc", self.chain.url]
+        command += ["--deployment", str(self.home.deployment(self.chain.chain_id))]
+        command += ["--dev-account", str(account), "--task", str(task)]
+        self.children.start(name, command, self._home(name))
+
+    def _start_watching(
+        self, name: str, account: int, task: int, poll: str, further: Sequence[int] = ()
+    ) -> None:
         """A verifier that looks at one task alone."""
         watch = [*_command("verifier"), "watch", "--rpc", self.chain.url]
         watch += ["--deployment", str(self.home.deployment(self.chain.chain_id))]
         watch += ["--dev-account", str(account), "--task", str(task), "--port", "0"]
+        watch += [part for index in further for part in ("--further-account", f"dev:{index}")]
         self.children.start(name, watch, self._home(name), {"ASSAY_POLL": poll})
 
     def _start_outsourcer(self, task: int) -> None:

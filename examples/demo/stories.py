@@ -16,7 +16,9 @@ class Story:
     `accuser` names an adversary that challenges it; `silent`: a verifier that never attests is drawn for it;
     `outsourced`: a seat has its digest computed by somebody who passes the salt on; `accomplice`: an adversary convicts
     it before the one seat, whose verifier looks at nothing else, has won; `stamped`: of two accounts that may be drawn
-    the one in the seat attests what it did not compute, the other looks at it. `verdict` and `judged` are how task and
+    the one in the seat attests what it did not compute, the other looks at it; `withheld`: of the accounts that may be
+    drawn the one in the first seat is served by the solver, all others are not: they are the other seat and its jury.
+    `verdict` and `judged` are how task and
     deciding game must end; `terms` are this task's own.
     """
 
@@ -30,6 +32,7 @@ class Story:
     accomplice: bool = False
     outsourced: bool = False
     stamped: bool = False
+    withheld: bool = False
     judged: bool = False
     refused: bool = False
     terms: Mapping[str, int] = field(default_factory=dict)
@@ -73,6 +76,15 @@ STAMPED_TERMS = {
     "look_chance": 10_000,
 }
 
+WITHHELD_TERMS = {
+    # Two seats, and a jury. The accounts of these alone cover the lock, and they take no lower fee.
+    "verifiers": 2,
+    "segments_per_verifier": 4,
+    "audit_fee": 6 * TOKEN,
+    "seat_lock": 45 * TOKEN,
+    "jurors": 3,
+}
+
 STORIES = (
     Story("a", "an honest solver", "settled"),
     Story("b", "one weight moved by one ulp in one step", "slashed", "one-ulp", judged=True),
@@ -111,9 +123,17 @@ STORIES = (
         stamped=True,
         terms=STAMPED_TERMS,
     ),
+    Story(
+        "p",
+        "data withheld from all but an accomplice come before a jury",
+        "void",
+        "withholder",
+        withheld=True,
+        terms=WITHHELD_TERMS,
+    ),
 )
 """In the order of the telling."""
 
-POSTED = tuple(sorted(STORIES, key=lambda story: "fgahebcdijkomln".index(story.letter)))
+POSTED = tuple(sorted(STORIES, key=lambda story: "fgahebcdijkompln".index(story.letter)))
 """In the order in which their tasks are posted; task ids count from 1. The longest games first, then what waits for the
 end of a window; last those that verifiers of their own register for, who are in the draws of no earlier task."""

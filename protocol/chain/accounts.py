@@ -23,7 +23,7 @@ from protocol.commitments.atomic import write_atomically
 from protocol.node.home import Home
 
 DEVELOPMENT_CHAIN: Final = 31337
-DEVELOPMENT_ACCOUNTS: Final = 47
+DEVELOPMENT_ACCOUNTS: Final = 53
 MNEMONIC: Final = "test test test test test test test test test test test junk"
 """Of anvil and hardhat alike; published, so worth nothing on any other chain."""
 

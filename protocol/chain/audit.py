@@ -8,7 +8,7 @@ from protocol.beacon.bn254 import Hints
 from protocol.chain.bound_contract import BoundContract
 from protocol.chain.connection import BlockId
 from protocol.chain.receipts import Receipt
-from protocol.chain.views import NOBODY, AuditView, Offer, PendingDraw, Registration, Seat
+from protocol.chain.views import NOBODY, AuditView, JuryView, Offer, PendingDraw, Registration, Seat
 
 
 class Audit(BoundContract):
@@ -35,7 +35,9 @@ class Audit(BoundContract):
         return self.write("redraw", task)
 
     def lapse(self, task: int) -> Receipt:
-        """End the looks of a task whose draw of looks was not executed in the stall period after its round."""
+        """End the looks of a task, and a jury that one of them asked for, whose draw was not executed in the stall
+        period after its round.
+        """
         return self.write("lapse", task)
 
     def draw(self, task: int, signature: bytes, hints: Hints) -> Receipt:
@@ -47,7 +49,8 @@ class Audit(BoundContract):
     def attest(self, task: int, seat: int, digest: bytes, salt_hash: bytes) -> Receipt:
         """State that the seat's segments were replayed, are as committed or challenged, and that the result is held: by
         the digest of all states passed (encoding.md section 8), and keccak256 of its salt. Both have 32 bytes. A look
-        states the same of its one segment, by its number in the place of the seat's.
+        states the same of its one segment, by its number in the place of the seat's. A juror, by its own, that it has
+        the item (`protocol.dispute.juries`).
         """
         return self.write("attest", task, seat, digest, salt_hash)
 
@@ -59,7 +62,7 @@ class Audit(BoundContract):
         return word if any(word) else None
 
     def release(self, task: int, seat: int) -> Receipt:
-        """Free the account that sits in a seat of a task that is over."""
+        """Free the account that sits in a seat, look or jury of a task that is over."""
         return self.write_once("release", task, seat)
 
     def registered(self) -> int:
@@ -81,13 +84,17 @@ class Audit(BoundContract):
         return [Seat.from_abi(number, values) for number, values in enumerate(found)]
 
     def seat(self, task: int, number: int, block: BlockId = "latest") -> Seat:
-        """One seat of a task, or one look: an empty one before its draw, and for a number that it does not have."""
+        """One seat of a task, one look, or one juror: empty before its draw, and for a number that it does not have."""
         return Seat.from_abi(number, self.read("seatOf", task, number, block=block))
 
     def looks(self, task: int, block: BlockId = "latest") -> list[Seat]:
         """A task's looks that somebody was drawn for, by ascending number, without those that were given up."""
         numbers, found = self.read_all("looksOf", task, block=block)
         return [Seat.from_abi(int(number), values) for number, values in zip(numbers, found, strict=True)]
+
+    def jury(self, task: int, block: BlockId = "latest") -> JuryView | None:
+        """The jury that is to judge a claim of the task; None without one."""
+        return JuryView.from_abi(self.read_all("juryOf", task, block=block))
 
     def segments(self, task: int, seat: int) -> list[int]:
         """The segments of a seat, in its order; of a look the one. Raises Reverted before the task's first draw."""

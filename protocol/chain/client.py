@@ -23,6 +23,7 @@ from protocol.chain.connection import Connection
 from protocol.chain.deployment import Deployment, load_deployment, require_alive
 from protocol.chain.errors import ChainError, Reverted
 from protocol.chain.game import Game
+from protocol.chain.juries import Juries
 from protocol.chain.looks import Looks
 from protocol.chain.market import Market
 from protocol.chain.receipts import Receipt
@@ -45,6 +46,7 @@ class Client:
         self.audit = Audit(contract("AuditBoard"), at.audit, connection, sender)
         self.commitments = Commitments(contract("Commitments"), at.commitments, connection, sender)
         self.looks = Looks(contract("Looks"), at.looks, connection, sender)
+        self.juries = Juries(contract("Juries"), at.juries, connection, sender)
         self.game = Game(contract("DisputeGame"), at.game, connection, sender)
         self.beacon = Beacon(contract("DrandBeacon"), at.beacon, connection, sender)
 
@@ -56,7 +58,7 @@ class Client:
     @property
     def contracts(self) -> dict[str, Contract]:
         """The contracts by address, as `events.Follower` takes them."""
-        bound = (self.vault, self.market, self.audit, self.commitments, self.looks, self.game)
+        bound = (self.vault, self.market, self.audit, self.commitments, self.looks, self.juries, self.game)
         return {item.address: item.contract for item in bound}
 
     def now(self) -> int:

@@ -172,7 +172,8 @@ class AuditView:
     `level` is that of the newest looks that were asked for, 0 before, `look_draws` the draws of this level; `looks`
     were picked in all, the last at `picked_at`, 0 before. Bit i of `looking` and `looked` is slot i of the level: still
     awaited, and attested (before the level's first draw is executed: those of the level below). `claimant` is the
-    number + 1 of the seat or look whose claim a jury is to judge, 0 without one. Nothing is awaited of an `audited` task.
+    number + 1 of the seat or look whose claim a jury is to judge, 0 without one. Nothing is awaited of an `audited`
+    task.
     """
 
     pool: tuple[int, ...]
@@ -238,6 +239,50 @@ class LookView:
         """From what `lookOf` returned."""
         revealed, accused, *rest = values
         return cls(_word(revealed), _word(accused), *rest)
+
+
+@dataclass(frozen=True, slots=True)
+class JuryView:
+    """The jury of a task, as the board has it (IAuditBoard.juryOf): `claimant` is the number of the seat, or look,
+    whose claim it is to judge. Its draw is `pending` until it is executed. Bit i of `yes` and `no` is the vote of slot
+    i, due by second `until`.
+    """
+
+    claimant: int
+    pending: bool
+    until: int
+    yes: int
+    no: int
+
+    @classmethod
+    def from_abi(cls, values: tuple[Any, ...]) -> JuryView | None:
+        """From what `juryOf` returned; None for no jury."""
+        claimant, *rest = values
+        return cls(claimant - 1, *rest) if claimant else None
+
+
+@dataclass(frozen=True, slots=True)
+class ItemClaim:
+    """A claim that an item cannot be fetched, not judged yet (IJuries.Claim). `bond` is a lock number; the objection
+    names a chunk by `tensor` and `walk`, for the jurors to open by second `until`, 0 without an objection. Bit i of
+    `opened` is slot i.
+    """
+
+    account: str
+    bond: int
+    seat: int
+    item: int
+    until: int
+    tensor: int
+    walk: int
+    opened: int
+
+    @classmethod
+    def from_abi(cls, values: tuple[Any, ...]) -> ItemClaim | None:
+        """From what `claimOf` returned; None for no claim."""
+        account, *rest = values
+        found = cls(to_checksum_address(account), *rest)
+        return None if found.account == NOBODY else found
 
 
 def _word(value: bytes) -> bytes | None:

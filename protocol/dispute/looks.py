@@ -71,5 +71,5 @@ class Look(NamedTuple):
 
 
 def is_look(number: int) -> bool:
-    """Whether a number of the board is a look's, and not a seat's."""
-    return number >= MAX_LOOKS
+    """Whether a number of the board is a look's, and not a seat's or a juror's."""
+    return MAX_LOOKS <= number < MAX_LOOKS * (LEVELS + 1)

@@ -26,6 +26,7 @@ with importing():
     from tests.adversaries.outsourcing import OUTSOURCER, outsource
     from tests.adversaries.rubber_stamp import RUBBER_STAMP, stamp
     from tests.adversaries.solvers import CHEATS
+    from tests.adversaries.withholding import FED, sit
 
 
 def main() -> None:
@@ -35,7 +36,7 @@ def main() -> None:
     os.environ[VARIABLE] = str(home.root)
     logs.configure(options.log_json)
     with reported():
-        others = {**dict.fromkeys(ACCUSERS, accuse), OUTSOURCER: outsource, RUBBER_STAMP: stamp}
+        others = {**dict.fromkeys(ACCUSERS, accuse), OUTSOURCER: outsource, RUBBER_STAMP: stamp, FED: sit}
         run = others.get(options.cheat, _solve)
         code = run(options, home, _machine(options))
     sys.exit(int(code))
@@ -70,7 +71,7 @@ def _solve(options: Namespace, home: Home, machine: Machine) -> ExitCode:
 
 def _options() -> Namespace:
     parser = ArgumentParser(prog="python -m tests.adversaries", description=__doc__)
-    parser.add_argument("cheat", choices=[*CHEATS, *ACCUSERS, OUTSOURCER, RUBBER_STAMP])
+    parser.add_argument("cheat", choices=[*CHEATS, *ACCUSERS, OUTSOURCER, RUBBER_STAMP, FED])
     parser.add_argument("--rpc")
     parser.add_argument("--dev-account", type=int, required=True, help="index of a development key")
     parser.add_argument("--deployment", type=Path)

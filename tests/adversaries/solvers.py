@@ -27,6 +27,7 @@ from tests.adversaries.transformer import (
     keeps_what_is_dropped,
     moves_second_moment,
 )
+from tests.adversaries.withholding import WITHHOLDER, serves_its_accomplice
 
 
 def starts_elsewhere(work: Work, initial: State) -> State:
@@ -60,5 +61,6 @@ CHEATS: Mapping[str, Strategy] = {
     "second-moment": Strategy(executor=moves_second_moment, defence=all_covered_up),
     "dropout-mask": Strategy(executor=keeps_what_is_dropped, defence=all_covered_up),
     "softmax": Strategy(executor=doubles_a_denominator, defence=all_covered_up),
+    WITHHOLDER: Strategy(app=serves_its_accomplice),
 }
 """By the name that `python -m tests.adversaries` takes."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from threading import Thread
@@ -29,7 +29,9 @@ WATCHER = "dev:2"
 
 
 class Watcher:
-    """A verifier node in a thread, with so many `further` accounts. `ended` holds its exit code, or what it raised."""
+    """A verifier node in a thread, with so many `further` accounts, and those `beside`. `ended` holds its exit code, or
+    what it raised.
+    """
 
     def __init__(
         self,
@@ -38,12 +40,14 @@ class Watcher:
         once: bool = True,
         further: int = 0,
         account: str = WATCHER,
+        beside: Sequence[str] = (),
         **settings: object,
     ) -> None:
         self._once = once
         self.stop = Stop()
         self.client = stage.client(account)
-        self.clients = [self.client, *(stage.client(f"dev:{index}") for index in range(20, 20 + further))]
+        others = [*(f"dev:{index}" for index in range(20, 20 + further)), *beside]
+        self.clients = [self.client, *map(stage.client, others)]
         allowed = (stage.bundles.as_uri(),)
         defaults = {"poll": 0.05, "bundles": allowed, "relays": (stage.relay,), "port": 0, "stake": 10}
         chosen = VerifierSettings.model_validate({**defaults, **settings})

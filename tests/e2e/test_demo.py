@@ -64,8 +64,8 @@ def run(report: Report, story: str) -> dict[str, Any]:
 def test_the_chain_is_named_and_every_story_is_told(report: Report) -> None:
     assert report["chain"]["client"].startswith("anvil/")
     assert report["chain"]["chain_id"] == 31337
-    assert [entry["story"] for entry in report["runs"]] == list("abcdefghijklmno")
-    assert [entry["task"] for entry in report["runs"]] == ["digits"] * 7 + ["gpt"] * 4 + ["digits"] * 4
+    assert [entry["story"] for entry in report["runs"]] == list("abcdefghijklmnop")
+    assert [entry["task"] for entry in report["runs"]] == ["digits"] * 7 + ["gpt"] * 4 + ["digits"] * 5
 
 
 def test_an_honest_solver_is_audited_and_paid(report: Report) -> None:
@@ -199,6 +199,19 @@ def test_a_rubber_stamp_loses_its_lock_to_the_look_at_it(report: Report) -> None
     assert 1 <= found["caught"]["accused"]["step"] < 50
     assert found["caught"]["paid"] == "15", "half of what the seat binds"
     assert found["caught"]["gas"]["accuse"] < 600_000
+
+
+def test_withheld_data_come_before_a_jury_and_the_task_is_not_paid(report: Report) -> None:
+    found = run(report, "p")
+    assert (found["solver"], found["verdict"]) == ("withholder", "void")
+    assert len(found["audited"]) == 4, "the segments of the accomplice's seat"
+    assert found["draws"] == 2, "of its seats, and of the jury"
+    withheld = found["withheld"]
+    assert (withheld["yes"], withheld["no"]) == (0, 3)
+    assert 1 <= withheld["item"] <= 8, "a state"
+    assert withheld["gas"]["claim"] < 250_000
+    assert max(withheld["gas"]["votes"]) < 60_000
+    assert "paid" not in found
 
 
 def test_gas_is_within_the_bounds(report: Report) -> None:

@@ -90,6 +90,8 @@ def exit_due(seen: Observation, deployment: Deployment, grace: int = 0) -> Exit 
         return Exit.DRAW if now >= deployment.beacon.time_of(audit.round) else None
     if view.status is not TaskStatus.SUBMITTED:  # a verifier looks at its seats, and at claims, after the end
         return None
+    if audit.claimant:  # the verdict is the verifiers' to fetch
+        return None
     if audit.audited:
         return Exit.SETTLE if closable else None
     if audit.level:
@@ -103,17 +105,21 @@ def exit_due(seen: Observation, deployment: Deployment, grace: int = 0) -> Exit 
 
 def is_stalled(seen: Observation, deployment: Deployment) -> bool:
     """Whether the submitted task may be ended unpaid: its first draw is still not executed, or a seat not attested, the
-    stall period after it was due, or after an informer emptied one.
+    stall period after it was due, or after an informer emptied one, or a jury ended; or a jury's draw is not executed.
     """
-    if seen.audit is None or (seen.seats and seen.audit.attested == len(seen.seats)):
+    audit = seen.audit
+    if audit is None or (seen.seats and audit.attested == len(seen.seats)):
         return False
-    since = seen.audit.drawn_at or deployment.beacon.time_of(seen.audit.round)
-    return seen.now > max(since, seen.audit.informed_at) + deployment.parameters.stall_period
+    if audit.claimant and not audit.pending:
+        return False
+    awaited = audit.claimant or not audit.drawn_at
+    since = deployment.beacon.time_of(audit.round) if awaited else audit.drawn_at
+    return seen.now > max(since, audit.informed_at) + deployment.parameters.stall_period
 
 
 def looks_stalled(seen: Observation, deployment: Deployment) -> bool:
-    """Whether the looks that are asked for may be given up: their draw is still not executed, the stall period after
-    its round.
+    """Whether the looks that are asked for, or the jury that a look asked for, may be given up: their draw is still not
+    executed, the stall period after its round.
     """
     if seen.audit is None or not seen.audit.pending or not seen.audit.level:
         return False
@@ -121,7 +127,9 @@ def looks_stalled(seen: Observation, deployment: Deployment) -> bool:
 
 
 def _is_undrawn(seen: Observation, deployment: Deployment) -> bool:
-    return seen.audit is not None and not seen.audit.drawn_at and is_stalled(seen, deployment)
+    """Whether the task may be ended for a draw that is not executed: its first one, or that of a seat's jury."""
+    awaited = seen.audit is not None and (seen.audit.claimant or not seen.audit.drawn_at)
+    return bool(awaited) and is_stalled(seen, deployment)
 
 
 def perform(

@@ -40,6 +40,8 @@ def good() -> dict[str, Any]:
             run["informed_by"] = "the verifier"
         if story.stamped:
             run["caught"] = {"accused": {"step": 3, "tensor": 0}, "paid": "15"}
+        if story.withheld:
+            run["withheld"] = {"item": 1, "yes": 0, "no": 3}
         if story.accomplice:
             run |= {"convicted_by": "the accomplice", "seat": {"ended": WHOLE[0]}}
         if story.accuser:
@@ -73,6 +75,9 @@ def test_a_demo_in_which_all_ends_as_it_must_has_no_failures() -> None:
         ("m", "seat", {"ended": "lost"}),
         ("o", "caught", None),
         ("o", "caught", {"paid": "15"}),
+        ("p", "withheld", None),
+        ("p", "withheld", {"item": 1, "yes": 0, "no": 1}),
+        ("p", "verdict", "settled"),
     ],
 )
 def test_every_other_end_is_a_failure_of_its_story(story: str, field: str, value: object) -> None:
@@ -94,7 +99,7 @@ def test_costs_are_told_for_every_game() -> None:
 
 
 def test_every_story_is_posted_once() -> None:
-    assert sorted(story.letter for story in POSTED) == list("abcdefghijklmno")
+    assert sorted(story.letter for story in POSTED) == list("abcdefghijklmnop")
 
 
 def test_numbers_are_shown_as_their_type_reads_them() -> None:

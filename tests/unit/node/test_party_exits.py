@@ -70,6 +70,7 @@ def audit(**changes: Any) -> AuditView:
         looking=0,
         looked=0,
         picked_at=0,
+        claimant=0,
         audited=False,
         seed=b"seed",
     )
@@ -175,3 +176,16 @@ def test_a_task_stalls_a_stall_period_after_its_round_or_after_its_draw() -> Non
     assert is_stalled(seen(TaskStatus.SUBMITTED, DRAWN + 1_001, one, done, seat(1)), DEPLOYMENT)
     assert not is_stalled(seen(TaskStatus.SUBMITTED, 10**6, one, done), DEPLOYMENT)
     assert not is_stalled(seen(TaskStatus.UNPAID, 10**6), DEPLOYMENT)
+
+
+def test_nothing_but_its_draw_is_due_while_a_jury_sits() -> None:
+    """It is drawn, then whoever watches fetches its verdict; a claimant is not silent meanwhile."""
+    late = seat(0, until=UNTIL)
+    asked = audit(claimant=1, pending=True, round=UNTIL)
+    assert due(seen(TaskStatus.SUBMITTED, UNTIL - 1, asked, late)) is None
+    assert due(seen(TaskStatus.SUBMITTED, UNTIL, asked, late)) is Exit.DRAW
+    sits = audit(claimant=1)
+    assert due(seen(TaskStatus.SUBMITTED, 10**6, sits, late)) is None
+    assert not is_stalled(seen(TaskStatus.SUBMITTED, 10**6, sits, late), DEPLOYMENT)
+    assert not is_stalled(seen(TaskStatus.SUBMITTED, UNTIL + 1_000, asked, late), DEPLOYMENT)
+    assert is_stalled(seen(TaskStatus.SUBMITTED, UNTIL + 1_001, asked, late), DEPLOYMENT)

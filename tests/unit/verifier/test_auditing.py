@@ -15,16 +15,17 @@ import pytest
 
 from protocol.chain.accounts import DEVELOPMENT_CHAIN, development_account
 from protocol.chain.client import Client
-from protocol.chain.views import Seat, TaskStatus
+from protocol.chain.views import ItemClaim, JuryView, Seat, TaskStatus
 from protocol.commitments.digests import Digester, seat_digest
 from protocol.dispute.keys import NO_SEAT
 from protocol.node.database import Identity
 from protocol.node.party.exits import Observation
-from tests.unit.verifier.test_seats import AUDIT, ME, MINE_TOO, OTHER, VIEW, observation, seat
+from tests.unit.verifier.test_seats import AUDIT, ME, MINE_TOO, NOW, OTHER, VIEW, observation, seat
 from verifier.auditing import _accuse, _replay, attestations, offer
 from verifier.context import Context
 from verifier.database import Database
 from verifier.jobs import Job, Jobs
+from verifier.juries import Jury
 from verifier.replaying import Committed, Different, Equal, Finding
 from verifier.salts import salted
 
@@ -148,12 +149,15 @@ def digest_of(salt: bytes, segment: int) -> bytes:
 class Scene:
     """A verifier with two accounts, its database, and every attestation that was sent."""
 
-    def __init__(self, database: Database, replays: Replays, whistleblow: bool = False) -> None:
+    def __init__(
+        self, database: Database, replays: Replays, whistleblow: bool = False, jurors: int = 0
+    ) -> None:
         self.attested: list[tuple[str, int, int, bytes, bytes]] = []
+        self.jury: Jury | None = None
         self.clients = {account: self._client(account, index) for account, index in ((ME, 2), (MINE_TOO, 3))}
         self.material = SimpleNamespace(
             auditor=replays,
-            terms=SimpleNamespace(thinning=THINNING),
+            terms=SimpleNamespace(thinning=THINNING, jurors=jurors, segments=RESULT - 1),
             states=SimpleNamespace(tensors=lambda _number, _root: []),
         )
         log = SimpleNamespace(info=lambda *_a, **_k: None, warning=lambda *_a, **_k: None)
@@ -169,6 +173,8 @@ class Scene:
                 settings=SimpleNamespace(whistleblow=whistleblow),
                 log=log,
                 looks=SimpleNamespace(),
+                juries=SimpleNamespace(of=lambda _task: self.jury),
+                items=SimpleNamespace(has_state=lambda _task, _number: False),
                 terms=lambda _task: self.material.terms,
             ),
         )
@@ -314,3 +320,40 @@ def test_an_accused_task_is_run_after_other_own_seats_and_only_for_one_that_can_
     replays = Order()
     offer(scene.context, [late], Order(), replays)
     assert replays.offered == []
+
+
+def test_where_there_are_jurors_nothing_is_run_from_its_start(database: Database) -> None:
+    """Not before a jury has found that data are withheld; then by a whistleblower alone."""
+    unpaid = replace(DRAWN, view=replace(VIEW, status=TaskStatus.UNPAID))
+    for whistleblow, seen, runs in ((True, DRAWN, 0), (False, unpaid, 0), (True, unpaid, 5 + RESULT - 1)):
+        fetches, replays = Order(), Order()
+        scene = Scene(database, Withheld(), whistleblow=whistleblow, jurors=3)
+        offer(scene.context, [seen], fetches, replays)
+        assert replays.offered == [(1, "run")] * runs
+        assert fetches.offered == [(1, "fetch")], "it is asked for again"
+
+
+def test_a_seat_that_has_claimed_waits_for_its_jury(database: Database) -> None:
+    scene = Scene(database, Replays())
+    scene.due(DRAWN)
+    assert scene.attest(replace(DRAWN, audit=replace(AUDIT, claimant=1))) == ["attest 2"]
+    assert scene.attest(replace(DRAWN, audit=replace(AUDIT, claimant=3))) == ["attest 0"]
+
+
+class Asked(Withheld):
+    """Notes which segments are asked for."""
+
+    def ask(self, _committed: Committed, segments: Sequence[int]) -> None:
+        self.wanted = list(segments)
+
+
+def test_what_a_juror_is_to_fetch_is_asked_for_first(database: Database) -> None:
+    replays, fetches = Asked(), Jobs(1, 1)
+    scene = Scene(database, replays, jurors=3)
+    claim = ItemClaim(OTHER, 9, 1, 4, 0, 0, 0, 0)
+    scene.jury = Jury(claim, JuryView(1, False, NOW + 9, 0, 0), (seat(160, OTHER), seat(161, ME)))
+    offer(scene.context, [DRAWN], fetches, Order())
+    fetches.close()
+    assert replays.wanted == [5, 1, 2, RESULT, 2, RESULT], (
+        "the state before segment 5, then those of own seats"
+    )

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from protocol.node.addresses import Address
 from protocol.node.database import Identity
 from protocol.tasks.bundles import BundleError, BundleUnavailable, Limits, write_bundle
 from protocol.tasks.bundles.terms import committed_terms
@@ -40,7 +41,7 @@ def test_what_was_fetched_is_loaded_without_its_server(
     assert not materials.has_bundle(posted)
     with pytest.raises(BundleUnavailable):
         materials.load(ONE, posted, None)
-    materials.fetch(posted, None)
+    materials.fetch(ONE, posted, None)
     (tmp_path / "served").rename(tmp_path / "gone")
     assert materials.has_bundle(posted)
     assert materials.find(ONE) is None
@@ -52,19 +53,40 @@ def test_what_was_fetched_is_loaded_without_its_server(
 def test_a_bundle_damaged_on_disk_is_fetched_anew(
     materials: Materials, posted: Terms, tmp_path: Path
 ) -> None:
-    materials.fetch(posted, None)
+    materials.fetch(ONE, posted, None)
     for blob in (tmp_path / "held").rglob("blobs/*/*"):
         blob.write_bytes(b"damaged")
     with pytest.raises(BundleError):
         materials.load(ONE, posted, None)
     assert not materials.has_bundle(posted)
-    materials.fetch(posted, None)
+    materials.fetch(ONE, posted, None)
     assert materials.has_bundle(posted)
     materials.load(ONE, posted, None)
 
 
+def test_a_bundle_that_nobody_serves_was_refused_until_a_juror_does(posted: Terms, tmp_path: Path) -> None:
+    served, asked = tmp_path / "served", list[int]()
+    served.rename(tmp_path / "gone")
+    database = Database(tmp_path / "verifier.sqlite", Identity("chain", "market", "account"))
+
+    def sources(task: int) -> list[Address]:
+        asked.append(task)
+        return [Address.parse("http://127.0.0.1:1")]
+
+    limits = Limits(allowed=(tmp_path.as_uri(), "http://127.0.0.1:1"))
+    made = Materials(tmp_path / "node", tmp_path / "held", database, HONEST, limits, sources=sources)
+    assert not made.was_refused(posted)
+    with pytest.raises(BundleUnavailable):
+        made.fetch(ONE, posted, None)
+    assert made.was_refused(posted)
+    assert asked == [ONE]
+    (tmp_path / "gone").rename(served)
+    made.fetch(ONE, posted, None)
+    assert not made.was_refused(posted)
+
+
 def test_the_task_that_was_used_last_stays_in_memory(materials: Materials, posted: Terms) -> None:
-    materials.fetch(posted, None)
+    materials.fetch(ONE, posted, None)
     for task in (ONE, TWO):
         materials.load(task, posted, None)
     assert materials.find(ONE) is not None

@@ -124,13 +124,13 @@ class Patient(Auditor):
         raise AssertionError("one's own run does not come to an end")
 
 
-def auditor(folder: Path, told: Told) -> Patient:
-    """The production auditor, hearing `told`."""
+def auditor(folder: Path, told: Told, *others: Told) -> Patient:
+    """The production auditor, hearing `told`, then the others."""
     database = Database(folder / "verifier.sqlite", Identity("a", "b", "c"))
     states = States(
         tiny.TASK, PROGRAM, EXECUTOR, tiny.STEPS, tiny.initial, database, BlobStore(folder / "blobs")
     )
-    return Patient(PROGRAM, EXECUTOR, tiny.STEPS, states, told)
+    return Patient(PROGRAM, EXECUTOR, tiny.STEPS, states, told, lambda: others)
 
 
 HONEST = run()
@@ -334,3 +334,28 @@ def test_a_damaged_state_takes_no_other_with_it(tmp_path: Path) -> None:
         again.audit(committed(HONEST), 2)
     assert again.audit(committed(HONEST), 3) == Equal(digests(HONEST, 3))
     assert told.asked == [1, 2], "checkpoint 2 was still there"
+
+
+def test_what_a_solver_withholds_is_had_from_others_if_it_is_what_was_committed(tmp_path: Path) -> None:
+    due = committed(HONEST)
+    silent = Told(HONEST, tensors=dict.fromkeys(range(tiny.SEGMENTS + 1)))
+    false = Told(CHEATING, roots=checkpoint_roots(CHEATING))
+    useful = Told(HONEST, roots=checkpoint_roots(HONEST))
+    made = auditor(tmp_path, silent, false, useful)
+    made.ask(due, [3])
+    assert made.is_here(due, 3)
+    assert not made.was_asked(due)
+    assert (silent.asked, useful.asked) == ([2], [2])
+    found = made.state(due, 2)
+    assert found is not None
+    assert canonical(found[0]) == canonical(HONEST[2 * tiny.STEPS])
+    assert list(found[1]) == checkpoint_roots(HONEST)
+
+
+def test_others_are_not_asked_for_what_the_solver_serves(tmp_path: Path) -> None:
+    due = committed(HONEST)
+    other = Told(HONEST, roots=checkpoint_roots(HONEST))
+    made = auditor(tmp_path, Told(HONEST, roots=checkpoint_roots(HONEST)), other)
+    made.ask(due, [2, 3])
+    assert other.asked == []
+    assert auditor(tmp_path, Told(HONEST)).state(due, 2) is None, "no roots"

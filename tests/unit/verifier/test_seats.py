@@ -49,6 +49,7 @@ AUDIT = AuditView(
     looking=0,
     looked=0,
     picked_at=0,
+    claimant=0,
     audited=False,
     seed=bytes([7]) * 32,
 )

@@ -1,4 +1,4 @@
-"""The verifier's HTTP service: results that are held, and salts that are offered."""
+"""The verifier's HTTP service: results that are held, what a juror has, and salts that are offered."""
 
 from __future__ import annotations
 
@@ -12,13 +12,15 @@ from fastapi.testclient import TestClient
 
 from protocol.node.serving import Serving
 from verifier.errors import SaltRefused, TooManySalts
-from verifier.results import Results
+from verifier.results import Items, Results
 from verifier.server import MAX_BODY, Offer, application
 
 TENSORS = [b"first", b"", bytes(range(256))]
 
 
 SALT = bytes(range(32))
+ROOTS = [bytes([number]) * 32 for number in range(4)]
+BUNDLE = "ab" * 32
 OFFERED = {"task": 7, "seat": 1, "salt": SALT.hex()}
 
 
@@ -34,8 +36,17 @@ def results(tmp_path: Path) -> Results:
     return made
 
 
-def test_a_held_result_is_served_tensor_by_tensor_until_it_is_dropped(results: Results) -> None:
-    with TestClient(application(results, taken([]))) as client:
+@pytest.fixture
+def items(tmp_path: Path) -> Items:
+    bundle = tmp_path / "bundles" / BUNDLE
+    (bundle / "blobs").mkdir(parents=True)
+    (bundle / "manifest.json").write_bytes(b"{}")
+    (bundle.parent / "secret").write_bytes(b"secret")
+    return Items(tmp_path / "items", bundle.parent)
+
+
+def test_a_held_result_is_served_tensor_by_tensor_until_it_is_dropped(results: Results, items: Items) -> None:
+    with TestClient(application(results, items, taken([]))) as client:
         where = [f"/tasks/7/checkpoints/3/tensors/{number}" for number in range(4)]
         answers = [client.get(path) for path in where]
         assert [answer.status_code for answer in answers] == [200, 200, 200, 404]
@@ -56,16 +67,51 @@ def test_a_held_result_is_served_tensor_by_tensor_until_it_is_dropped(results: R
         "/tasks/7/checkpoints/3/tensors/99999999999999999999999999",
     ],
 )
-def test_nothing_else_is_served(results: Results, path: str) -> None:
-    with TestClient(application(results, taken([]))) as client:
+def test_nothing_else_is_served(results: Results, items: Items, path: str) -> None:
+    with TestClient(application(results, items, taken([]))) as client:
         assert client.get(path).status_code in (404, 422)
         assert client.post("/tasks/7/checkpoints/3/tensors/0").status_code == 405
 
 
+def test_a_jurors_state_is_served_with_the_roots_until_it_is_dropped(results: Results, items: Items) -> None:
+    with TestClient(application(results, items, taken([]))) as client:
+        where = ["/tasks/8/segments", *(f"/tasks/8/checkpoints/2/tensors/{number}" for number in range(3))]
+        assert {client.get(path).status_code for path in where} == {404}
+        items.hold_state(8, 2, TENSORS, ROOTS)
+        assert [client.get(path).content for path in where] == [b"".join(ROOTS), *TENSORS]
+        assert client.get("/tasks/8/checkpoints/2/tensors/roots").status_code == 422
+        items.drop(8)
+        assert {client.get(path).status_code for path in where} == {404}
+
+
+def test_a_bundle_is_served_by_a_juror_that_has_its_constants(results: Results, items: Items) -> None:
+    with TestClient(application(results, items, taken([]))) as client:
+        path = f"/bundles/{BUNDLE}/manifest.json"
+        assert client.get(path).status_code == 404
+        items.hold_bundle(8, bytes.fromhex(BUNDLE))
+        assert client.get(path).content == b"{}"
+        for other in (
+            f"/bundles/{BUNDLE}/blobs",
+            f"/bundles/{BUNDLE}/%2e%2e/secret",
+            f"/bundles/{'cd' * 32}/x",
+        ):
+            assert client.get(other).status_code in (404, 422)
+        items.drop(8)
+        assert client.get(path).status_code == 404
+
+
+def test_what_a_juror_has_outlives_a_restart(items: Items) -> None:
+    items.hold_state(8, 2, TENSORS, ROOTS)
+    assert items.has_state(8, 2)
+    assert items.state(8, 2, 3) == (TENSORS, ROOTS)
+    assert not items.has_state(8, 1)
+    assert items.state(8, 1, 3) is None
+
+
 @pytest.mark.parametrize("written", [SALT.hex(), "0x" + SALT.hex(), SALT.hex().upper()])
-def test_a_salt_is_taken_and_not_told_to_anybody(results: Results, written: str) -> None:
+def test_a_salt_is_taken_and_not_told_to_anybody(results: Results, items: Items, written: str) -> None:
     offers: list[tuple[int, int, bytes]] = []
-    with TestClient(application(results, taken(offers))) as client:
+    with TestClient(application(results, items, taken(offers))) as client:
         answer = client.post("/salts", json=OFFERED | {"salt": written})
         assert (answer.status_code, answer.json()) == (202, {"status": "kept"})
         assert client.get("/salts").status_code == 405
@@ -91,10 +137,10 @@ def test_a_salt_is_taken_and_not_told_to_anybody(results: Results, written: str)
     ],
 )
 def test_nonsense_is_refused_with_the_name_of_what_is_wrong(
-    results: Results, changed: dict[str, object], field: str
+    results: Results, items: Items, changed: dict[str, object], field: str
 ) -> None:
     offers: list[tuple[int, int, bytes]] = []
-    with TestClient(application(results, taken(offers))) as client:
+    with TestClient(application(results, items, taken(offers))) as client:
         answer = client.post("/salts", json=OFFERED | changed)
         assert answer.status_code == 422
         assert answer.json()["detail"].startswith(f"{field}: ")
@@ -102,9 +148,9 @@ def test_nonsense_is_refused_with_the_name_of_what_is_wrong(
 
 
 @pytest.mark.parametrize("body", [b"", b"{", b"[]", b"7", b"\xff" * 40, b'{"task": 7}', b"[" * 1_000])
-def test_a_body_that_is_no_offer_is_refused(results: Results, body: bytes) -> None:
+def test_a_body_that_is_no_offer_is_refused(results: Results, items: Items, body: bytes) -> None:
     offers: list[tuple[int, int, bytes]] = []
-    with TestClient(application(results, taken(offers))) as client:
+    with TestClient(application(results, items, taken(offers))) as client:
         assert client.post("/salts", content=body).status_code == 422
         assert client.post("/salts", content=b" " * (MAX_BODY + 1)).status_code == 413
     assert not offers
@@ -112,22 +158,22 @@ def test_a_body_that_is_no_offer_is_refused(results: Results, body: bytes) -> No
 
 @pytest.mark.parametrize(("error", "code"), [(SaltRefused("no seat"), 409), (TooManySalts("full"), 503)])
 def test_a_salt_that_the_verifier_refuses_is_refused_with_its_words(
-    results: Results, error: SaltRefused, code: int
+    results: Results, items: Items, error: SaltRefused, code: int
 ) -> None:
     def refuse(_task: int, _seat: int, _salt: bytes) -> None:
         raise error
 
-    with TestClient(application(results, refuse)) as client:
+    with TestClient(application(results, items, refuse)) as client:
         answer = client.post("/salts", json=OFFERED)
         assert (answer.status_code, answer.json()["detail"]) == (code, str(error))
         assert ("retry-after" in answer.headers) == (code == 503)
 
 
 def test_a_body_that_is_cut_short_is_refused_without_a_word(
-    results: Results, capfd: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
+    results: Results, items: Items, capfd: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
 ) -> None:
     offers: list[tuple[int, int, bytes]] = []
-    app, answered, codes = application(results, taken(offers)), Event(), list[int]()
+    app, answered, codes = application(results, items, taken(offers)), Event(), list[int]()
 
     async def watched(scope: Any, receive: Any, send: Any) -> None:
         async def noted(message: Any) -> None:

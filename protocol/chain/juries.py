@@ -1,0 +1,42 @@
+"""Juries: a seat that cannot fetch an item claims so, and jurors vote on it (contracts/src/interfaces/IJuries.sol).
+
+Jurors vote by `Audit.attest`, under the numbers of `protocol.dispute.juries`; their votes are `Audit.jury`'s.
+"""
+
+from __future__ import annotations
+
+from protocol.chain.bound_contract import BoundContract
+from protocol.chain.connection import BlockId
+from protocol.chain.receipts import Receipt
+from protocol.chain.views import ItemClaim
+from protocol.dispute.juries import Objection, Shown
+
+
+class Juries(BoundContract):
+    """Every write raises Reverted with the contract's own error when it is out of order, early or late."""
+
+    def claim(self, task: int, seat: int, item: int) -> Receipt:
+        """As the account of a seat or look that is not attested, once: state that the item cannot be fetched. Locks an
+        audit fee and a draw fee of its free balance, and asks for the draw of the jury.
+        """
+        return self.write("claim", task, seat, item)
+
+    def object(self, task: int, objection: Objection) -> Receipt:
+        """As the claimant, once, within the move time after the votes: have those that voted yes open a chunk."""
+        return self.write("object", task, *objection)
+
+    def open(self, task: int, juror: int, secret: bytes, digest: bytes, shown: Shown) -> Receipt:
+        """As a juror that voted yes, by the claim's `until`: open that chunk under item and digest."""
+        return self.write("open", task, juror, secret, digest, shown)
+
+    def close(self, task: int) -> Receipt:
+        """The verdict, once nothing can change it (`protocol.node.party.juries`)."""
+        return self.write("close", task)
+
+    def drop(self, task: int) -> Receipt:
+        """End a claim that no jury will judge: the task is over, or the jury's draw has lapsed. The bond is free."""
+        return self.write("drop", task)
+
+    def claim_of(self, task: int, block: BlockId = "latest") -> ItemClaim | None:
+        """The task's claim that is not judged; None without one."""
+        return ItemClaim.from_abi(self.read("claimOf", task, block=block))

@@ -1,0 +1,128 @@
+"""Juries: what a seat claims to be withheld, which chunk of it an objection names, and what a juror shows of it.
+
+A juror is known to board and salts by one number, 160 + slot, in the place of a seat's. What is claimed is an item: a
+state of the task by its number, 0 … K, or its constants, K + 1. A juror that says it has the item attests the root of
+its tensors under its salt, with every chunk hashed. Pure: randomness is passed in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from random import Random
+from typing import Final, NamedTuple
+
+from protocol.commitments import BytesLike, chunk, chunk_count, state_tree, tensor_root, tensor_tree
+from protocol.commitments.digests import Digester
+from protocol.commitments.walks import WALK_BITS, chunk_at, walk_to
+from protocol.dispute.errors import DisputeError
+from protocol.dispute.looks import LEVELS, MAX_LOOKS
+from protocol.dispute.openings import Leaf
+
+FIRST_JUROR: Final = MAX_LOOKS * (LEVELS + 1)
+"""160: numbers below are those of seats and looks."""
+MAX_JURORS: Final = 32
+UNAVAILABLE: Final = bytes(32)
+"""In place of digest and of the salt's hash: the juror could not get the item."""
+
+
+class Objection(NamedTuple):
+    """The chunk that jurors are to open: a tensor of the object, and a walk in its tree (`walks`)."""
+
+    tensor: int
+    walk: int
+
+
+class Shown(NamedTuple):
+    """A chunk under an item's root and under a juror's digest (IJuries.Opening, ABI order); siblings bottom first."""
+
+    chunk: bytes
+    path: list[bytes]
+    """In the tensor's tree."""
+    tensor: Leaf
+    """The tensor's root in the item's tree."""
+    state: Leaf
+    """The item's root in the task's segment tree; `NOWHERE` of the constants."""
+    salted_path: list[bytes]
+    """In the tensor's tree under the juror's salt."""
+    salted_tensor: list[bytes]
+    """Of the root of that in the digest."""
+
+
+NOWHERE: Final = Leaf(bytes(32), [])
+
+
+def juror_number(slot: int) -> int:
+    """What board and salts call the juror of a slot. Raises DisputeError where there is no such slot."""
+    if not 0 <= slot < MAX_JURORS:
+        raise DisputeError(
+            "juror", expected=f"slot 0 to {MAX_JURORS - 1}", got=slot, remedy="take it from the chain"
+        )
+    return FIRST_JUROR + slot
+
+
+def is_juror(number: int) -> bool:
+    """Whether a number of the board is a juror's."""
+    return number >= FIRST_JUROR
+
+
+def constants_item(segments: int) -> int:
+    """The number of the item that is a task's constants; the states have those below."""
+    return segments + 1
+
+
+def is_upheld(votes: int, jurors: int) -> bool:
+    """Whether so many votes make an item available: more than half of the jury."""
+    return 2 * votes > jurors
+
+
+def possession_digest(salt: bytes, tensors: Sequence[BytesLike]) -> bytes:
+    """What a juror attests of an item: the root over its tensors, canonical bytes, under the juror's salt."""
+    return _digester(salt).state_root(tensors, 0)
+
+
+def choose_objection(sizes: Sequence[int], generator: Random) -> Objection:
+    """A chunk of an item whose tensors have so many bytes, all with the same chance."""
+    counts = [chunk_count(size) for size in sizes]
+    number = generator.randrange(sum(counts))
+    for tensor, count in enumerate(counts):
+        if number < count:
+            return Objection(tensor, walk_to(count, number, generator.getrandbits(WALK_BITS)))
+        number -= count
+    raise AssertionError("there is a chunk for every number")
+
+
+def choose_unseen(tensors: int, generator: Random) -> Objection:
+    """The same of an item of which nothing is known but the number of its tensors."""
+    return Objection(generator.randrange(tensors), generator.getrandbits(WALK_BITS))
+
+
+def show(tensors: Sequence[BytesLike], salt: bytes, objection: Objection, state: Leaf = NOWHERE) -> Shown:
+    """The chunk that an objection names, of an item's tensors, under its root and under the digest of this salt.
+    `state` is where a state is in the segment tree.
+
+    Raises DisputeError where the item has no such tensor.
+    """
+    if not 0 <= objection.tensor < len(tensors):
+        raise DisputeError(
+            "tensor of the objection",
+            expected=f"0 to {len(tensors) - 1}",
+            got=objection.tensor,
+            remedy="take it from the chain",
+        )
+    digester, data = _digester(salt), tensors[objection.tensor]
+    plain, salted = tensor_tree(data), digester.tensor_tree(data, 0)
+    index = chunk_at(plain.size, objection.walk)
+    roots = state_tree([tensor_root(other) for other in tensors])
+    digests = state_tree([digester.tensor_root(other, 0) for other in tensors])
+    return Shown(
+        chunk(data, index),
+        plain.inclusion_path(index),
+        Leaf(plain.root, roots.inclusion_path(objection.tensor)),
+        state,
+        salted.inclusion_path(index),
+        digests.inclusion_path(objection.tensor),
+    )
+
+
+def _digester(salt: bytes) -> Digester:
+    return Digester(salt, thinning=1)

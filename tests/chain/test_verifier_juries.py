@@ -1,0 +1,273 @@
+"""Juries on a real chain: what real verifiers claim, how they vote, what they open, and how each claim ends."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from assay.status import report
+from protocol.chain.accounts import development_account
+from protocol.chain.client import Client
+from protocol.chain.parameters import TOKEN
+from protocol.chain.views import TaskStatus
+from protocol.dispute.juries import (
+    UNAVAILABLE,
+    choose_objection,
+    constants_item,
+    juror_number,
+)
+from protocol.node.addresses import Address, parsed
+from protocol.program.step import StepProgram
+from protocol.tasks.task import Terms
+from solver.strategy import Strategy as SolverStrategy
+from tests.adversaries.withholding import from_the_withholder, serves_its_accomplice
+from tests.chain.rounds import ANYTHING
+from tests.chain.solver_stage import PARAMETERS, Solver, Stage, over, stage
+from tests.chain.test_verifier_informing import happened, wealth
+from tests.chain.test_verifier_watch import Watcher, wait
+from tests.unit.solver import tiny
+from verifier.solver_client import CheckpointProvider
+from verifier.strategy import Strategy, over_http
+
+pytestmark = pytest.mark.chain
+
+JURORS = 3
+FEE = TOKEN
+LOCK = 8 * TOKEN
+STAKE = 500 * TOKEN
+PERIOD = 400
+MOVE_TIME = 200
+ACCOUNTS = ("dev:2", "dev:5", "dev:6", "dev:7")
+"""One has the task's only seat, the others are its jury."""
+WITHHOLDING = SolverStrategy(app=serves_its_accomplice)
+
+
+@pytest.fixture
+def scene(tmp_path: Path) -> Iterator[Stage]:
+    with stage(tmp_path) as made:
+        made.submitter.audit.resign()
+        yield made
+
+
+@dataclass(frozen=True)
+class Case:
+    """A drawn task with one seat of all its segments; `seat` is the name of its account, `others` have none."""
+
+    scene: Stage
+    task: int
+    seat: str
+    others: tuple[str, ...]
+
+    def address(self, name: str) -> str:
+        return str(development_account(int(name[4:]), 31337).address)
+
+    def claimed(self) -> None:
+        """Let the seat's half of the time pass, until it has claimed."""
+        self.scene.skip_to(self.scene.submitter.audit.seat(self.task, 0).until - PERIOD // 2)
+        wait(lambda: bool(happened(self.scene, "Claimed", self.task)))
+
+    def seated(self) -> int:
+        """Let the time of the jury's draw come, and wait for it; the last second for votes."""
+        board = self.scene.submitter.audit
+        asked = board.jury(self.task)
+        assert asked is not None
+        self.scene.skip_to(self.scene.deployment.beacon.time_of(board.audit(self.task).round) - 1)
+        wait(lambda: not board.audit(self.task).pending)
+        drawn = board.jury(self.task)
+        assert drawn is not None
+        return drawn.until
+
+    def votes(self) -> tuple[int, int]:
+        """How many yes and no there are."""
+        jury = self.scene.submitter.audit.jury(self.task)
+        return (0, 0) if jury is None else (jury.yes.bit_count(), jury.no.bit_count())
+
+    def judged(self) -> dict[str, object]:
+        """Wait for the verdict."""
+        wait(lambda: bool(self.verdicts()))
+        (told,) = self.verdicts()
+        return told
+
+    def verdicts(self) -> list[dict[str, object]]:
+        """A game's judgment has the same name."""
+        return [dict(one.arguments) for one in happened(self.scene, "Judged", self.task)]
+
+
+def drawn(scene: Stage, stack: ExitStack, solver: SolverStrategy) -> Case:
+    """Which of the accounts has the seat is the beacon's choice."""
+    for name in ACCOUNTS:
+        client = scene.client(name)
+        client.fund(1_000 * TOKEN)
+        client.audit.register(0, ANYTHING)
+        client.close()
+    stack.callback(Solver(scene, solver).close)
+    terms = {
+        "jurors": JURORS,
+        "audit_fee": FEE,
+        "stake": STAKE,
+        "move_time": MOVE_TIME,
+        "attest_period": PERIOD,
+    }
+    task = scene.sold(segments_per_verifier=tiny.SEGMENTS, seat_lock=LOCK, **terms)
+    scene.until_drawn(task)
+    seated = scene.submitter.audit.seat(task, 0).account
+    case = Case(scene, task, "", ())
+    (seat,) = [name for name in ACCOUNTS if case.address(name) == seated]
+    return Case(scene, task, seat, tuple(name for name in ACCOUNTS if name != seat))
+
+
+def test_data_that_nobody_can_fetch_end_the_task_unpaid(scene: Stage) -> None:
+    with ExitStack() as stack:
+        case = drawn(scene, stack, WITHHOLDING)
+        jury = Watcher(scene, account=case.others[0], beside=case.others[1:])
+        stack.callback(jury.close)
+        claimant = Watcher(scene, account=case.seat)
+        stack.callback(claimant.close)
+        wait(lambda: bool(claimant.node.context.materials.find(case.task)))
+        case.claimed()
+        (claimed,) = happened(scene, "Claimed", case.task)
+        assert claimed.arguments["item"] == 1, "segment 1 begins with the bundle's state"
+        until = case.seated()
+        (told,) = report(scene.submitter, [case.task])
+        assert told.jury is not None
+        assert "seat 0 claims that it cannot fetch state 1: 0 of 3 jurors have it" in "\n".join(told.lines())
+        before = wealth(scene, claimant.client.address)
+        scene.skip_to(until - PERIOD // 4)
+        wait(lambda: case.votes() == (0, JURORS))
+        scene.skip_to(until)
+        verdict = case.judged()
+        assert (verdict["available"], verdict["yes"], verdict["no"]) == (False, 0, JURORS)
+        view = scene.until(case.task, lambda view: view.status is TaskStatus.UNPAID)
+        assert scene.submitter.vault.lock_of(view.stake).remaining == STAKE - STAKE // 16
+        assert wealth(scene, claimant.client.address) - before == FEE + PARAMETERS.draw_fee
+        scene.end_challenges(case.task)
+        assert scene.until(case.task, over).status is TaskStatus.VOID
+        metrics = [node.node.context.metrics.registry for node in (claimant, jury)]
+        assert metrics[0].get_sample_value("verifier_claimed_total") == 1
+        assert metrics[1].get_sample_value("verifier_votes_total", {"vote": "no"}) == JURORS
+
+
+def cut_off(scene: Stage, wholly: bool = False) -> Strategy:
+    """The strategy of a verifier whose network does not reach the solver, or nobody."""
+    solver = parsed(scene.submitter.market.endpoint_of(str(development_account(1, 31337).address)))
+    assert solver is not None
+
+    def provider(
+        address: Address | None, task: int, program: StepProgram, terms: Terms
+    ) -> CheckpointProvider:
+        reached = None if wholly or address == solver else address
+        return over_http(reached, task, program, terms)
+
+    return Strategy(provider=provider)
+
+
+def test_who_is_cut_off_has_from_the_jury_what_it_cannot_fetch(scene: Stage) -> None:
+    with ExitStack() as stack:
+        case = drawn(scene, stack, SolverStrategy())
+        jury = Watcher(scene, account=case.others[0], beside=case.others[1:])
+        stack.callback(jury.close)
+        claimant = Watcher(scene, cut_off(scene), account=case.seat)
+        stack.callback(claimant.close)
+        wait(lambda: bool(claimant.node.context.materials.find(case.task)))
+        case.claimed()
+        until = case.seated()
+        wait(lambda: case.votes() == (JURORS, 0))
+        lacking = claimant.node.context.database.own_segments
+        scene.skip_to(until + MOVE_TIME // 2)
+        wait(lambda: len(claimant.node.context.juries.sources(case.task)) == 1, 30)
+        scene.skip_to(until + MOVE_TIME)
+        verdict = case.judged()
+        assert (verdict["available"], verdict["yes"], verdict["no"]) == (True, JURORS, 0)
+        wait(lambda: scene.submitter.audit.audit(case.task).audited)
+        assert lacking(case.task) <= 1, "it has run nothing from the start"
+        scene.end_challenges(case.task)
+        assert scene.until(case.task, over).status is TaskStatus.SETTLED
+        free = [scene.submitter.audit.registration(case.address(name)) for name in ACCOUNTS]
+        assert all(one is not None and not one.suspended for one in free)
+
+
+def test_a_juror_that_has_not_what_it_says_loses_its_lock(scene: Stage) -> None:
+    with ExitStack() as stack:
+        case = drawn(scene, stack, WITHHOLDING)
+        claimant = Watcher(scene, account=case.seat)
+        stack.callback(claimant.close)
+        wait(lambda: bool(claimant.node.context.materials.find(case.task)))
+        case.claimed()
+        until = case.seated()
+        board, liars = scene.submitter.audit, []
+        for slot in range(JURORS):
+            juror = board.seat(case.task, juror_number(slot))
+            (name,) = [name for name in case.others if case.address(name) == juror.account]
+            client = stack.enter_context(scene.client(name))
+            if slot:
+                client.audit.attest(case.task, juror.number, bytes([slot]) * 32, bytes([9]) * 32)
+                liars.append(client)
+            else:
+                client.audit.attest(case.task, juror.number, UNAVAILABLE, UNAVAILABLE)
+        before = wealth(scene, claimant.client.address)
+        scene.skip_to(until + MOVE_TIME // 2)
+        wait(lambda: bool(happened(scene, "Objected", case.task)))
+        (objected,) = happened(scene, "Objected", case.task)
+        scene.skip_to(objected.arguments["until"])
+        verdict = case.judged()
+        assert (verdict["available"], verdict["yes"], verdict["no"]) == (False, 0, 1)
+        unopened = happened(scene, "Unopened", case.task)
+        assert {one.arguments["account"] for one in unopened} == {liar.address for liar in liars}
+        assert {one.arguments["paid"] for one in unopened} == {LOCK // 2}
+        gained = 2 * (LOCK // 2) + FEE + PARAMETERS.draw_fee
+        assert wealth(scene, claimant.client.address) - before == gained
+        view = scene.until(case.task, lambda view: view.status is TaskStatus.UNPAID)
+        paid = FEE + PARAMETERS.draw_fee
+        assert scene.submitter.vault.lock_of(view.stake).remaining == STAKE - paid, "one no is no majority"
+        for liar in liars:
+            registration = board.registration(liar.address)
+            assert registration is not None
+            assert registration.suspended
+
+
+@pytest.mark.parametrize("item", [2, constants_item(tiny.SEGMENTS)])
+def test_honest_jurors_open_what_is_objected_to(scene: Stage, item: int) -> None:
+    """What is opened in Python is what the contract folds, of a state and of the constants."""
+    with ExitStack() as stack:
+        case = drawn(scene, stack, SolverStrategy())
+        jury = Watcher(scene, account=case.others[0], beside=case.others[1:])
+        stack.callback(jury.close)
+        claimant: Client = stack.enter_context(scene.client(case.seat))
+        claimant.fund(FEE + PARAMETERS.draw_fee)
+        claimant.juries.claim(case.task, 0, item)
+        until = case.seated()
+        wait(lambda: case.votes() == (JURORS, 0))
+        scene.skip_to(until)
+        program = tiny.step_program()
+        types = program.fixed_types if item > tiny.SEGMENTS else program.state_types
+        chosen = choose_objection([type_.nbytes for type_ in types], Random(item))
+        claimant.juries.object(case.task, chosen)
+        wait(lambda: len(happened(scene, "Opened", case.task)) == JURORS)
+        claim = claimant.juries.claim_of(case.task)
+        assert claim is not None
+        assert (claim.tensor, claim.walk, claim.opened) == (*chosen, (1 << JURORS) - 1)
+        shares = [wealth(scene, case.address(name)) for name in case.others]
+        scene.skip_to(claim.until)
+        verdict = case.judged()
+        assert (verdict["available"], verdict["yes"]) == (True, JURORS)
+        assert not happened(scene, "Unopened", case.task)
+        paid = [
+            wealth(scene, case.address(name)) - share for name, share in zip(case.others, shares, strict=True)
+        ]
+        assert paid == [FEE // JURORS] * JURORS
+        opened = jury.node.context.metrics.registry.get_sample_value("verifier_opened_total")
+        assert opened == JURORS
+
+
+def test_an_accomplice_attests_what_is_served_to_it_alone(scene: Stage) -> None:
+    with ExitStack() as stack:
+        case = drawn(scene, stack, WITHHOLDING)
+        fed = Watcher(scene, Strategy(provider=from_the_withholder), account=case.seat)
+        stack.callback(fed.close)
+        wait(lambda: scene.submitter.audit.audit(case.task).audited)
+        assert not happened(scene, "Claimed", case.task)

@@ -1,0 +1,241 @@
+"""When a seat claims, objects, asks for the verdict or drops its claim; and what it claims."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from protocol.chain.accounts import DEVELOPMENT_CHAIN, development_account
+from protocol.chain.errors import Reverted
+from protocol.chain.views import ItemClaim, JuryView, Seat, TaskStatus
+from protocol.commitments import CHUNK
+from protocol.commitments.walks import chunk_at
+from protocol.dispute.juries import Objection
+from protocol.node.database import Identity
+from protocol.node.party.exits import Observation
+from tests.unit.verifier.test_seats import AUDIT, ME, NOW, OTHER, UNTIL, VIEW, observation, seat
+from verifier.claimant import GRACE, bound, jobs, lacks, missing_item, objection
+from verifier.context import Context
+from verifier.database import Database
+from verifier.juries import Jury
+from verifier.metrics import Metrics
+from verifier.salts import salted
+
+PERIOD, MOVE = 40, 20
+SEGMENTS = 8
+CONSTANTS = SEGMENTS + 1
+HALF = UNTIL - PERIOD // 2
+VOTED = NOW + 100
+CLAIM = ItemClaim(ME, bond=5, seat=0, item=1, until=0, tensor=0, walk=0, opened=0)
+YES = JuryView(0, pending=False, until=VOTED, yes=0b11, no=0)
+NO = replace(YES, yes=0b1, no=0b10)
+
+
+class Auditor:
+    """What the solver has served."""
+
+    def __init__(self) -> None:
+        self.asked, self.here = True, set[int]()
+
+    def was_asked(self, _committed: object) -> bool:
+        return self.asked
+
+    def is_here(self, _committed: object, segment: int) -> bool:
+        return segment in self.here
+
+
+class Scene:
+    """A verifier's account in seat 0, with segments 2 and 5, and the calls that it has sent."""
+
+    def __init__(self, database: Database) -> None:
+        self.sent: list[tuple[Any, ...]] = []
+        self.jury: Jury | None = None
+        self.claimed = self.refused = self.bundle = False
+        self.auditor = Auditor()
+        types = [SimpleNamespace(nbytes=nbytes) for nbytes in (1, 9 * CHUNK)]
+        self.material: Any = SimpleNamespace(
+            auditor=self.auditor,
+            work=SimpleNamespace(program=SimpleNamespace(state_types=types, fixed_types=types[1:])),
+        )
+        self.terms = SimpleNamespace(
+            jurors=3, attest_period=PERIOD, move_time=MOVE, segments=SEGMENTS, constants=2, state_tensors=7
+        )
+        self.client = SimpleNamespace(
+            address=ME,
+            sender=SimpleNamespace(account=development_account(2, DEVELOPMENT_CHAIN)),
+            deployment=SimpleNamespace(chain_id=DEVELOPMENT_CHAIN),
+            audit=SimpleNamespace(address=OTHER),
+            juries=SimpleNamespace(object=self._object, close=self._close, drop=self._drop),
+        )
+        log = SimpleNamespace(info=self._log, warning=self._log, debug=self._log)
+        self.context = cast(
+            Context,
+            SimpleNamespace(
+                client=self.client,
+                clients={ME: self.client},
+                database=database,
+                terms=lambda _task: self.terms,
+                segments=lambda _task, _seat: [2, 5],
+                materials=SimpleNamespace(
+                    find=lambda _task: self.material,
+                    was_refused=lambda _terms: self.refused,
+                    has_bundle=lambda _terms: self.bundle,
+                ),
+                juries=SimpleNamespace(
+                    of=lambda _task: self.jury, has_claimed=lambda _task, _seat: self.claimed
+                ),
+                metrics=Metrics(),
+                log=log,
+            ),
+        )
+
+    def _object(self, task: int, chosen: Objection) -> SimpleNamespace:
+        self.sent.append(("object", task, chosen.tensor))
+        return SimpleNamespace(gas_used=1)
+
+    def _close(self, task: int) -> None:
+        self.sent.append(("close", task))
+        raise Reverted("close", "NoClaim", {})
+
+    def _drop(self, task: int) -> None:
+        self.sent.append(("drop", task))
+
+    def _log(self, *_words: object, **_fields: object) -> None:
+        """Nobody reads it."""
+
+    def due(self, seen: Observation) -> list[str]:
+        return [job.what for job in jobs(self.context, seen)]
+
+
+@pytest.fixture
+def scene(tmp_path: Path) -> Iterator[Scene]:
+    database = Database(tmp_path / "verifier.sqlite", Identity("chain", "market", ME))
+    yield Scene(database)
+    database.close()
+
+
+SEATS = (seat(0), seat(1, OTHER))
+LATE = observation(seats=SEATS, now=HALF + 1)
+
+
+def sits(view: JuryView | None, now: int, status: TaskStatus = TaskStatus.SUBMITTED) -> Observation:
+    """The task while a jury is open."""
+    seats: tuple[Seat, ...] = tuple(replace(one, until=VOTED) for one in SEATS)
+    seen = observation(status, seats=seats, now=now)
+    return replace(seen, audit=replace(AUDIT, claimant=0 if view is None else 1))
+
+
+def test_a_seat_claims_at_half_of_its_time_what_it_lacks(scene: Scene) -> None:
+    assert scene.due(replace(LATE, now=HALF)) == []
+    assert scene.due(LATE) == ["claim"]
+    assert scene.due(replace(LATE, now=UNTIL)) == ["claim"]
+    assert scene.due(replace(LATE, now=UNTIL + 1)) == []
+
+
+@pytest.mark.parametrize(
+    "changed", ["jurors", "claimed", "served", "pending", "attested", "other", "unasked"]
+)
+def test_no_other_seat_claims(scene: Scene, changed: str) -> None:
+    seen = LATE
+    if changed == "jurors":
+        scene.terms.jurors = 0
+    elif changed == "claimed":
+        scene.claimed = True
+    elif changed == "served":
+        scene.auditor.here = {2, 5, VIEW.size}
+    elif changed == "pending":
+        seen = replace(seen, audit=replace(AUDIT, pending=True))
+    elif changed == "attested":
+        seen = replace(seen, seats=(seat(0, attested=True), SEATS[1]))
+    elif changed == "other":
+        seen = replace(seen, audit=replace(AUDIT, claimant=2))
+    else:
+        scene.auditor.asked = False
+    assert scene.due(seen) == []
+
+
+def test_the_first_state_that_is_missing_is_claimed(scene: Scene) -> None:
+    assert missing_item(scene.context, LATE, SEATS[0]) == 1, "the state before segment 2"
+    scene.auditor.here = {2}
+    assert missing_item(scene.context, LATE, SEATS[0]) == 4
+    own = salted(cast(Any, scene.client), 1, SEATS[0], AUDIT.seed)
+    scene.context.database.put_digest(1, own.hash, 5, VIEW.root, bytes(32))
+    assert missing_item(scene.context, LATE, SEATS[0]) == SEGMENTS, "the result"
+
+
+def test_without_the_bundle_the_constants_are_claimed(scene: Scene) -> None:
+    scene.material = None
+    assert missing_item(scene.context, LATE, SEATS[0]) is None, "nobody was asked yet"
+    scene.refused = True
+    assert missing_item(scene.context, LATE, SEATS[0]) == CONSTANTS
+
+
+@pytest.mark.parametrize(
+    ("view", "now", "due"),
+    [
+        (replace(YES, pending=True), VOTED + 1, []),
+        (NO, VOTED, []),
+        (NO, VOTED + 1, ["close"]),
+        (YES, VOTED + 1, []),
+        (YES, VOTED + MOVE // 2, []),
+        (YES, VOTED + MOVE // 2 + 1, ["object"]),
+        (YES, VOTED + MOVE, ["object"]),
+        (YES, VOTED + MOVE + 1, ["close"]),
+    ],
+)
+def test_a_claimant_objects_in_time_or_asks_for_the_verdict(
+    scene: Scene, view: JuryView, now: int, due: list[str]
+) -> None:
+    scene.jury = Jury(CLAIM, view)
+    assert scene.due(sits(view, now)) == due
+
+
+def test_what_has_come_meanwhile_is_not_objected_to(scene: Scene) -> None:
+    scene.jury, scene.auditor.here = Jury(CLAIM, YES), {2}
+    assert scene.due(sits(YES, VOTED + MOVE)) == []
+    scene.auditor.here = set()
+    scene.material, scene.bundle = None, True
+    assert not lacks(scene.context, sits(YES, VOTED), 1), "it is about to be loaded"
+    scene.bundle = False
+    assert lacks(scene.context, sits(YES, VOTED), 1)
+    assert lacks(scene.context, sits(YES, VOTED), CONSTANTS)
+
+
+def test_after_an_objection_the_time_to_open_is_waited_for(scene: Scene) -> None:
+    scene.jury = Jury(replace(CLAIM, until=VOTED + 35, tensor=1, walk=1), YES)
+    assert scene.due(sits(YES, VOTED + 35)) == []
+    assert scene.due(sits(YES, VOTED + 36)) == ["close"]
+
+
+def test_others_leave_the_verdict_to_the_claimant_for_a_while(scene: Scene) -> None:
+    scene.jury = Jury(replace(CLAIM, account=OTHER), NO)
+    assert scene.due(sits(NO, VOTED + GRACE)) == []
+    assert scene.due(sits(NO, VOTED + GRACE + 1)) == ["close"]
+    (job,) = jobs(scene.context, sits(NO, VOTED + GRACE + 1))
+    job.work()  # somebody else was faster: no failure
+
+
+@pytest.mark.parametrize("status", [TaskStatus.SUBMITTED, TaskStatus.SLASHED, TaskStatus.UNPAID])
+def test_a_claim_that_nobody_will_judge_is_dropped_for_its_bond(scene: Scene, status: TaskStatus) -> None:
+    scene.jury = Jury(CLAIM, None)
+    seen = sits(None, NOW, status)
+    assert scene.due(seen) == ["drop"]
+    assert bound(scene.context, seen)
+    scene.jury = Jury(replace(CLAIM, account=OTHER), None)
+    assert not bound(scene.context, seen)
+    assert scene.due(seen) == (["drop"] if status is TaskStatus.SUBMITTED else []), "another's is in the way"
+
+
+def test_a_chunk_is_chosen_by_the_sizes_that_the_program_tells(scene: Scene) -> None:
+    chosen = [objection(scene.context, 1, 3) for _ in range(300)]
+    places = {(one.tensor, chunk_at((1, 9)[one.tensor], one.walk)) for one in chosen}
+    assert places == {(0, 0), *((1, number) for number in range(9))}
+    assert {objection(scene.context, 1, CONSTANTS).tensor for _ in range(9)} == {0}, "one fixed tensor"
+    scene.material = None
+    assert {objection(scene.context, 1, CONSTANTS).tensor for _ in range(99)} == {0, 1}, "as the terms say"
+    assert {objection(scene.context, 1, 3).tensor for _ in range(300)} == set(range(7))

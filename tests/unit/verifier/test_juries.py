@@ -1,0 +1,144 @@
+"""The juries of open tasks, from a chain that is played: what stands, who has claimed, who serves."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from protocol.chain.client import Client
+from protocol.chain.events import Batch
+from protocol.chain.receipts import Event, Log
+from protocol.chain.views import NOBODY, ItemClaim, JuryView, Seat, TaskStatus
+from protocol.dispute.juries import UNAVAILABLE, Objection
+from protocol.tasks.task import Terms
+from tests.unit.verifier.test_seats import AUDIT, ME, MINE_TOO, NOW, OTHER, VIEW, observation, seat
+from verifier import juries
+from verifier.juries import Juries, Jury
+
+TERMS = cast(Terms, SimpleNamespace(jurors=3, move_time=20))
+CLAIM = ItemClaim(ME, bond=5, seat=1, item=2, until=0, tensor=0, walk=0, opened=0)
+VOTES = JuryView(1, pending=False, until=NOW + 100, yes=0, no=0)
+CLAIMED = replace(AUDIT, claimant=2)
+
+
+class Chain:
+    """What the contracts say of one task, and the events that a follower finds."""
+
+    def __init__(self) -> None:
+        self.claim: ItemClaim | None = None
+        self.jury: JuryView | None = None
+        self.seats = {160: seat(160, OTHER), 161: seat(161, NOBODY), 162: seat(162, MINE_TOO)}
+        self.asked: list[int] = []
+        self.told: list[Event] = []
+        contract = SimpleNamespace()
+        self.client = cast(
+            Client,
+            SimpleNamespace(
+                connection=None,
+                audit=SimpleNamespace(
+                    address=ME, contract=contract, jury=lambda _task: self.jury, seat=self._seat
+                ),
+                juries=SimpleNamespace(address=OTHER, contract=contract, claim_of=lambda _task: self.claim),
+                market=SimpleNamespace(
+                    endpoint_of=lambda account: "nonsense" if account == ME else "http://127.0.0.1:9"
+                ),
+            ),
+        )
+
+    def _seat(self, _task: int, number: int) -> Seat:
+        self.asked.append(number)
+        return self.seats[number]
+
+    def tell(self, name: str, **arguments: Any) -> None:
+        """An event that the next look finds."""
+        self.told.append(Event("contract", name, arguments, cast(Log, None)))
+
+    def poll(self) -> Batch:
+        told, self.told = self.told, []
+        return Batch(tuple(told), "")
+
+
+@pytest.fixture
+def chain(monkeypatch: pytest.MonkeyPatch) -> Chain:
+    made = Chain()
+    monkeypatch.setattr(juries, "first_block", lambda _client, _time: 1)
+    monkeypatch.setattr(juries, "Follower", lambda *_arguments, **_named: made)
+    return made
+
+
+def test_a_task_without_juries_is_not_asked_about(chain: Chain) -> None:
+    found = Juries(chain.client)
+    assert not found.see(observation(), cast(Terms, SimpleNamespace(jurors=0)))
+    assert not found.see(replace(observation(), audit=replace(AUDIT, drawn_at=0)), TERMS)
+    assert found.of(1) is None
+    assert found.sources(1) == []
+
+
+def test_jurors_are_known_once_they_are_drawn_and_asked_for_once(chain: Chain) -> None:
+    found, seen = Juries(chain.client), replace(observation(), audit=CLAIMED)
+    chain.claim, chain.jury = CLAIM, replace(VOTES, pending=True)
+    found.see(seen, TERMS)
+    assert found.of(1) == Jury(CLAIM, chain.jury)
+    assert chain.asked == []
+    chain.jury = VOTES
+    for _ in range(2):
+        found.see(seen, TERMS)
+        assert found.of(1) == Jury(CLAIM, VOTES, [chain.seats[160], chain.seats[162]])
+    assert chain.asked == [160, 161, 162]
+    over = replace(seen, view=replace(VIEW, status=TaskStatus.SLASHED))
+    chain.seats[162] = seat(162, MINE_TOO, released=True)
+    found.see(over, TERMS)
+    assert found.of(1) == Jury(CLAIM, VOTES, [chain.seats[160], chain.seats[162]])
+    chain.claim = chain.jury = None
+    found.see(observation(), TERMS)
+    assert found.of(1) is None
+
+
+def test_who_voted_yes_is_a_source_after_the_verdict_too(chain: Chain) -> None:
+    found = Juries(chain.client)
+    chain.tell("Claimed", seat=1, account=ME)
+    chain.tell("Attested", seat=0, account=ME, digest=bytes([1]) * 32)
+    chain.tell("Attested", seat=160, account=OTHER, digest=bytes([1]) * 32)
+    chain.tell("Attested", seat=161, account=MINE_TOO, digest=UNAVAILABLE)
+    assert found.see(observation(), TERMS), "there is a source"
+    assert [str(address) for address in found.sources(1)] == ["http://127.0.0.1:9"]
+    assert found.has_claimed(1, seat(1, ME))
+    assert not found.has_claimed(1, seat(1, OTHER)), "drawn again"
+    assert not found.has_claimed(1, seat(0, ME))
+    chain.tell("Attested", seat=162, account=OTHER, digest=bytes([2]) * 32)
+    assert not found.see(observation(), TERMS), "the same one"
+    chain.tell("Attested", seat=162, account=ME, digest=bytes([2]) * 32)
+    assert found.see(observation(), TERMS)
+    assert len(found.sources(1)) == 1, "an address that is none"
+    found.forget(1)
+    assert found.sources(1) == []
+
+
+@pytest.mark.parametrize(
+    ("claim", "view", "due"),
+    [
+        (CLAIM, None, None),
+        (CLAIM, replace(VOTES, pending=True), None),
+        (CLAIM, replace(VOTES, yes=0b001, no=0b110), NOW + 100),
+        (CLAIM, replace(VOTES, yes=0b101), NOW + 120),
+        (replace(CLAIM, until=NOW + 115), replace(VOTES, yes=0b101), NOW + 115),
+    ],
+)
+def test_a_verdict_is_due_when_nothing_can_change_it(
+    claim: ItemClaim, view: JuryView | None, due: int | None
+) -> None:
+    assert Jury(claim, view).closable(TERMS) == due
+
+
+def test_who_voted_yes_owes_an_opening_once() -> None:
+    jury = Jury(CLAIM, replace(VOTES, yes=0b101, no=0b010))
+    one, two, three = (seat(number) for number in (160, 161, 162))
+    assert jury.objection is None
+    assert not jury.owes_opening(one)
+    assert [jury.has_voted(juror) for juror in (one, two, three, seat(163))] == [True, True, True, False]
+    objected = replace(jury, claim=replace(CLAIM, until=NOW, tensor=3, walk=7, opened=0b100))
+    assert objected.objection == Objection(3, 7)
+    assert [objected.owes_opening(juror) for juror in (one, two, three)] == [True, False, False]

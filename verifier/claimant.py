@@ -1,0 +1,165 @@
+"""Claiming that an item cannot be had, objecting to a jury that says it can, and ending claims.
+
+Where terms have jurors a seat does not run the task from its start: at half of its time it claims what it still lacks
+first. While the jury sits it asks on, jurors that voted yes too (`material`); with nothing at half of the time to
+object it has them open a chunk at random.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from random import SystemRandom
+
+from protocol.chain.errors import Reverted
+from protocol.chain.parameters import TOKEN
+from protocol.chain.views import Seat, TaskStatus
+from protocol.dispute.juries import (
+    Objection,
+    choose_objection,
+    choose_unseen,
+    constants_item,
+    is_upheld,
+)
+from protocol.node.party.exits import Observation
+from protocol.node.party.funds import require_free
+from verifier import auditing
+from verifier.context import Context
+from verifier.jobs import Job
+from verifier.juries import Jury
+from verifier.replaying import Committed
+from verifier.seats import attestable
+
+GRACE = 20
+"""Seconds in which the claimant may ask for the verdict first: its seat waits for it."""
+
+
+def jobs(context: Context, seen: Observation) -> Iterator[Job]:
+    """The transactions that own claims ask for, and verdicts that are due."""
+    task = seen.view.task
+    jury = context.juries.of(task)
+    if jury is None or jury.claim is None:
+        yield from _claims(context, seen)
+        return
+    terms, claim, own = context.terms(task), jury.claim, jury.claim.account in context.clients
+    if jury.view is None or seen.view.status is not TaskStatus.SUBMITTED:
+        # The bond is the claimant's; a claim that nobody will judge keeps other seats from claiming.
+        if own or attestable(seen, context.clients):
+            yield Job(task, "drop", partial(_drop, context, task))
+        return
+    due = jury.closable(terms)
+    if due is not None and seen.now > due + (0 if own else GRACE):
+        yield Job(task, "close", partial(_close, context, task))
+    elif own and _may_object(jury, seen, terms.move_time, terms.jurors) and lacks(context, seen, claim.item):
+        yield Job(task, "object", partial(_object, context, task, claim.account, claim.item))
+
+
+def bound(context: Context, seen: Observation) -> bool:
+    """Whether an own claim of a task that was decided otherwise still locks its bond."""
+    jury = context.juries.of(seen.view.task)
+    return jury is not None and jury.claim is not None and jury.claim.account in context.clients
+
+
+def missing_item(context: Context, seen: Observation, seat: Seat) -> int | None:
+    """What the seat was refused and still lacks first; None where nothing is known to be."""
+    view, terms = seen.view, context.terms(seen.view.task)
+    material = context.materials.find(view.task)
+    if material is None:
+        return constants_item(terms.segments) if context.materials.was_refused(terms) else None
+    committed = Committed(view.root, view.size)
+    if not material.auditor.was_asked(committed):
+        return None
+    (own,) = auditing.salted_seats(context, seen, [seat])
+    digested = context.database.digested(view.task, own.hash, view.root)
+    due = [segment for segment in auditing.due_segments(context, seen, seat) if segment not in digested]
+    lacking = (segment - 1 for segment in due if not material.auditor.is_here(committed, segment))
+    return next(lacking, None)
+
+
+def lacks(context: Context, seen: Observation, item: int) -> bool:
+    """Whether an item is still not on this machine."""
+    view, terms = seen.view, context.terms(seen.view.task)
+    if item == constants_item(terms.segments):
+        return not context.materials.has_bundle(terms)
+    material = context.materials.find(view.task)
+    if material is None:  # about to be loaded, if it can be
+        return not context.materials.has_bundle(terms)
+    return not material.auditor.is_here(Committed(view.root, view.size), item + 1)
+
+
+def objection(context: Context, task: int, item: int) -> Objection:
+    """A chunk of an item at random; by the sizes of its tensors where the program, which tells them, is here."""
+    terms, material = context.terms(task), context.materials.find(task)
+    constants = item == constants_item(terms.segments)
+    if material is None:
+        return choose_unseen(terms.constants if constants else terms.state_tensors, SystemRandom())
+    program = material.work.program
+    types = program.fixed_types if constants else program.state_types
+    return choose_objection([type_.nbytes for type_ in types], SystemRandom())
+
+
+def _claims(context: Context, seen: Observation) -> Iterator[Job]:
+    seats = attestable(seen, context.clients)
+    if seen.audit is None or seen.audit.pending or seen.audit.claimant or not seats:
+        return
+    terms = context.terms(seen.view.task)
+    for seat in seats if terms.jurors else ():
+        late = seen.now > seat.until - terms.attest_period // 2
+        if late and not context.juries.has_claimed(seen.view.task, seat):
+            item = missing_item(context, seen, seat)
+            if item is not None:
+                # A task has one jury at a time.
+                yield Job(seen.view.task, "claim", partial(_claim, context, seen.view.task, seat, item))
+                return
+
+
+def _may_object(jury: Jury, seen: Observation, move_time: int, jurors: int) -> bool:
+    """Whether the second half of the time to object runs, and there is a verdict to object to."""
+    if jury.view is None or jury.view.pending or jury.objection is not None:
+        return False
+    until = jury.view.until
+    return is_upheld(jury.view.yes.bit_count(), jurors) and (
+        until + move_time // 2 < seen.now <= until + move_time
+    )
+
+
+def _claim(context: Context, task: int, seat: Seat, item: int) -> None:
+    client = context.clients[seat.account]
+    bond = context.terms(task).audit_fee + client.deployment.parameters.draw_fee
+    require_free(client, bond, "to claim that data are withheld")
+    receipt = client.juries.claim(task, seat.number, item)
+    context.metrics.claims.inc()
+    context.log.warning(
+        "claimed", task=task, seat=seat.number, item=item, tokens=bond / TOKEN, gas=receipt.gas_used
+    )
+
+
+def _object(context: Context, task: int, account: str, item: int) -> None:
+    chosen = objection(context, task, item)
+    receipt = context.clients[account].juries.object(task, chosen)
+    context.metrics.objections.inc()
+    context.log.warning("objected", task=task, item=item, tensor=chosen.tensor, gas=receipt.gas_used)
+
+
+def _close(context: Context, task: int) -> None:
+    """Raises ChainError, but not where somebody else was faster."""
+    calls = context.client.juries
+    try:
+        receipt = calls.close(task)
+    except Reverted as error:
+        context.log.debug("refused by the contract", what="close", task=task, error=error.name)
+        return
+    told = calls.event(receipt, "Judged").arguments
+    context.log.warning(
+        "judged", task=task, item=told["item"], available=told["available"], yes=told["yes"], no=told["no"]
+    )
+
+
+def _drop(context: Context, task: int) -> None:
+    """Raises ChainError, but not where somebody else was faster."""
+    try:
+        context.client.juries.drop(task)
+    except Reverted as error:
+        context.log.debug("refused by the contract", what="drop", task=task, error=error.name)
+        return
+    context.log.info("a claim was dropped", task=task)

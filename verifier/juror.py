@@ -1,0 +1,145 @@
+"""Being a juror: fetch what a seat says it cannot have, keep and serve it, vote, and open what the claimant asks for.
+
+`auditing` fetches, for what a juror needs is what a seat would need. Whoever votes yes serves the item from before its
+vote until the task is over; who still has nothing at three quarters of its time votes no, for silence is punished.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import partial
+
+from protocol.chain.views import Seat, TaskStatus
+from protocol.commitments import segment_tree
+from protocol.dispute.juries import (
+    NOWHERE,
+    UNAVAILABLE,
+    Objection,
+    constants_item,
+    possession_digest,
+    show,
+)
+from protocol.dispute.openings import Leaf
+from protocol.node.party.exits import Observation
+from protocol.numerics.types import to_bytes
+from verifier.context import Context
+from verifier.jobs import Job
+from verifier.juries import Jury
+from verifier.material import Material
+from verifier.replaying import Committed
+from verifier.salts import salted, secret_of
+
+Held = tuple[Sequence[bytes], Leaf]
+"""An item's tensors, canonical bytes, and where a state is in the segment tree."""
+
+
+def awaited(context: Context, seen: Observation) -> Iterator[tuple[Seat, int]]:
+    """Own jurors that can still vote, each with the item that it is to fetch."""
+    jury = _sitting(context, seen)
+    if jury is None or jury.claim is None or jury.view is None or seen.now > jury.view.until:
+        return
+    for juror in jury.jurors:
+        if juror.account in context.clients and not jury.has_voted(juror):
+            yield juror, jury.claim.item
+
+
+def is_here(context: Context, seen: Observation, material: Material, item: int) -> bool:
+    """Whether an item is on this machine, and for a state the roots beside it; constants are in the bundle."""
+    if item == constants_item(material.terms.segments) or context.items.has_state(seen.view.task, item):
+        return True
+    return material.auditor.is_here(Committed(seen.view.root, seen.view.size), item + 1)
+
+
+def votes(context: Context, seen: Observation) -> Iterator[Job]:
+    """The votes of own jurors that have the item: each hashes all of it."""
+    for juror, item in awaited(context, seen):
+        material = context.materials.find(seen.view.task)
+        if material is not None and is_here(context, seen, material, item):
+            work = partial(_vote_yes, context, seen, juror, item)
+            yield Job(seen.view.task, f"vote {juror.number}", work)
+
+
+def refusals(context: Context, seen: Observation) -> Iterator[Job]:
+    """The votes of own jurors that have waited for the item long enough."""
+    task, jury = seen.view.task, _sitting(context, seen)
+    for juror, item in awaited(context, seen):
+        material = context.materials.find(task)
+        has = material is not None and is_here(context, seen, material, item)
+        assert jury is not None, "a juror sits in it"
+        assert jury.view is not None, "it was drawn"
+        if not has and seen.now > jury.view.until - context.terms(task).attest_period // 4:
+            yield Job(task, f"refuse {juror.number}", partial(_vote_no, context, task, juror, item))
+
+
+def openings(context: Context, seen: Observation) -> Iterator[Job]:
+    """What own jurors open for the claimant that has objected."""
+    jury = _sitting(context, seen)
+    if jury is None or jury.claim is None or jury.objection is None or seen.now > jury.claim.until:
+        return
+    for juror in jury.jurors:
+        if juror.account in context.clients and jury.owes_opening(juror):
+            work = partial(_open, context, seen, juror, jury.claim.item, jury.objection)
+            yield Job(seen.view.task, f"open {juror.number}", work)
+
+
+def releasable(context: Context, seen: Observation) -> list[Seat]:
+    """Own jurors that a jury binds although its task was decided otherwise."""
+    jury = context.juries.of(seen.view.task)
+    if jury is None or seen.view.status is TaskStatus.SUBMITTED:
+        return []
+    own = [juror for juror in jury.jurors if juror.account in context.clients]
+    return [juror for juror in own if not juror.released and not juror.caught]
+
+
+def _sitting(context: Context, seen: Observation) -> Jury | None:
+    return context.juries.of(seen.view.task) if seen.view.status is TaskStatus.SUBMITTED else None
+
+
+def _held(context: Context, seen: Observation, item: int) -> Held:
+    """The item, which is here; it is served from then on. Raises BundleError, ChainError, CommitmentError, OSError."""
+    task, material = seen.view.task, context.load(seen.view.task)
+    program, terms = material.work.program, material.terms
+    if item == constants_item(terms.segments):
+        context.items.hold_bundle(task, terms.bundle_hash)
+        pairs = zip(program.fixed_types, material.work.fixed, strict=True)
+        return [to_bytes(tensor, type_.dtype) for type_, tensor in pairs], NOWHERE
+    found = context.items.state(task, item, len(program.state))
+    if found is None:
+        committed = Committed(seen.view.root, seen.view.size)
+        kept = material.auditor.state(committed, item)
+        assert kept is not None, "who asks has seen to it that it is here"
+        state, roots = kept
+        found = [tensor.data for tensor in program.checkpoint(state).tensors], list(roots)
+        context.items.hold_state(task, item, *found)
+    tensors, roots = found
+    return tensors, Leaf(roots[item], segment_tree(roots).inclusion_path(item))
+
+
+def _vote_yes(context: Context, seen: Observation, juror: Seat, item: int) -> None:
+    assert seen.audit is not None, "jurors are drawn"
+    task, client = seen.view.task, context.clients[juror.account]
+    tensors, _ = _held(context, seen, item)
+    own = salted(client, task, juror, seen.audit.seed)
+    receipt = client.audit.attest(task, juror.number, possession_digest(own.salt, tensors), own.hash)
+    context.metrics.votes.labels("yes").inc()
+    context.log.info("voted yes", task=task, juror=juror.number, item=item, gas=receipt.gas_used)
+
+
+def _vote_no(context: Context, task: int, juror: Seat, item: int) -> None:
+    client = context.clients[juror.account]
+    receipt = client.audit.attest(task, juror.number, UNAVAILABLE, UNAVAILABLE)
+    context.metrics.votes.labels("no").inc()
+    context.log.warning("voted no", task=task, juror=juror.number, item=item, gas=receipt.gas_used)
+
+
+def _open(context: Context, seen: Observation, juror: Seat, item: int, objection: Objection) -> None:
+    assert seen.audit is not None, "jurors are drawn"
+    task, client = seen.view.task, context.clients[juror.account]
+    tensors, state = _held(context, seen, item)
+    own = salted(client, task, juror, seen.audit.seed)
+    shown = show(tensors, own.salt, objection, state)
+    secret = secret_of(client, task, juror.number)
+    digest = possession_digest(own.salt, tensors)
+    receipt = client.juries.open(task, juror.number, secret, digest, shown)
+    context.metrics.openings.inc()
+    context.log.info("opened", task=task, juror=juror.number, item=item, gas=receipt.gas_used)
