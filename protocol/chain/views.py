@@ -186,6 +186,7 @@ class AuditView:
     pending: bool
     escrow_draws: int
     level: int
+    claimant: int
     look_draws: int
     purse: int
     informed_at: int
@@ -193,7 +194,6 @@ class AuditView:
     looking: int
     looked: int
     picked_at: int
-    claimant: int
     audited: bool
     seed: bytes
 
