@@ -32,10 +32,10 @@ def holders(slots: Sequence[int]) -> list[int]:
 def looked(seed: bytes, candidates: Sequence[int], chance: int, room: int) -> tuple[list[int], Iterator[int]]:
     """The slots that the first draw of a level picks of the candidates, ascending, and the words that follow."""
     picked, stream = picks(seed, candidates, chance, room), words(seed)
-    for slot in candidates:
-        # When there is no room left no further number is taken.
-        if len(picked) < room or slot <= picked[-1]:
-            below(stream, RATE_OF_ALL)
+    # When there is no room left no further number is taken.
+    last = max(candidates) if len(picked) < room else max(picked, default=-1)
+    for _ in range(sum(slot <= last for slot in candidates)):
+        below(stream, RATE_OF_ALL)
     return picked, stream
 
 

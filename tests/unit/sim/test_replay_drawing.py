@@ -48,7 +48,7 @@ def test_accounts_of_looks_follow_the_numbers_of_the_picks(room: int) -> None:
     for seed in seeds(40):
         picked, stream = looked(seed, candidates, 5_000, room)
         again = words(seed)
-        numbers = []
+        numbers: list[int] = []
         for slot in candidates:
             if len(numbers) == room:
                 break
