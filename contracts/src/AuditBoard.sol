@@ -53,7 +53,7 @@ contract AuditBoard is Draws {
 
     /// @inheritdoc IAuditBoard
     function snapshot(TaskId task) external onlyMarket {
-        (_audits[task].pool, _audits[task].version) = (_pool.lengths, _pool.version);
+        (_audits[task].pool, _audits[task].version) = (_pool.lengths, uint56(_pool.version));
     }
 
     /// @inheritdoc IAuditBoard

@@ -185,6 +185,7 @@ class AuditView:
     pending: bool
     escrow_draws: int
     level: int
+    claimant: int
     look_draws: int
     purse: int
     informed_at: int
@@ -192,7 +193,6 @@ class AuditView:
     looking: int
     looked: int
     picked_at: int
-    claimant: int
     audited: bool
     seed: bytes
 

@@ -48,7 +48,7 @@ struct Seat {
 struct Audit {
     /// Registrations of each level when the task was posted.
     uint16[16] pool;
-    uint64 version;
+    uint56 version;
     /// Round of the last draw that was asked for.
     uint64 round;
     /// Time of the first draw, 0 before it.
@@ -66,6 +66,8 @@ struct Audit {
     /// Of the latest looks that were asked for: a look of level 1 repeats a segment of a seat, one of level n + 1 a look of level n.
     /// 0: none were.
     uint8 level;
+    /// Number + 1 of the seat, or look, whose claim a jury is to judge; 0: there is none.
+    uint8 claimant;
     /// Draws of this level that were asked for.
     uint8 lookDraws;
     /// Lock with the draw fee that an informed seat left for the next draw; 0: there is none.
@@ -80,8 +82,6 @@ struct Audit {
     uint32 looked;
     /// When looks were last picked, 0 before: what they look at is revealed within a move time.
     uint40 pickedAt;
-    /// Number + 1 of the seat, or look, whose claim a jury is to judge; 0: there is none.
-    uint8 claimant;
     /// Every seat is attested, no draw is asked for, and no look awaited. Not kept: `auditOf` fills it in.
     bool audited;
     /// Of the first draw: the segments of all seats follow from it.
