@@ -34,7 +34,7 @@ from verifier.jobs import Job, Jobs
 from verifier.material import Material
 from verifier.replaying import Committed, Different
 from verifier.salts import Salted, salted
-from verifier.seats import attestable, due_by, open_segments, own_seats
+from verifier.seats import attestable, due_by, due_segments, open_segments, own_seats
 
 SLICE_SECONDS = 3.0
 AHEAD = 256
@@ -56,7 +56,7 @@ def attestations(context: Context, seen: Observation) -> Iterator[Job]:
     view, accusations = seen.view, context.database.accusations(seen.view.task)
     if accusations and not any(row.game is not None and row.outcome is None for row in accusations):
         return
-    seats = [seat for seat in attestable(seen, context.clients) if not _waits_for_jury(seen, seat)]
+    seats = [seat for seat in attestable(seen, context.clients) if not waits_for_jury(seen, seat)]
     for own in salted_seats(context, seen, seats):
         parts = digest_parts(context, seen, own)
         if parts is not None:
@@ -89,11 +89,13 @@ def offer(context: Context, observed: Sequence[Observation], fetches: Jobs, repl
             if task not in accused or attestable(seen, context.clients):
                 replays.offer(Job(task, "run", partial(run, context, seen, material, committed, segment)))
     for seen in turns:
-        for _, item in juror.awaited(context, seen):
+        items = [item for _, item in juror.awaited(context, seen)]
+        for item in (*reversed(juror.further(context, seen)), *items):
             material = _at_hand(context, seen, replays, missing)
             if material is not None and not juror.is_here(context, seen, material, item):
                 committed = Committed(seen.view.root, seen.view.size)
-                missing.setdefault(seen.view.task, (material, committed, []))[2].insert(0, item + 1)
+                asked = missing.setdefault(seen.view.task, (material, committed, []))[2]
+                asked.insert(0, item + 1)  # a whistleblower's own list may be long
     for task in sorted(missing, key=fetches.rests.lost):
         material, committed, segments = missing[task]
         if material is None:
@@ -123,7 +125,7 @@ def _runs(context: Context, seen: Observation, material: Material) -> bool:
     return context.settings.whistleblow and seen.view.status is TaskStatus.UNPAID
 
 
-def _waits_for_jury(seen: Observation, seat: Seat) -> bool:
+def waits_for_jury(seen: Observation, seat: Seat) -> bool:
     """Whether the seat has claimed, and a jury is to judge it: until then it cannot attest."""
     return seen.audit is not None and seen.audit.claimant == seat.number + 1
 
@@ -159,7 +161,7 @@ def _own(context: Context, seen: Observation) -> Iterator[int]:
         return
     for own in _digesting(context, seen):
         digested = context.database.digested(seen.view.task, own.hash, seen.view.root)
-        for segment in due_segments(context, seen, own.seat):
+        for segment in segments_of(context, seen, own.seat):
             if segment not in digested:
                 yield segment
 
@@ -171,16 +173,15 @@ def _digesting(context: Context, seen: Observation) -> list[Salted]:
     return [*own, *compared(context, seen), *looked_at(context, seen)]
 
 
-def due_segments(context: Context, seen: Observation, seat: Seat) -> tuple[int, ...]:
-    """The segments of a seat, then the number that stands for the result; of a look its one segment."""
-    segments = context.segments(seen.view.task, seat.number)
-    return tuple(segments) if is_look(seat.number) else (*segments, seen.view.size)
+def segments_of(context: Context, seen: Observation, seat: Seat) -> tuple[int, ...]:
+    """The segments of a seat or look that are digested."""
+    return due_segments(seat, context.segments(seen.view.task, seat.number), seen.view.size)
 
 
 def digest_parts(context: Context, seen: Observation, own: Salted) -> tuple[list[bytes], bytes | None] | None:
     """The digests of an own seat's segments, and that of the result (None for a look); None until all are here."""
     view = seen.view
-    due = due_segments(context, seen, own.seat)
+    due = segments_of(context, seen, own.seat)
     found = [context.database.digest(view.task, own.hash, segment, view.root) for segment in due]
     digests = [digest for digest in found if digest is not None]
     if len(digests) < len(due):
@@ -278,7 +279,7 @@ def _undigested(
     seats = [
         own
         for own in _digesting(context, seen)
-        if segment in due_segments(context, seen, own.seat)
+        if segment in segments_of(context, seen, own.seat)
         and context.database.digest(task, own.hash, segment, view.root) is None
     ]
     return seats, [own.digester(material.terms.thinning) for own in seats]

@@ -23,7 +23,7 @@ from protocol.dispute.juries import (
 )
 from protocol.node.party.exits import Observation
 from protocol.node.party.funds import require_free
-from verifier import auditing
+from verifier import auditing, juror
 from verifier.context import Context
 from verifier.jobs import Job
 from verifier.juries import Jury
@@ -61,7 +61,9 @@ def bound(context: Context, seen: Observation) -> bool:
 
 
 def missing_item(context: Context, seen: Observation, seat: Seat) -> int | None:
-    """What the seat was refused and still lacks first; None where nothing is known to be."""
+    """What the seat was refused and still lacks first; None where nothing is known to be. The first state is in the
+    bundle: where a replay from there lacks the roots, the state that it ends in is named.
+    """
     view, terms = seen.view, context.terms(seen.view.task)
     material = context.materials.find(view.task)
     if material is None:
@@ -71,9 +73,10 @@ def missing_item(context: Context, seen: Observation, seat: Seat) -> int | None:
         return None
     (own,) = auditing.salted_seats(context, seen, [seat])
     digested = context.database.digested(view.task, own.hash, view.root)
-    due = [segment for segment in auditing.due_segments(context, seen, seat) if segment not in digested]
-    lacking = (segment - 1 for segment in due if not material.auditor.is_here(committed, segment))
-    return next(lacking, None)
+    due = [segment for segment in auditing.segments_of(context, seen, seat) if segment not in digested]
+    return next(
+        (juror.item_of(segment) for segment in due if not material.auditor.is_here(committed, segment)), None
+    )
 
 
 def lacks(context: Context, seen: Observation, item: int) -> bool:
@@ -84,7 +87,7 @@ def lacks(context: Context, seen: Observation, item: int) -> bool:
     material = context.materials.find(view.task)
     if material is None:  # about to be loaded, if it can be
         return not context.materials.has_bundle(terms)
-    return not material.auditor.is_here(Committed(view.root, view.size), item + 1)
+    return not juror.is_here(context, seen, material, item)
 
 
 def objection(context: Context, task: int, item: int) -> Objection:

@@ -7,7 +7,7 @@ by events: jurors serve until the task is over.
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import dataclass, field
 
 from protocol.chain.client import Client
@@ -107,13 +107,19 @@ class Juries:
             told = self._tasks.get(task)
             return told is not None and (seat.number, seat.account) in told.claimed
 
+    def has_voted_yes(self, task: int, accounts: Container[str]) -> bool:
+        """Whether one of these accounts serves what it has as a juror of a task."""
+        with self._lock:
+            told = self._tasks.get(task)
+            return told is not None and any(account in accounts for account in told.have)
+
     def sources(self, task: int) -> list[Address]:
         """Where accounts serve what they have as jurors of a task. Raises ChainError."""
         with self._lock:
             told = self._tasks.get(task)
             accounts = [] if told is None else list(told.have)
         found = (parsed(self._client.market.endpoint_of(account)) for account in accounts)
-        return [address for address in found if address is not None]
+        return list(dict.fromkeys(address for address in found if address is not None))
 
     def forget(self, task: int) -> None:
         """The task is over."""

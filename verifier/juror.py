@@ -1,7 +1,8 @@
 """Being a juror: fetch what a seat says it cannot have, keep and serve it, vote, and open what the claimant asks for.
 
 `auditing` fetches, for what a juror needs is what a seat would need. Whoever votes yes serves the item from before its
-vote until the task is over; who still has nothing at three quarters of its time votes no, for silence is punished.
+vote until the task is over, and what else the claimant needs as far as it can be had: a claim names one item. Who still
+has nothing at three quarters of its time votes no, for silence is punished.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from verifier.juries import Jury
 from verifier.material import Material
 from verifier.replaying import Committed
 from verifier.salts import salted, secret_of
+from verifier.seats import due_segments
 
 Held = tuple[Sequence[bytes], Leaf]
 """An item's tensors, canonical bytes, and where a state is in the segment tree."""
@@ -41,6 +43,39 @@ def awaited(context: Context, seen: Observation) -> Iterator[tuple[Seat, int]]:
     for juror in jury.jurors:
         if juror.account in context.clients and not jury.has_voted(juror):
             yield juror, jury.claim.item
+
+
+def item_of(segment: int) -> int:
+    """The state that a replay of a segment begins with; the first state is the bundle's, so then the one that it ends
+    with, which tells that the roots are to be had.
+    """
+    return max(segment - 1, 1)
+
+
+def further(context: Context, seen: Observation) -> list[int]:
+    """The states that own jurors which voted yes serve beside the item: what claimants need, until they attest."""
+    if seen.view.status is not TaskStatus.SUBMITTED or not context.juries.has_voted_yes(
+        seen.view.task, context.clients
+    ):
+        return []
+    claimants = [seat for seat in seen.places if context.juries.has_claimed(seen.view.task, seat)]
+    return sorted(
+        {
+            item_of(segment)
+            for seat in claimants
+            if not seat.attested
+            for segment in due_segments(seat, context.segments(seen.view.task, seat.number), seen.view.size)
+        }
+    )
+
+
+def keeping(context: Context, seen: Observation) -> Iterator[Job]:
+    """Copying what is served further."""
+    material = context.materials.find(seen.view.task)
+    for item in further(context, seen) if material is not None else ():
+        held = context.items.has_state(seen.view.task, item)
+        if not held and material is not None and is_here(context, seen, material, item):
+            yield Job(seen.view.task, f"keep {item}", partial(_keep, context, seen, item))
 
 
 def is_here(context: Context, seen: Observation, material: Material, item: int) -> bool:
@@ -113,6 +148,11 @@ def _held(context: Context, seen: Observation, item: int) -> Held:
         context.items.hold_state(task, item, *found)
     tensors, roots = found
     return tensors, Leaf(roots[item], segment_tree(roots).inclusion_path(item))
+
+
+def _keep(context: Context, seen: Observation, item: int) -> None:
+    _held(context, seen, item)
+    context.log.info("serves a state", task=seen.view.task, item=item)
 
 
 def _vote_yes(context: Context, seen: Observation, juror: Seat, item: int) -> None:

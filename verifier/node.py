@@ -175,6 +175,7 @@ class VerifierNode(Node):
                 *confronting.drops(context, seen),
                 *juror.openings(context, seen),
                 *juror.votes(context, seen),
+                *juror.keeping(context, seen),
             ):
                 self._answers.offer(job)
         auditing.offer(context, observed, self._fetches, self._replays)
@@ -241,7 +242,8 @@ class VerifierNode(Node):
             return
         for seat in own_seats(seen, self.context.clients):
             late = seen.view.task, seat.number
-            if seen.now > seat.until and late not in self._late:
+            waits = auditing.waits_for_jury(seen, seat)
+            if seen.now > seat.until and not waits and late not in self._late:
                 self._late.add(late)
                 # Whoever is silent in a seat is in no draw until `ensure_registered` is called again.
                 self.context.log.error(

@@ -100,7 +100,7 @@ class Auditor:
                 "what the solver serves",
                 expected=f"checkpoints {', '.join(map(str, missing))}",
                 got="no roots that it has committed to" if roots is None else "not all of them",
-                remedy="it is asked again; without juries the task is run from its start meanwhile",
+                remedy="it is asked again; a run from the start tells meanwhile, or a jury",
             )
 
     def audit(self, committed: Committed, segment: int, digesters: Sequence[Digester] = ()) -> Finding | None:

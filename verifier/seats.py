@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Container
+from collections.abc import Container, Sequence
 
 from protocol.chain.views import Seat, TaskStatus
+from protocol.dispute.looks import is_look
 from protocol.node.party.exits import Observation
+
+
+def due_segments(seat: Seat, segments: Sequence[int], size: int) -> tuple[int, ...]:
+    """A seat's segments, then the number that stands for the result (`replaying.Committed`); of a look its one segment.
+    `size` is that of the task's segment tree.
+    """
+    return tuple(segments) if is_look(seat.number) else (*segments, size)
 
 
 def own_seats(seen: Observation, accounts: Container[str]) -> list[Seat]:

@@ -173,7 +173,7 @@ class Scene:
                 settings=SimpleNamespace(whistleblow=whistleblow),
                 log=log,
                 looks=SimpleNamespace(),
-                juries=SimpleNamespace(of=lambda _task: self.jury),
+                juries=SimpleNamespace(of=lambda _task: self.jury, has_voted_yes=lambda _task, _own: False),
                 items=SimpleNamespace(has_state=lambda _task, _number: False),
                 terms=lambda _task: self.material.terms,
             ),

@@ -56,10 +56,11 @@ class Scene:
         self.sent: list[tuple[Any, ...]] = []
         self.jury: Jury | None = None
         self.claimed = self.refused = self.bundle = False
-        self.auditor = Auditor()
+        self.auditor, self.segments = Auditor(), [2, 5]
         types = [SimpleNamespace(nbytes=nbytes) for nbytes in (1, 9 * CHUNK)]
         self.material: Any = SimpleNamespace(
             auditor=self.auditor,
+            terms=SimpleNamespace(segments=SEGMENTS),
             work=SimpleNamespace(program=SimpleNamespace(state_types=types, fixed_types=types[1:])),
         )
         self.terms = SimpleNamespace(
@@ -80,7 +81,7 @@ class Scene:
                 clients={ME: self.client},
                 database=database,
                 terms=lambda _task: self.terms,
-                segments=lambda _task, _seat: [2, 5],
+                segments=lambda _task, _seat: self.segments,
                 materials=SimpleNamespace(
                     find=lambda _task: self.material,
                     was_refused=lambda _terms: self.refused,
@@ -89,6 +90,7 @@ class Scene:
                 juries=SimpleNamespace(
                     of=lambda _task: self.jury, has_claimed=lambda _task, _seat: self.claimed
                 ),
+                items=SimpleNamespace(has_state=lambda _task, _number: False),
                 metrics=Metrics(),
                 log=log,
             ),
@@ -161,6 +163,9 @@ def test_no_other_seat_claims(scene: Scene, changed: str) -> None:
 
 def test_the_first_state_that_is_missing_is_claimed(scene: Scene) -> None:
     assert missing_item(scene.context, LATE, SEATS[0]) == 1, "the state before segment 2"
+    scene.segments = [1, 5]
+    assert missing_item(scene.context, LATE, SEATS[0]) == 1, "the state before segment 1 is the bundle's"
+    scene.segments = [2, 5]
     scene.auditor.here = {2}
     assert missing_item(scene.context, LATE, SEATS[0]) == 4
     own = salted(cast(Any, scene.client), 1, SEATS[0], AUDIT.seed)

@@ -108,6 +108,8 @@ def test_who_voted_yes_is_a_source_after_the_verdict_too(chain: Chain) -> None:
     assert found.has_claimed(1, seat(1, ME))
     assert not found.has_claimed(1, seat(1, OTHER)), "drawn again"
     assert not found.has_claimed(1, seat(0, ME))
+    assert found.has_voted_yes(1, {OTHER})
+    assert not found.has_voted_yes(1, {MINE_TOO}), "it said no"
     chain.tell("Attested", seat=162, account=OTHER, digest=bytes([2]) * 32)
     assert not found.see(observation(), TERMS), "the same one"
     chain.tell("Attested", seat=162, account=ME, digest=bytes([2]) * 32)

@@ -21,7 +21,7 @@ from tests.unit.verifier.test_replaying import HONEST, PROGRAM, canonical, check
 from tests.unit.verifier.test_seats import AUDIT, ME, MINE_TOO, NOW, OTHER, observation, seat
 from verifier.context import Context
 from verifier.juries import Jury
-from verifier.juror import awaited, openings, refusals, releasable, votes
+from verifier.juror import awaited, further, keeping, openings, refusals, releasable, votes
 from verifier.metrics import Metrics
 from verifier.results import Items
 from verifier.salts import salted
@@ -43,7 +43,7 @@ class Scene:
         self.sent: list[tuple[Any, ...]] = []
         self.jury: Jury | None = Jury(CLAIM, VIEW, JURORS)
         self.items = Items(folder / "items", folder / "bundles")
-        self.here = False
+        self.here = self.has_voted_yes = False
         terms = SimpleNamespace(attest_period=PERIOD, segments=tiny.SEGMENTS, bundle_hash=bytes(32))
         self.material: Any = SimpleNamespace(
             terms=terms,
@@ -63,7 +63,12 @@ class Scene:
                 materials=SimpleNamespace(find=lambda _task: self.material),
                 load=lambda _task: self.material,
                 items=self.items,
-                juries=SimpleNamespace(of=lambda _task: self.jury),
+                segments=lambda _task, _seat: [1, 3],
+                juries=SimpleNamespace(
+                    of=lambda _task: self.jury,
+                    has_voted_yes=lambda _task, _own: self.has_voted_yes,
+                    has_claimed=lambda _task, one: one.number == 0,
+                ),
                 metrics=Metrics(),
                 log=log,
             ),
@@ -71,9 +76,11 @@ class Scene:
 
     def _client(self, account: str, index: int) -> Any:
         def note(function: str) -> Any:
-            return lambda *arguments: (
-                self.sent.append((account, function, *arguments)) or SimpleNamespace(gas_used=1)
-            )
+            def sent(*arguments: Any) -> SimpleNamespace:
+                self.sent.append((account, function, *arguments))
+                return SimpleNamespace(gas_used=1)
+
+            return sent
 
         return SimpleNamespace(
             sender=SimpleNamespace(account=development_account(index, DEVELOPMENT_CHAIN)),
@@ -174,3 +181,20 @@ def test_only_a_jury_that_was_left_without_a_verdict_has_to_be_released(scene: S
     assert releasable(scene.context, over) == []
     scene.jury = None
     assert releasable(scene.context, over) == []
+
+
+def test_who_voted_yes_serves_what_else_the_claimant_needs(scene: Scene) -> None:
+    """The states that its segments begin with, but for the bundle's, and the result, until it has attested."""
+    size = tiny.SEGMENTS + 1
+    seen = observation(seats=(seat(0, OTHER), seat(1, OTHER)), size=size)
+    assert further(scene.context, seen) == []
+    scene.has_voted_yes = True
+    assert further(scene.context, seen) == [1, 2, 3]
+    scene.here = True
+    assert scene.voted(keeping, seen) == ["keep 2"]
+    assert scene.items.has_state(1, 2)
+    assert scene.voted(keeping, seen) == []
+    attested = observation(seats=(seat(0, OTHER, attested=True), seat(1, OTHER)), size=size)
+    assert further(scene.context, attested) == []
+    unpaid = replace(seen, view=replace(seen.view, status=TaskStatus.UNPAID))
+    assert further(scene.context, unpaid) == []
