@@ -230,7 +230,8 @@ def submit(context: Context, file: Path, dry_run: bool) -> None:
     with context.client(account=True) as client:
         if submitting.is_posted(client, terms):
             output.say("a command that was cut short has sent these terms; this one waits for their task")
-        least = settings.min_eligible or least_eligible(client.connection.chain_id, terms.verifiers)
+        needed = least_eligible(client.connection.chain_id, terms.verifiers, terms.jurors)
+        least = settings.min_eligible or needed
         task = submitting.post(client, terms, _signature_of(settings, client), least)
         submitting.remember(context.home, client, task, file)
     output.say(f"task {task} posted; follow it with `assay status {task}`")

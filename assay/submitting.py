@@ -137,8 +137,6 @@ def post(client: Client, terms: Terms, signature_of: SignatureOf, least: int) ->
 
 
 def _require_verifiers(client: Client, terms: Terms, least: int) -> None:
-    if terms.jurors:
-        least = max(least, terms.verifiers + terms.jurors)
     found = len(eligible_accounts(client, terms))
     if found < least:
         raise TooFewVerifiers(

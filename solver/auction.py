@@ -172,10 +172,12 @@ class Auction:
         """A task whose seats stay empty is never paid. Raises _NotWorth."""
         client = self._context.client
         chosen = self._context.settings.min_eligible
-        least = chosen or least_eligible(client.connection.chain_id, terms.verifiers)
+        least = chosen or least_eligible(client.connection.chain_id, terms.verifiers, terms.jurors)
         found = len(eligible_accounts(client, terms))
         if found < least:
-            raise _NotWorth(f"{found} verifiers take its {terms.verifiers} seats, {least} are asked for")
+            raise _NotWorth(
+                f"{found} verifiers take {terms.verifiers} seats and juries of {terms.jurors}, {least} are asked for"
+            )
 
     def _owed(self, task: int) -> int:
         """Token units that this solver has to have free for other tasks: the stakes of all that it may come to submit.

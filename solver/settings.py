@@ -37,8 +37,8 @@ class SolverSettings(NodeSettings):
     proxies: tuple[IPv4Address | IPv6Address, ...] = ()
     """Of proxies in front of this server: their connections are those of many clients."""
     min_eligible: Annotated[int, Field(ge=1)] | None = None
-    """Registered accounts that must be eligible for a task that is bid on; empty: three for each seat, on a development
-    chain one.
+    """Registered accounts that must be eligible for a task that is bid on; empty: three for each seat and juror, on
+    a development chain one.
     """
     progress_every: Annotated[int, Field(ge=0)] = 0
     """Segments between two progress transactions; 0: a quarter of the task's."""

@@ -259,6 +259,8 @@ def test_draws_go_in_the_queues_order_and_take_the_rounds_signature_alone(
 def test_three_accounts_a_seat_are_wanted_where_money_is_real() -> None:
     assert least_eligible(DEVELOPMENT_CHAIN, verifiers=3) == 3
     assert least_eligible(1, verifiers=3) == 9
+    assert least_eligible(DEVELOPMENT_CHAIN, verifiers=2, jurors=3) == 5
+    assert least_eligible(1, verifiers=3, jurors=31) == 102
 
 
 def test_a_task_with_too_few_verifiers_is_not_posted(connected: Connect) -> None:

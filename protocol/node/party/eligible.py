@@ -13,11 +13,12 @@ from protocol.tasks.task import Terms
 ELIGIBLE_A_SEAT: Final = 3
 
 
-def least_eligible(chain_id: int, verifiers: int) -> int:
+def least_eligible(chain_id: int, verifiers: int, jurors: int = 0) -> int:
     """Eligible accounts below which no task of so many seats is posted or bid on, where no setting says another number:
-    three for each seat, on a development chain one.
+    three for each seat and juror, on a development chain one. A jury that is not found ends a task unpaid.
     """
-    return verifiers if chain_id == DEVELOPMENT_CHAIN else ELIGIBLE_A_SEAT * verifiers
+    seats = verifiers + jurors
+    return seats if chain_id == DEVELOPMENT_CHAIN else ELIGIBLE_A_SEAT * seats
 
 
 def eligible_accounts(client: Client, terms: Terms) -> list[str]:

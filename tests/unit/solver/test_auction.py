@@ -389,5 +389,5 @@ def test_a_task_whose_seats_would_stay_empty_is_not_bid_on(stand: Stand) -> None
     stand.eligible = 2
     stand.market.post(1)
     stand.tick(2)
-    assert stand.stage(1) == (Stage.REFUSED, "2 verifiers take its 1 seats, 3 are asked for")
+    assert stand.stage(1) == (Stage.REFUSED, "2 verifiers take 1 seats and juries of 0, 3 are asked for")
     assert not stand.market.bids
