@@ -27,8 +27,8 @@ class AssaySettings(ConnectionSettings):
     proxies: tuple[IPv4Address | IPv6Address, ...] = ()
     """Of proxies in front of this server: their connections are those of many clients."""
     min_eligible: Annotated[int, Field(ge=1)] | None = None
-    """Registered accounts that must be eligible for a task before it is posted; empty: three for each seat and juror, on
-    a development chain one. An account has one seat at a time.
+    """Registered accounts that must be eligible for a task before it is posted; empty: three for each seat and
+    juror, on a development chain one. An account has one seat at a time.
     """
     gas_price: Annotated[Decimal, Field(ge=0, le=10**9)] | None = None
     """Gwei for one gas, from which a task's amounts are derived; empty: as assumed for a rollup."""
