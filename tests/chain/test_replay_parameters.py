@@ -46,8 +46,10 @@ def people(luck: random.Random) -> Population:
     )
 
 
-def parameters(luck: random.Random, everybody: Population) -> MarketParameters:
-    """Amounts of nothing, of one unit, of many tokens; stakes as low as the contracts take them."""
+def parameters(luck: random.Random, everybody: Population, *, looks: bool) -> MarketParameters:
+    """Amounts of nothing, of one unit, of many tokens; stakes as low as the contracts take them. With `looks` every
+    segment of a seat is looked at.
+    """
 
     def some(*more: int) -> int:
         return luck.choice([0, 1, luck.randint(2, 99), luck.randint(1, 300) * TOKEN, *more])
@@ -57,9 +59,11 @@ def parameters(luck: random.Random, everybody: Population) -> MarketParameters:
     reward, retrain, cost = some(), some(), some()
     budget = luck.choice([100 * TOKEN, 150 * TOKEN])
     restitution, bond = luck.choice([0, 1, budget]), 2 * cost + luck.choice([0, some()])
-    owed = max(reward, retrain) + verifiers * (cost + each * fee) + restitution
+    looked = verifiers * each if looks else 0
+    owed = max(reward, retrain) + verifiers * (cost + each * fee) + looked * (cost + fee) + restitution
     # The least that the contracts take: amounts of the chain end in up to one unit more each, twice as many per seat.
-    least = max(-(-4 * (owed + 2 * verifiers * each + 4) // 3), 8 * max(reward, retrain), 4 * bond) + 2
+    owed += 2 * verifiers * each + 2 * looked + 4
+    least = max(-(-4 * owed // 3), 8 * max(reward, retrain), 4 * bond) + 2
     stake = luck.choice([least, 1000 * TOKEN + 2 * least])
     return MarketParameters(
         budget=budget,
@@ -69,7 +73,8 @@ def parameters(luck: random.Random, everybody: Population) -> MarketParameters:
         delay_penalty=luck.choice([0, 1, stake]),
         draw_fee=draw_fee,
         # Every stake covers what a seat locks at least: amounts of the chain end in up to six units more.
-        stake_unit=max(each * fee, draw_fee) + draw_fee + 6 + some(),
+        stake_unit=max(each * fee + draw_fee, 2 * draw_fee, 4 * cost if looks else 0) + 6 + some(),
+        look_chance=1.0 if looks else 0.0,
         bond=bond,
         reward=reward,
         game_cost=cost,
@@ -94,11 +99,12 @@ def anything(seed: int, tasks: int = 4) -> Scenario:
     """A market by its seed."""
     luck = random.Random(seed)
     everybody = people(luck)
+    given = parameters(luck, everybody, looks=random.Random(f"looks {seed}").random() < 0.5)
     return Scenario(
         f"anything {seed}",
         "a market by a seed",
         everybody,
-        parameters(luck, everybody),
+        given,
         None,
         tasks=tasks,
         seed=seed,
