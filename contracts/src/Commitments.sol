@@ -207,10 +207,9 @@ contract Commitments is ICommitments {
         delete _commitments[challenger][commitment];
     }
 
-    /// @dev A seat, or a look. A juror has no claim on the stake.
-    function _seat(TaskId task, uint8 seat) private view returns (Seat memory) {
-        if (seat >= Cells.FIRST_JUROR) revert Errors.UnknownSeat(task, seat, Cells.FIRST_JUROR);
-        return BOARD.seatOf(task, seat);
+    /// @dev A seat, or a look. A juror has no claim on the stake: its number is nobody's here.
+    function _seat(TaskId task, uint8 seat) private view returns (Seat memory found) {
+        if (seat < Cells.FIRST_JUROR) found = BOARD.seatOf(task, seat);
     }
 
     /// @dev The seat, which is the account's.

@@ -47,6 +47,8 @@ interface IMarket is ITaskMarket {
 /// @dev Tests know contracts by their interfaces only. A test that imports one of them is compiled as it is, through the IR
 /// pipeline, and that takes minutes over all tests. The test contract is the deployer.
 abstract contract Production is Test {
+    address private _bounds;
+
     function assertEq(TaskId left, TaskId right) internal pure {
         assertEq(TaskId.unwrap(left), TaskId.unwrap(right));
     }
@@ -82,8 +84,10 @@ abstract contract Production is Test {
         address pauser,
         Parameters memory parameters
     ) internal returns (IMarket) {
-        address bounds = deployCode("TermsBounds.sol:TermsBounds");
-        bytes memory arguments = abi.encode(vault, arbiter, beacon, bounds, address(this), pauser, parameters);
+        // Of all markets of a test, so that a test may expect a market's own constructor to revert.
+        if (_bounds == address(0)) _bounds = deployCode("TermsBounds.sol:TermsBounds");
+        bytes memory arguments =
+            abi.encode(vault, arbiter, beacon, _bounds, address(this), pauser, parameters);
         return IMarket(deployCode("TaskMarket.sol:TaskMarket", arguments));
     }
 

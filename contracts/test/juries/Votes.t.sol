@@ -122,7 +122,7 @@ contract VotesTest is Claiming {
         _seated(2);
         _voteYes(1);
         address juror = _account(FIRST);
-        bytes memory refusal = abi.encodeWithSelector(Errors.UnknownSeat.selector, task, FIRST, FIRST);
+        bytes memory refusal = abi.encodeWithSelector(Errors.NotAllowed.selector, address(0), juror);
         vm.expectRevert(refusal);
         commitments.bondOf(task, uint8(FIRST), juror);
         vm.expectRevert(refusal);
@@ -136,7 +136,7 @@ contract VotesTest is Claiming {
         bytes32 late = _commit(task, UNKNOWN, juror);
         vm.warp(game.gameOf(id).deadline + 1);
         game.timeOut(id);
-        vm.expectRevert(refusal);
+        vm.expectRevert(abi.encodeWithSelector(Errors.NotOfSeat.selector, task, FIRST, id));
         commitments.compensate(task, uint8(FIRST), id);
         vm.expectRevert(refusal);
         vm.prank(juror);
