@@ -6,14 +6,21 @@ would not find its task again by its terms.
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any, Final
 
 from assay.description import AMOUNTS, Description
 from protocol.chain.parameters import TOKEN, Parameters
-from protocol.chain.recommendation import COIN_PRICE, GAS_PRICE, RULES, gas_units, setting
+from protocol.chain.recommendation import (
+    COIN_PRICE,
+    GAS_PRICE,
+    RULES,
+    default_jurors,
+    gas_units,
+    setting,
+)
 from protocol.tasks.amounts import (
     OPTIONAL,
     Amounts,
@@ -75,7 +82,15 @@ class Derived:
             attest_period=table.attest_period,
         )
         chosen = {name: value for name, value in given.items() if name in OPTIONAL}
+        if default_jurors(place.parameters):
+            made = replace(made, look_chance=None)
         return cls(description, place, made, derive(made, RULES, chosen))
+
+    @property
+    def jurors(self) -> int:
+        """As the file says, or the deployment's default."""
+        given = self.description.terms.jurors
+        return default_jurors(self.place.parameters) if given is None else given
 
     @property
     def trust(self) -> TrustPrice:
@@ -94,11 +109,14 @@ class Derived:
             name: f"{100 * float(share):.3g} %" for name, share in self.trust.shares(given["budget"]).items()
         }
         looks = f"looks {shares['looks']}, " if self.amounts.look_chance else ""
+        audited = (
+            "" if self.amounts.look_chance and self.jurors else "; no audit guarantee: " + self._unguarded()
+        )
         lines = [
             f"trust costs {shares['total']} of the budget: audit fees {shares['audit_fees']}, {looks}draws and gas "
             f"{shares['draws_and_gas']}, capital of the stake {shares['stake']}, of locks {shares['locks']} "
             f"(capital at {float(100 * RULES.capital_rate):g} % a year, gas at {float(self.place.gas_price / GWEI):g} "
-            f"gwei, {float(self.place.coin_price):g} tokens for a coin)"
+            f"gwei, {float(self.place.coin_price):g} tokens for a coin){audited}"
         ]
         if found:
             shown = ", ".join(f"{name} {_shown(name, value)}" for name, value in found.items())
@@ -110,6 +128,12 @@ class Derived:
         trust = self.trust
         share = float(trust.shares(self.setting.budget)["total"])
         return {**asdict(trust), "total": trust.total, "share_of_budget": share}
+
+    def _unguarded(self) -> str:
+        """What nothing keeps from happening."""
+        unseen = "seats that replay nothing are paid" if not self.amounts.look_chance else ""
+        withheld = "data withheld from honest seats come before no jury" if not self.jurors else ""
+        return ", ".join(filter(None, (unseen, withheld)))
 
     def _doubts(self) -> list[str]:
         amounts = self.amounts

@@ -87,8 +87,8 @@ class TermsTable(_Table):
     segments_per_verifier: Annotated[int, Field(ge=1, le=MAX_SEAT_SEGMENTS)] | None = None
     thinning: Literal[1, 2, 4, 8, 16, 32, 64] | None = None
     move_time: _Seconds | None = None
-    look_chance: Annotated[int, Field(ge=0, le=RATE_OF_ALL)] = 0
-    jurors: Annotated[int, Field(ge=0, le=MAX_JURORS)] = 0
+    look_chance: Annotated[int, Field(ge=0, le=RATE_OF_ALL)] | None = None
+    jurors: Annotated[int, Field(ge=0, le=MAX_JURORS)] | None = None
     seat_lock: _Tokens | None = None
     bond: _Tokens | None = None
     retrain_reward: _Tokens | None = None

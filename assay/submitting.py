@@ -57,6 +57,7 @@ class Prepared:
         fields: dict[str, Any] = {
             "thinning": recommended_thinning(given.segment_steps, *work),
             "move_time": move_time(derived.place.parameters, self.description.terms.attest_period),
+            "jurors": derived.jurors,
             "replay_allowance": derived.setting.game_time - self.description.terms.clock,
             **committed,
             **self.description.terms.fields(),
@@ -144,7 +145,7 @@ def _require_verifiers(client: Client, terms: Terms, least: int) -> None:
             expected=f"at least {least} registered accounts that take a task with these terms",
             got=found,
             remedy="wait until more `verifier watch` run on this chain, or ask for less and pay more; min_eligible is "
-            "the setting",
+            "the setting. A task with `jurors = 0` and `look_chance = 0` asks for fewer, and guarantees less",
         )
 
 

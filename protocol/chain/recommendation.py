@@ -38,6 +38,9 @@ def _table() -> tuple[Rules, Fraction, Fraction]:
     return Rules(**{**values, "verifiers": table["verifiers"]}), gas_price * 10**9, coin_price
 
 
+LARGE_JURY: Final = 31
+"""Jurors of whom more than half lie with a chance of 1 % where 30 % of the stake lies."""
+
 RULES, GAS_PRICE, COIN_PRICE = _table()
 """The rules; wei for one gas, and tokens for one coin, as assumed."""
 
@@ -77,6 +80,13 @@ def setting(
         draw_delay=parameters.draw_delay,
         attest_period=attest_period,
     )
+
+
+def default_jurors(parameters: Parameters) -> int:
+    """Jurors of a task whose submitter does not say: the fewest of the deployment, if these are enough to judge. Else
+    the deployment is for a small network, whose tasks have neither juries nor looks.
+    """
+    return parameters.min_jurors if parameters.min_jurors >= LARGE_JURY else 0
 
 
 def move_time(parameters: Parameters, attest_period: int) -> int:

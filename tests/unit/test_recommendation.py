@@ -72,7 +72,10 @@ def test_the_price_of_trust_is_said_and_reported_in_parts(tmp_path: Path) -> Non
     assert said.startswith(
         "trust costs 41.4 % of the budget: audit fees 41.3 %, draws and gas 0.132 %, capital of "
     )
-    assert said.endswith("(capital at 10 % a year, gas at 0.01 gwei, 3000 tokens for a coin)")
+    assert said.endswith(
+        "(capital at 10 % a year, gas at 0.01 gwei, 3000 tokens for a coin); no audit guarantee: seats that replay "
+        "nothing are paid, data withheld from honest seats come before no jury"
+    )
     parts = [told[name] for name in ("audit_fees", "looks", "draws_and_gas", "stake", "locks")]
     assert sum(parts) == told["total"] == pytest.approx(told["share_of_budget"] * BUDGET)
 

@@ -1,4 +1,4 @@
-"""Looks of a task: none where its file says nothing, and time to answer them all the same."""
+"""Looks and juries of a task: what its file leaves unsaid is the deployment's; and time to answer all the same."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 from assay.deriving import Place
 from assay.description import read
 from assay.submitting import Prepared, prepare
-from protocol.chain.parameters import DEVNET
+from protocol.chain.parameters import DEVNET, RECOMMENDED
 from protocol.chain.recommendation import RULES
 from protocol.node.home import Home
 from protocol.tasks.task import Terms
@@ -47,4 +47,23 @@ def test_a_chance_and_a_time_are_taken_and_an_unsaid_lock_covers_them(prepared: 
     assert found.seat_lock >= 4 * found.game_cost
     assert fear > found.seat_fee > Fraction(99, 100) * fear, (
         "skipping saves the fee; the least lock that it takes"
+    )
+
+
+def test_on_a_deployment_for_many_tasks_have_looks_and_juries(prepared: Prepared) -> None:
+    derived = prepared.derived(Place(RECOMMENDED))
+    assert (derived.jurors, derived.amounts.look_chance > 0) == (31, True)
+    assert prepared.terms("http://127.0.0.1", derived).jurors == 31
+    (priced,) = (line for line in derived.lines() if line.startswith("trust costs"))
+    assert "no audit guarantee" not in priced
+
+
+def test_a_file_may_do_without_them_and_is_told_what_it_lacks(prepared: Prepared) -> None:
+    table = prepared.description.terms.model_copy(update={"jurors": 0, "look_chance": 0})
+    made = replace(prepared, description=prepared.description.model_copy(update={"terms": table}))
+    derived = made.derived(Place(RECOMMENDED))
+    assert (derived.jurors, derived.amounts.look_chance) == (0, 0)
+    (priced,) = (line for line in derived.lines() if line.startswith("trust costs"))
+    assert priced.endswith(
+        "no audit guarantee: seats that replay nothing are paid, data withheld from honest seats come before no jury"
     )
