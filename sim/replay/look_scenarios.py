@@ -61,7 +61,7 @@ def _looked(
     """A story of looks among verifiers who are all alike: at everything, unless `terms` say otherwise."""
     end = more.pop("end", "settled")
     terms = {"look_chance": 1.0, "seat_lock": 20 * TOKEN} | more.pop("terms", {})
-    return story(name, text, end, solver, (verifier,) * _LOOKERS, terms=terms, **more)
+    return story(name, text, end, solver, (verifier,) * more.pop("verifiers", _LOOKERS), terms=terms, **more)
 
 
 LOOKED: Final = (
@@ -99,6 +99,13 @@ LOOKED: Final = (
         "given_up",
         "lookers are silent, three times: the first of them pays the next draw, at last nobody looks",
         SilentLooker(),
+        terms={"verifiers": 1},
+    ),
+    _looked(
+        "nobody_looks",
+        "there are fewer verifiers than looks: one is attested, the other is given up at once",
+        Verifier(),
+        verifiers=2,
         terms={"verifiers": 1},
     ),
     _looked(

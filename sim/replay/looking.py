@@ -60,8 +60,8 @@ class Looking:
         return [account - self._stage.first_verifier for account in accounts]
 
     def reveal(self, slots: Sequence[int]) -> None:
-        """What these looks look at opens its digest."""
-        for slot in slots:
+        """What these looks look at opens its digest, but where nobody was found: such a look is given up at once."""
+        for slot in [each for each in slots if each in self._awaited]:
             look = Look(self._level, slot)
             target = self.target(look)
             made, client = target.attestation, self._stage.clients[target.attestation.account]

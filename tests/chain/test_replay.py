@@ -288,6 +288,14 @@ def test_looks_that_are_silent_three_times_are_given_up(replayed: Replayed) -> N
     assert of(ended, "submitter") + of(ended, "solver") == -fee - 2 * amounts.draw_fee
 
 
+def test_a_look_that_nobody_is_found_for_costs_nothing(replayed: Replayed) -> None:
+    """Two looks at one seat, and one account for them."""
+    ended, amounts = played(replayed, "nobody_looks")
+    assert verifiers(ended) == [amounts.audit_fee, 2 * amounts.audit_fee]
+    assert of(ended, "drawer") == 2 * amounts.draw_fee
+    assert burned(ended) == 0
+
+
 def test_a_conviction_gives_an_open_accusations_bond_to_the_accused(replayed: Replayed) -> None:
     """Two seats, one look at each: one convicts the solver, the other has accused what is right."""
     ended, amounts = played(replayed, "moot")
