@@ -92,5 +92,5 @@ def test_a_verifier_neither_replays_it_nor_attests_anything(posted: Terms, tmp_p
     limits = Limits(allowed=(tmp_path.as_uri(),))
     materials = Materials(tmp_path / "node", tmp_path / "held", NEVER, NEVER, limits)
     with pytest.raises(BundleMalformed, match="pass `check`"):
-        materials.fetch(posted, None)
+        materials.fetch(1, posted, None)
     assert not materials.has_bundle(posted)
