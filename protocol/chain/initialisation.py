@@ -25,7 +25,9 @@ NOBODY: Final = "0x" + "00" * 20
 
 
 def neighbours_of_market(connection: Connection, at: Addresses) -> list[str]:
-    """Audit board, game, commitments, looks and juries as the market knows them: zero addresses before it is initialised."""
+    """Audit board, game, commitments, looks and juries as the market knows them: zero addresses before it is
+    initialised.
+    """
     market = contract("TaskMarket")
     names = ("board", "game", "commitments", "looks", "juries")
     found = [connection.call(market, at.market, name)[0] for name in names]

@@ -67,7 +67,9 @@ def plan(
     arbiter = create("arbiter", "Arbiter")
     beacon = create("beacon", "DrandBeacon", *_beacon(network))
     bounds = create("bounds", "TermsBounds")
-    market = create("market", "TaskMarket", vault, arbiter, beacon, bounds, deployer, deployer, parameters.abi())
+    market = create(
+        "market", "TaskMarket", vault, arbiter, beacon, bounds, deployer, deployer, parameters.abi()
+    )
     audit = create("audit", "AuditBoard", vault, market, beacon)
     commitments = create("commitments", "Commitments", vault, market, audit)
     looks = create("looks", "Looks", vault, market, audit)

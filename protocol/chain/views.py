@@ -167,12 +167,13 @@ class AuditView:
     draw, whose `seed` the segments of all seats follow from; `until` is the last second for the latest attestation; a
     draw that is asked for is `pending` until it is executed. `pool` counts the registrations of each level, as of the
     post. `purse` is a lock that pays the next draw, left by a seat whose salt was shown, 0 without one; `informed_at`
-    is when that happened last, 0 before.
+    is when that happened last, or a jury last ended, 0 before.
 
     `level` is that of the newest looks that were asked for, 0 before, `look_draws` the draws of this level; `looks`
     were picked in all, the last at `picked_at`, 0 before. Bit i of `looking` and `looked` is slot i of the level: still
     awaited, and attested (before the level's first draw is executed: those of the level below). `claimant` is the
-    number + 1 of the seat or look whose claim a jury is to judge, 0 without one. Nothing is awaited of an `audited` task.
+    number + 1 of the seat or look whose claim a jury is to judge, 0 without one. Nothing is awaited of an `audited`
+    task.
     """
 
     pool: tuple[int, ...]

@@ -140,10 +140,10 @@ def test_whoever_creates_the_contracts_first_has_created_ours() -> None:
     with Devnet(block_time=None) as fresh:
         due = plan(DEPLOYER, DEVNET, DEVELOPMENT)
         with Sender(fresh.connection, development_account(7, fresh.chain_id), QUICK) as stranger:
-            for made in due.creations[:5]:
+            for made in due.creations[:6]:
                 stranger.send(creation_call(due.salt, made.code, made.key))
             at, market = due.addresses, contract("TaskMarket")
-            taken = Call(at.market, market.encode("initialise", [at.vault] * 4), "initialise")
+            taken = Call(at.market, market.encode("initialise", [at.vault] * 5), "initialise")
             with pytest.raises(Reverted, match="NotAllowed"):
                 stranger.send(taken)
         with Sender(fresh.connection, development_account(0, fresh.chain_id), QUICK) as sender:

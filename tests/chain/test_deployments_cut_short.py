@@ -142,7 +142,7 @@ def test_a_repeated_deployment_waits_for_what_the_first_one_sent() -> None:
         slow.mine(1)
         with sender(slow) as sending:
             deploy(sending)
-        assert slow.connection.transaction_count(DEPLOYER) == 11, "nine contracts, two initialisations"
+        assert slow.connection.transaction_count(DEPLOYER) == 13, "eleven contracts, two initialisations"
 
 
 def test_what_the_node_lost_is_handed_over_again(fresh: Devnet) -> None:
@@ -153,7 +153,7 @@ def test_what_the_node_lost_is_handed_over_again(fresh: Devnet) -> None:
     fresh.connection.request("evm_setAutomine", True)
     with sender(fresh) as sending:
         deploy(sending)
-    assert fresh.connection.transaction_count(DEPLOYER) == 11
+    assert fresh.connection.transaction_count(DEPLOYER) == 13
 
 
 def test_what_an_earlier_command_signed_is_handed_over_before_anything_new(
