@@ -29,7 +29,9 @@ WATCHER = "dev:2"
 
 
 class Watcher:
-    """A verifier node in a thread, with so many `further` accounts, and those `beside`. `ended` holds its exit code, or what it raised."""
+    """A verifier node in a thread, with so many `further` accounts, and those `beside`. `ended` holds its exit code, or
+    what it raised.
+    """
 
     def __init__(
         self,
