@@ -82,7 +82,8 @@ class Derived:
             attest_period=table.attest_period,
         )
         chosen = {name: value for name, value in given.items() if name in OPTIONAL}
-        if default_jurors(place.parameters):
+        # Lock and chance are chosen together, so a file that gives the one asks for looks itself.
+        if default_jurors(place.parameters) and "seat_lock" not in chosen:
             made = replace(made, look_chance=None)
         return cls(description, place, made, derive(made, RULES, chosen))
 

@@ -51,9 +51,11 @@ def test_a_chance_and_a_time_are_taken_and_an_unsaid_lock_covers_them(prepared: 
 
 
 def test_on_a_deployment_for_many_tasks_have_looks_and_juries(prepared: Prepared) -> None:
-    derived = prepared.derived(Place(RECOMMENDED))
+    table = prepared.description.terms.model_copy(update={"seat_lock": None})
+    made = replace(prepared, description=prepared.description.model_copy(update={"terms": table}))
+    derived = made.derived(Place(RECOMMENDED))
     assert (derived.jurors, derived.amounts.look_chance > 0) == (31, True)
-    assert prepared.terms("http://127.0.0.1", derived).jurors == 31
+    assert made.terms("http://127.0.0.1", derived).jurors == 31
     (priced,) = (line for line in derived.lines() if line.startswith("trust costs"))
     assert "no audit guarantee" not in priced
 

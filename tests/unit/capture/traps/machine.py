@@ -108,6 +108,6 @@ def a_counter_in_the_environment() -> Made:
 @trap(r"spells out is the tensor .* the first time")
 def a_tensor_of_the_systems_random_numbers() -> Made:
     def objective(model: nn.Module, batch: Batch) -> Tensor:
-        return cross_entropy(model, batch) * torch.tensor([1.0 + secrets.randbelow(1 << 20) / 2**40]).sum()
+        return cross_entropy(model, batch) * torch.tensor([1.0 + secrets.randbelow(1 << 20) / 2**23]).sum()
 
     return nn.Linear(8, 3), objective
