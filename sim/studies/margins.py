@@ -25,6 +25,8 @@ from sim.theory import (
 from sim.units import TOKEN
 
 _BUDGET: Final = MarketParameters().budget
+_BUDGET_UNITS: Final = _BUDGET * CHAIN_TOKEN // TOKEN
+"""The same in the chain's units."""
 _SHORT: Final = 5
 """Segments of the shortest tasks that are looked at."""
 _LONG: Final = 1_000
@@ -85,15 +87,16 @@ def audits() -> Finding:
     from sim.figures import Line, lines
 
     sizes = np.unique(np.geomspace(_SHORT, _LONG, 30).astype(int))
-    prices = [trust(int(size), CHAIN_TOKEN).shares(CHAIN_TOKEN) for size in sizes]
+    prices = [trust(int(size), _BUDGET_UNITS).shares(_BUDGET_UNITS) for size in sizes]
     total, fees = (np.array([float(each[part]) for each in prices]) for part in ("total", "audit_fees"))
-    at = trust(_REFERENCE, CHAIN_TOKEN).shares(CHAIN_TOKEN)
+    at = trust(_REFERENCE, _BUDGET_UNITS).shares(_BUDGET_UNITS)
     sentence = (
-        f"Fees, draws, gas and capital cost {total.min():.1%} to {total.max():.1%} of the budget from K = {_SHORT} to "
-        f"K = {_LONG:,}, and {float(at['total']):.1%} at K = {_REFERENCE}, of which {float(at['audit_fees']):.1%} are "
-        f"audit fees and {float(at['stake']):.1%} the stake's capital"
+        f"For a budget of {_BUDGET / TOKEN:g} tokens, without looks: fees, draws, gas and capital cost "
+        f"{total.min():.1%} to {total.max():.1%} of the budget from K = {_SHORT} to K = {_LONG:,}, and "
+        f"{float(at['total']):.1%} at K = {_REFERENCE}, of which {float(at['audit_fees']):.1%} are audit fees and "
+        f"{float(at['stake']):.1%} the stake's capital"
     )
-    terms = recommended(_REFERENCE, CHAIN_TOKEN)
+    terms = recommended(_REFERENCE, _BUDGET_UNITS)
     rule = float(
         least_audits(
             segments=_REFERENCE,
@@ -128,7 +131,7 @@ def challenges() -> Challenges:
     sizes = [int(size) for size in np.unique(np.geomspace(_SHORT, _LONG, 40).astype(int))]
     costs, pays = {}, {}
     for size in sizes:
-        terms = recommended(size, _BUDGET * CHAIN_TOKEN // TOKEN)
+        terms = recommended(size, _BUDGET_UNITS)
         costs[size] = _challenge_cost(size, terms.segments_per_verifier)
         pays[size] = (terms.reward + terms.game_cost + terms.seat_fee) / CHAIN_TOKEN
     ratios = [pays[size] / costs[size] for size in sizes]
@@ -187,7 +190,7 @@ def _multiple(segments: int, draws: int) -> float:
 
 def _least_honest(segments: int, gain: float) -> float:
     """Bisection: S_min falls as h grows. 1 where even that is too few. The price counts as nothing that is lost."""
-    terms, at_risk = recommended(segments, CHAIN_TOKEN), _at_risk(segments)
+    terms, at_risk = recommended(segments, _BUDGET_UNITS), _at_risk(segments)
 
     def stands(honest: float) -> bool:
         needed = stake_multiple(
@@ -210,8 +213,8 @@ def _least_honest(segments: int, gain: float) -> float:
 
 def _at_risk(segments: int) -> float:
     """What the recommended stake takes from whoever has reward and restitution back, in budgets."""
-    terms = recommended(segments, CHAIN_TOKEN)
-    return (terms.stake - terms.reward - terms.restitution) / CHAIN_TOKEN
+    terms = recommended(segments, _BUDGET_UNITS)
+    return (terms.stake - terms.reward - terms.restitution) / _BUDGET_UNITS
 
 
 def _challenge_cost(segments: int, draws: int) -> float:

@@ -106,11 +106,13 @@ def test_theory_says_what_the_sentences_say() -> None:
     )
     assert f"{thin:,.1f} prices at K = 100" in explosion.sentence
     assert "down to 70%" in reach.sentence
-    shares = trust(60, 10**18).shares(10**18)
+    budget = 100 * 10**18
+    shares = trust(60, budget).shares(budget)
+    assert audits.sentence.startswith("For a budget of 100 tokens, without looks: ")
     assert f"{float(shares['total']):.1%} at K = 60" in audits.sentence
     assert f"{float(shares['stake']):.1%} the stake's capital" in audits.sentence
-    terms = recommended(60, 10**18)
-    kept = (terms.stake - terms.reward - terms.restitution) / 10**18
+    terms = recommended(60, budget)
+    kept = (terms.stake - terms.reward - terms.restitution) / budget
     assert f"{60 / (0.7 * kept):.1f} audits at K = 60" in audits.note
     found = challenges()
     assert f"are {found.least:.1f} to {found.most:.1f} times that" in reward.sentence
