@@ -124,7 +124,7 @@ def posted_price(asks: Amounts, budget: Amounts) -> Assignment:
 def weakest(strength: Floats) -> Auction:
     """Of those that ask the budget or less the weakest wins and is paid its ask: not in the contracts.
 
-    `strength` (solvers, rows) is taken to be known: dispute.md section 9 certifies it by class. Who cannot meet a
+    `strength` (solvers, rows) is taken to be known: nothing certifies it (decision 45). Who cannot meet a
     task's deadline does not bid on it.
     """
 

@@ -16,8 +16,6 @@ IMPORTED = ("forge-std/", "openzeppelin/")
 """Where npm packages begin, as Solidity imports them."""
 ELSEWHERE = {
     "docs/studies.md": {"gambling.py"},  # the file that its reader writes
-    "docs/dispute.md": {"DataChallenge.sol"},  # listed there as not built
-    "docs/decisions.md": {"DataChallenge.sol"},
     "setup.py": {"tried.cpp"},  # written into a temporary folder
 }
 
