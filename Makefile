@@ -1,6 +1,6 @@
 # One command per thing a newcomer wants. Every target sets up what it needs; a second run is quick.
 #
-#   make demo        thirteen stories on a development chain of its own; writes build/demo/report.json
+#   make demo        sixteen stories on a development chain of its own; writes build/demo/report.json
 #   make test        lint, contract tests, Python tests          make test-heavy   what takes minutes; goes on where it stopped
 #   make test-gpu    the kernels for NVIDIA GPUs (installs Triton, 200 MB; without a GPU they are interpreted)
 #   make bench       the performance table                       make lint         only the linters

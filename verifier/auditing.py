@@ -117,8 +117,8 @@ def _at_hand(context: Context, seen: Observation, replays: Jobs, missing: _Missi
 
 
 def _runs(context: Context, seen: Observation, material: Material) -> bool:
-    """Whether what the solver withholds is told by a run from the start: where jurors can be asked a seat has no need
-    of one, and a whistleblower none before they have found that it is withheld.
+    """Whether the task is run from its start when the solver withholds something. Without jurors it is. With jurors a
+    seat claims instead, and a whistleblower runs it only once a jury has found that data are withheld.
     """
     if not material.terms.jurors:
         return True

@@ -38,7 +38,7 @@ def salted(client: Client, task: int, seat: Seat, seed: bytes) -> Salted:
 
 def secret_of(client: Client, task: int, seat: int) -> bytes:
     """The secret of an own seat, or look: the only use of a private key beside signing. It is shown to the chain alone,
-    where the seat is looked at."""
+    where the seat is looked at, or a juror opens a chunk."""
     assert client.sender is not None, "who has a seat sends"
     key = bytes(client.sender.account.key)
     return seat_secret(key, client.deployment.chain_id, client.audit.address, task, seat)

@@ -30,7 +30,7 @@ class Juries(BoundContract):
         return self.write("open", task, juror, secret, digest, shown)
 
     def close(self, task: int) -> Receipt:
-        """The verdict, once nothing can change it (`protocol.node.party.juries`)."""
+        """The verdict, once nothing can change it (IJuries.close)."""
         return self.write("close", task)
 
     def drop(self, task: int) -> Receipt:

@@ -138,7 +138,7 @@ class Registration:
 class Seat:
     """Seat number `number` of a task, or one of its looks (Seats.sol), `account` NOBODY while nobody was found. `until`
     is the last second for its attestation, or before it is drawn again. `registration` is the number of the account's
-    registration. A look has taken the lock of a seat that was `caught`.
+    registration. `caught`: its lock is lost, by a look or by an opening that did not come, and it is paid no fee.
     """
 
     number: int
@@ -208,7 +208,8 @@ class AuditView:
 class PendingDraw:
     """A draw that was asked for (Seats.sol), an entry of the board's queue: of the seats whose bits are set, by a
     `round` of the beacon that was fixed at `fixed_at`. `purse` is the lock that pays for it, 0 where the task's escrow
-    does. `level` 1 to 4 is that of looks, whose slots are the bits; no bits where the word picks them.
+    does. `level` 1 to 4 is that of looks, whose slots are the bits; no bits where the word picks them. 5 is that of a
+    jury.
     """
 
     task: int

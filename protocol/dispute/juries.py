@@ -26,7 +26,7 @@ UNAVAILABLE: Final = bytes(32)
 
 
 class Objection(NamedTuple):
-    """The chunk that jurors are to open: a tensor of the object, and a walk in its tree (`walks`)."""
+    """The chunk that jurors are to open: a tensor of the item, and a walk in its tree (`walks`)."""
 
     tensor: int
     walk: int

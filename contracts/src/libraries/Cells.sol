@@ -8,10 +8,10 @@ library Cells {
     uint256 internal constant ATTESTED = 1 << 40;
     uint256 internal constant RELEASED = 1 << 41;
     uint256 internal constant CAUGHT = 1 << 42;
-    /// @notice Levels of looks: a lie that nobody looks at is a look's of the last one.
-    uint256 internal constant LOOK_LEVELS = 4;
     /// @notice A juror's vote was yes; an attested juror without it voted no.
     uint256 internal constant YES = 1 << 43;
+    /// @notice Levels of looks. Nobody looks at a look of the last level.
+    uint256 internal constant LOOK_LEVELS = 4;
     /// @notice The level of jurors, behind the four of looks.
     uint8 internal constant JURY = 5;
     /// @notice The cell of the first juror: those below are of seats and looks.

@@ -40,7 +40,7 @@ struct Seat {
     bool attested;
     /// The account is bound no longer.
     bool released;
-    /// Its lock is lost, by what a look has shown: it is paid no fee.
+    /// Its lock is lost, by a look or by an opening that did not come: it is paid no fee.
     bool caught;
 }
 
