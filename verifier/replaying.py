@@ -91,8 +91,8 @@ class Auditor:
         return committed in self._withheld
 
     def ask(self, committed: Committed, segments: Sequence[int]) -> None:
-        """Ask the solver, then jurors that voted yes, for what is not here yet of these segments. Raises Unserved if something
-        is still missing.
+        """Ask the solver, then jurors that voted yes, for what is not here yet of these segments. Raises Unserved if
+        something is still missing.
         """
         roots = self._segment_roots(committed)
         missing = [segment - 1 for segment in segments if roots is None or not self._ask(segment - 1, roots)]

@@ -25,7 +25,9 @@ Challenger = Callable[[GameView, Run, Revealed, Provider], Move | None]
 
 
 def over_http(address: Address | None, task: int, program: StepProgram, terms: Terms) -> CheckpointProvider:
-    """A solver's, or a juror's, HTTP service. A question may take a sixtieth of the challenger's time: no game asks for 30."""
+    """A solver's, or a juror's, HTTP service. A question may take a sixtieth of the challenger's time: no game asks for
+    30.
+    """
     patience = min(30.0, max(1.0, terms.game_time / 60))
     return SolverClient(address, task, Shapes(program, terms.segments, terms.segment_steps), patience)
 
