@@ -5,12 +5,23 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
+from enum import StrEnum
 
 from protocol.chain.client import Client
 from protocol.chain.events import Follower
 from protocol.chain.parameters import TOKEN
-from protocol.chain.views import NEVER, NOBODY, AuditView, GameState, Seat, TaskStatus, TaskView
-from protocol.dispute.juries import constants_item
+from protocol.chain.views import (
+    NEVER,
+    NOBODY,
+    AuditView,
+    GameState,
+    ItemClaim,
+    JuryView,
+    Seat,
+    TaskStatus,
+    TaskView,
+)
+from protocol.dispute.juries import constants_item, is_upheld
 from protocol.dispute.looks import Look, is_look
 from protocol.dispute.view import Phase
 from protocol.node.addresses import parsed
@@ -60,11 +71,20 @@ class SeatStatus:
         return f"{name} {self.seat}: {self.account or 'nobody found'}, segments {segments}; {state}"
 
 
+class JuryStep(StrEnum):
+    """What an open jury waits for."""
+
+    DRAW = "draw"
+    VOTES = "votes"
+    OBJECTION = "objection"
+    OPENINGS = "openings"
+    VERDICT = "verdict"
+
+
 @dataclass(frozen=True)
 class JuryStatus:
     """A claim of a seat, or look, that it cannot fetch an item, a state by its number or the constants (None), and the
-    votes on it, of `jurors`. `seconds_left` is that of the votes, then of the openings where the claimant `objected`;
-    None before the draw of the jury.
+    votes on it, of `jurors`. `seconds_left` is the time for what is `awaited`, None for a draw and the verdict.
     """
 
     seat: int
@@ -72,19 +92,20 @@ class JuryStatus:
     jurors: int
     yes: int
     no: int
-    objected: bool
+    awaited: JuryStep
     seconds_left: int | None
 
     def line(self) -> str:
         """For people."""
         item = "the constants" if self.state is None else f"state {self.state}"
         votes = f"{self.yes} of {self.jurors} jurors have it, {self.no} do not"
-        if self.seconds_left is None:
-            state = "a jury is to be drawn"
-        elif self.objected:
-            state = f"{votes}; {max(0, self.seconds_left)} s left to open a chunk"
-        else:
-            state = f"{votes}; {max(0, self.seconds_left)} s left to vote"
+        state = {
+            JuryStep.DRAW: "a jury is to be drawn",
+            JuryStep.VOTES: f"{votes}; {self.seconds_left} s left to vote",
+            JuryStep.OBJECTION: f"{votes}; {self.seconds_left} s left for the claimant to object",
+            JuryStep.OPENINGS: f"{votes}; {self.seconds_left} s left to open a chunk",
+            JuryStep.VERDICT: f"{votes}; the verdict is due",
+        }[self.awaited]
         name = "look" if is_look(self.seat) else "seat"
         return f"{name} {self.seat} claims that it cannot fetch {item}: {state}"
 
@@ -206,9 +227,20 @@ def _jury(client: Client, view: TaskView, terms: Terms, now: int) -> JuryStatus 
         terms.jurors,
         jury.yes.bit_count(),
         jury.no.bit_count(),
-        claim.until > 0,
-        None if jury.pending else (claim.until or jury.until) - now,
+        *awaited(claim, jury, terms, now),
     )
+
+
+def awaited(claim: ItemClaim, jury: JuryView, terms: Terms, now: int) -> tuple[JuryStep, int | None]:
+    """What an open jury waits for, and the seconds that are left for it: IJuries.close takes the same times."""
+    if jury.pending:
+        return JuryStep.DRAW, None
+    steps = [(JuryStep.VOTES, jury.until)]
+    if claim.until:
+        steps.append((JuryStep.OPENINGS, claim.until))
+    elif is_upheld(jury.yes.bit_count(), terms.jurors):
+        steps.append((JuryStep.OBJECTION, jury.until + terms.move_time))
+    return next(((step, until - now) for step, until in steps if now <= until), (JuryStep.VERDICT, None))
 
 
 def _most_bid(view: TaskView, terms: Terms, now: int) -> int | None:
