@@ -22,6 +22,7 @@ from protocol.dispute.juries import (
     juror_number,
 )
 from protocol.node.addresses import Address, parsed
+from protocol.node.reach import Reach
 from protocol.program.step import StepProgram
 from protocol.tasks.task import Terms
 from solver.strategy import Strategy as SolverStrategy
@@ -158,10 +159,10 @@ def cut_off(scene: Stage, wholly: bool = False) -> Strategy:
     assert solver is not None
 
     def provider(
-        address: Address | None, task: int, program: StepProgram, terms: Terms
+        address: Address | None, task: int, program: StepProgram, terms: Terms, reach: Reach
     ) -> CheckpointProvider:
         reached = None if wholly or address == solver else address
-        return over_http(reached, task, program, terms)
+        return over_http(reached, task, program, terms, reach)
 
     return Strategy(provider=provider)
 
