@@ -2,7 +2,8 @@
 
 Where terms have jurors a seat does not run the task from its start: at half of its time it claims what it still lacks
 first. While the jury sits it asks on, jurors that voted yes too (`material`); with nothing at half of the time to
-object it has them open a chunk at random.
+object it has them open a chunk at random. After a verdict its time begins again, and it asks everybody again; where the
+jury was undecided it claims once more, at half of that time.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from protocol.chain.errors import Reverted
 from protocol.chain.parameters import TOKEN
 from protocol.chain.views import Seat, TaskStatus
 from protocol.dispute.juries import (
+    JuryVerdict,
     Objection,
     choose_objection,
     choose_unseen,
@@ -108,9 +110,9 @@ def _claims(context: Context, seen: Observation) -> Iterator[Job]:
     terms = context.terms(seen.view.task)
     for seat in seats if terms.jurors else ():
         late = seen.now > seat.until - terms.attest_period // 2
-        if late and not context.juries.has_claimed(seen.view.task, seat):
+        if late:
             item = missing_item(context, seen, seat)
-            if item is not None:
+            if item is not None and context.juries.may_claim(seen.view.task, seat, item):
                 # A task has one jury at a time.
                 yield Job(seen.view.task, "claim", partial(_claim, context, seen.view.task, seat, item))
                 return
@@ -153,8 +155,9 @@ def _close(context: Context, task: int) -> None:
         context.log.debug("refused by the contract", what="close", task=task, error=error.name)
         return
     told = calls.event(receipt, "Judged").arguments
+    verdict = JuryVerdict(told["verdict"]).name.lower()
     context.log.warning(
-        "judged", task=task, item=told["item"], available=told["available"], yes=told["yes"], no=told["no"]
+        "judged", task=task, item=told["item"], verdict=verdict, yes=told["yes"], no=told["no"]
     )
 
 

@@ -13,7 +13,15 @@ from dataclasses import dataclass, field
 from protocol.chain.client import Client
 from protocol.chain.events import Follower
 from protocol.chain.views import ItemClaim, JuryView, Seat, TaskStatus
-from protocol.dispute.juries import UNAVAILABLE, Objection, is_juror, is_upheld, juror_number
+from protocol.dispute.juries import (
+    MAX_CLAIMS,
+    UNAVAILABLE,
+    JuryVerdict,
+    Objection,
+    is_juror,
+    is_upheld,
+    juror_number,
+)
 from protocol.node.addresses import Address, parsed
 from protocol.node.party.exits import Observation
 from protocol.tasks.task import Terms
@@ -61,7 +69,10 @@ class _Told:
     """What events have told of one task's juries, and how the present one stands."""
 
     follower: Follower
-    claimed: set[tuple[int, str]] = field(default_factory=set)
+    claims: dict[tuple[int, str], list[int]] = field(default_factory=dict)
+    """By seat and account the items that it has claimed, one for each claim."""
+    available: set[tuple[int, int]] = field(default_factory=set)
+    """Seats and items of which the latest verdict was that they are to be had."""
     have: dict[str, None] = field(default_factory=dict)
     """Accounts that voted yes, the first ones first."""
     stands: Jury | None = None
@@ -76,8 +87,8 @@ class Juries:
         self._lock = threading.Lock()
 
     def see(self, seen: Observation, terms: Terms) -> bool:
-        """Take note of what stands, and of what was told since the last call; whether there is another source. Raises
-        ChainError.
+        """Take note of what stands, and of what was told since the last call; whether what was asked for in vain is to
+        be asked for again: there is another source, or a verdict. Raises ChainError.
         """
         if seen.audit is None or not seen.audit.drawn_at or not terms.jurors:
             return False
@@ -85,15 +96,20 @@ class Juries:
         stands = self._stands(seen, terms, told.stands)
         with self._lock:  # what stands is known even where no event can be read
             told.stands = stands
-        sources = len(told.have)
+        sources, verdicts = len(told.have), 0
         for event in told.follower.poll().events:
             about = event.arguments
             with self._lock:
                 if event.name == "Claimed":
-                    told.claimed.add((about["seat"], about["account"]))
+                    told.claims.setdefault((about["seat"], about["account"]), []).append(about["item"])
+                elif event.name == "Judged":
+                    verdicts += 1
+                    found = {(about["seat"], about["item"])}
+                    told.available -= found
+                    told.available |= found if about["verdict"] == JuryVerdict.AVAILABLE else set()
                 elif event.name == "Attested" and is_juror(about["seat"]) and about["digest"] != UNAVAILABLE:
                     told.have[about["account"]] = None
-        return len(told.have) > sources
+        return len(told.have) > sources or verdicts > 0
 
     def of(self, task: int) -> Jury | None:
         """The claim and the jury of a task, if there is one."""
@@ -102,10 +118,20 @@ class Juries:
             return None if told is None else told.stands
 
     def has_claimed(self, task: int, seat: Seat) -> bool:
-        """Whether the account has claimed in this seat: it can do so once."""
+        """Whether the account has claimed in this seat."""
         with self._lock:
             told = self._tasks.get(task)
-            return told is not None and (seat.number, seat.account) in told.claimed
+            return told is not None and (seat.number, seat.account) in told.claims
+
+    def may_claim(self, task: int, seat: Seat, item: int) -> bool:
+        """Whether the account has a claim left in this seat, and no jury has answered it that the item is to be had:
+        another one would cost another bond and say the same.
+        """
+        with self._lock:
+            told = self._tasks.get(task)
+            items = [] if told is None else told.claims.get((seat.number, seat.account), [])
+            answered = told is not None and item in items and (seat.number, item) in told.available
+            return len(items) < MAX_CLAIMS and not answered
 
     def has_voted_yes(self, task: int, accounts: Container[str]) -> bool:
         """Whether one of these accounts serves what it has as a juror of a task."""

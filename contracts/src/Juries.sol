@@ -16,6 +16,14 @@ import {Seat} from "./types/Seats.sol";
 /// @title Juries: claims that data are withheld, and their verdicts (dispute.md section 3).
 /// @dev The board draws jurors, takes their votes and punishes who is silent; the market takes what a verdict costs the solver.
 contract Juries is IJuries {
+    /// @dev Claims in a seat, of the latest registration that has claimed there.
+    struct Counted {
+        uint40 registration;
+        uint8 claims;
+    }
+
+    /// @dev Claims of one registration in a seat: another jury may decide what one did not, and there is more than one item to fetch.
+    uint256 private constant MAX_CLAIMS = 3;
     /// @dev Bits of a walk.
     uint256 private constant WALK = 32;
 
@@ -25,8 +33,7 @@ contract Juries is IJuries {
     uint128 private immutable DRAW_FEE;
 
     mapping(TaskId task => Claim) private _claims;
-    /// @dev Number of the registration that has claimed in a seat, the latest one.
-    mapping(TaskId task => mapping(uint256 seat => uint256)) private _claimed;
+    mapping(TaskId task => mapping(uint256 seat => Counted)) private _counted;
 
     constructor(IStakeVault vault, ITaskMarket market, IAuditBoard board) {
         (VAULT, MARKET, BOARD) = (vault, market, board);
@@ -102,11 +109,14 @@ contract Juries is IJuries {
             _forfeit(task, yes & ~uint256(entry.opened), entry.account);
             yes &= entry.opened;
         }
-        bool available = _isMost(yes, terms);
-        _pay(task, entry.bond, available ? yes : no, _auditFee(terms) / terms.jurors);
-        BOARD.endJury(task, available);
-        if (!available) MARKET.withheld(task, entry.account, _isMost(no, terms));
-        emit Judged(task, entry.seat, entry.item, available, _count(yes), _count(no));
+        Verdict verdict = Verdict.Undecided;
+        uint256 paid = yes | no;
+        if (_isMost(yes, terms)) (verdict, paid) = (Verdict.Available, yes);
+        else if (_isMost(no, terms)) (verdict, paid) = (Verdict.Withheld, no);
+        _pay(task, entry.bond, paid, _auditFee(terms) / terms.jurors);
+        BOARD.endJury(task, verdict != Verdict.Withheld);
+        if (verdict == Verdict.Withheld) MARKET.withheld(task, entry.account);
+        emit Judged(task, entry.seat, entry.item, verdict, _count(yes), _count(no));
     }
 
     /// @inheritdoc IJuries
@@ -138,14 +148,16 @@ contract Juries is IJuries {
         if (entry.account == address(0)) revert Errors.NoClaim(task);
     }
 
-    /// @dev The caller has the seat, or the look, is not attested and in time, and has not claimed there before.
+    /// @dev The caller has the seat, or the look, is not attested and in time, and may claim there once more, which is counted.
     function _requireAwaited(TaskId task, uint256 seat) private {
         Seat memory found = BOARD.seatOf(task, seat);
         if (msg.sender != found.account) revert Errors.NotAllowed(found.account, msg.sender);
         if (found.attested) revert Errors.AlreadyAttested(task, seat);
         if (block.timestamp > found.until) revert Errors.TooLate(found.until, block.timestamp);
-        if (_claimed[task][seat] == found.registration) revert Errors.AlreadyClaimed(task, seat);
-        _claimed[task][seat] = found.registration;
+        Counted storage counted = _counted[task][seat];
+        uint256 claims = counted.registration == found.registration ? counted.claims : 0;
+        if (claims == MAX_CLAIMS) revert Errors.NoClaimsLeft(task, seat, MAX_CLAIMS);
+        (counted.registration, counted.claims) = (found.registration, uint8(claims + 1));
     }
 
     /// @dev The last second for votes, and the slots of the jury that is drawn.

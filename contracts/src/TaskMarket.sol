@@ -254,11 +254,11 @@ contract TaskMarket is Ends, Pausable {
     // ------------------------------------------------------------------ hook of the juries
 
     /// @inheritdoc ITaskMarket
-    function withheld(TaskId task, address claimant, bool burns) external only(juries) {
+    function withheld(TaskId task, address claimant) external only(juries) {
         Task storage entry = _at(task, Status.Submitted);
         Terms storage terms = _terms[task];
         uint256 paid = VAULT.pay(entry.stake, claimant, uint256(terms.auditFee) + DRAW_FEE);
-        if (burns) VAULT.burn(entry.stake, terms.stake / JURY_SHARE - paid);
+        VAULT.burn(entry.stake, terms.stake / JURY_SHARE - paid);
         _unpaid(task, entry);
     }
 

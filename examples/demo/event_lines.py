@@ -13,7 +13,7 @@ from examples.demo.names import WORD, Names, number, position
 from examples.demo.report import tokens
 from protocol.chain.receipts import Event
 from protocol.chain.views import NOBODY
-from protocol.dispute.juries import UNAVAILABLE, is_juror
+from protocol.dispute.juries import UNAVAILABLE, JuryVerdict, is_juror
 from protocol.dispute.looks import Look, is_look
 from protocol.dispute.view import TreeKind, Verdict
 
@@ -166,7 +166,7 @@ class EventLines:
 
     def _verdict(self, act: Act, event: Event) -> str:
         told = event.arguments
-        found = "AVAILABLE" if told["available"] else "WITHHELD"
+        found = JuryVerdict(told["verdict"]).name
         return f"the jury finds item {told['item']} {found}: {told['yes']} yes, {told['no']} no{_cost(act)}"
 
     def _seated(self, _act: Act, event: Event) -> str:

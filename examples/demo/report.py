@@ -13,7 +13,7 @@ from examples.demo.ledger import Act, Ledger
 from examples.demo.names import WORD, Names, bits, number, position
 from protocol.chain.parameters import TOKEN
 from protocol.chain.receipts import Event
-from protocol.dispute.juries import is_juror
+from protocol.dispute.juries import JuryVerdict, is_juror
 from protocol.dispute.splitting import parts
 from protocol.dispute.view import Verdict
 
@@ -119,7 +119,7 @@ def withheld(ledger: Ledger, task: int) -> dict[str, Any]:
                 gas[calls[event.name]] = act.gas
             elif event.name == "Attested" and is_juror(event.arguments["seat"]):
                 gas["votes"].append(act.gas)
-    for event in ledger.events("Judged", task=task, available=False):
+    for event in ledger.events("Judged", task=task, verdict=JuryVerdict.WITHHELD):
         told = event.arguments
         found |= {"item": told["item"], "yes": told["yes"], "no": told["no"], "gas": gas}
     return found

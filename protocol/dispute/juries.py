@@ -8,6 +8,7 @@ its tensors under its salt, with every chunk hashed. Pure: randomness is passed 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from enum import IntEnum
 from random import Random
 from typing import Final, NamedTuple
 
@@ -21,8 +22,18 @@ from protocol.dispute.openings import Leaf
 FIRST_JUROR: Final = MAX_LOOKS * (LEVELS + 1)
 """160: numbers below are those of seats and looks."""
 MAX_JURORS: Final = 32
+MAX_CLAIMS: Final = 3
+"""Of an account in one seat, or look."""
 UNAVAILABLE: Final = bytes(32)
 """In place of digest and of the salt's hash: the juror could not get the item."""
+
+
+class JuryVerdict(IntEnum):
+    """What a jury finds (IJuries.Verdict): more than half of it has the item, could not get it, or neither."""
+
+    AVAILABLE = 0
+    WITHHELD = 1
+    UNDECIDED = 2
 
 
 class Objection(NamedTuple):

@@ -17,6 +17,7 @@ from protocol.chain.parameters import TOKEN
 from protocol.chain.views import TaskStatus
 from protocol.dispute.juries import (
     UNAVAILABLE,
+    JuryVerdict,
     choose_objection,
     constants_item,
     juror_number,
@@ -142,7 +143,7 @@ def test_data_that_nobody_can_fetch_end_the_task_unpaid(scene: Stage) -> None:
         wait(lambda: case.votes() == (0, JURORS))
         scene.skip_to(until)
         verdict = case.judged()
-        assert (verdict["available"], verdict["yes"], verdict["no"]) == (False, 0, JURORS)
+        assert (verdict["verdict"], verdict["yes"], verdict["no"]) == (JuryVerdict.WITHHELD, 0, JURORS)
         view = scene.until(case.task, lambda view: view.status is TaskStatus.UNPAID)
         assert scene.submitter.vault.lock_of(view.stake).remaining == STAKE - STAKE // 16
         assert wealth(scene, claimant.client.address) - before == FEE + PARAMETERS.draw_fee
@@ -183,7 +184,7 @@ def test_who_is_cut_off_has_from_the_jury_what_it_cannot_fetch(scene: Stage) -> 
         wait(lambda: len(claimant.node.context.juries.sources(case.task)) == 1, 30)
         scene.skip_to(until + MOVE_TIME)
         verdict = case.judged()
-        assert (verdict["available"], verdict["yes"], verdict["no"]) == (True, JURORS, 0)
+        assert (verdict["verdict"], verdict["yes"], verdict["no"]) == (JuryVerdict.AVAILABLE, JURORS, 0)
         wait(lambda: scene.submitter.audit.audit(case.task).audited)
         assert lacking(case.task) <= 1, "it has run nothing from the start"
         scene.end_challenges(case.task)
@@ -216,19 +217,22 @@ def test_a_juror_that_has_not_what_it_says_loses_its_lock(scene: Stage) -> None:
         (objected,) = happened(scene, "Objected", case.task)
         scene.skip_to(objected.arguments["until"])
         verdict = case.judged()
-        assert (verdict["available"], verdict["yes"], verdict["no"]) == (False, 0, 1)
+        assert (verdict["verdict"], verdict["yes"], verdict["no"]) == (JuryVerdict.UNDECIDED, 0, 1)
         unopened = happened(scene, "Unopened", case.task)
         assert {one.arguments["account"] for one in unopened} == {liar.address for liar in liars}
         assert {one.arguments["paid"] for one in unopened} == {LOCK // 2}
-        gained = 2 * (LOCK // 2) + FEE + PARAMETERS.draw_fee
-        assert wealth(scene, claimant.client.address) - before == gained
-        view = scene.until(case.task, lambda view: view.status is TaskStatus.UNPAID)
-        paid = FEE + PARAMETERS.draw_fee
-        assert scene.submitter.vault.lock_of(view.stake).remaining == STAKE - paid, "one no is no majority"
+        assert wealth(scene, claimant.client.address) - before == 2 * (LOCK // 2)
+        view = scene.submitter.market.task(case.task)
+        assert view.status is TaskStatus.SUBMITTED, "one no is no majority"
+        assert scene.submitter.vault.lock_of(view.stake).remaining == STAKE
         for liar in liars:
             registration = board.registration(liar.address)
             assert registration is not None
             assert registration.suspended
+        scene.skip_to(board.seat(case.task, 0).until - PERIOD // 2)
+        wait(lambda: len(happened(scene, "Claimed", case.task)) == 2)
+        (_, again) = happened(scene, "Claimed", case.task)
+        assert (again.arguments["account"], again.arguments["item"]) == (claimant.client.address, 1)
 
 
 @pytest.mark.parametrize("item", [2, constants_item(tiny.SEGMENTS)])
@@ -255,7 +259,7 @@ def test_honest_jurors_open_what_is_objected_to(scene: Stage, item: int) -> None
         shares = [wealth(scene, case.address(name)) for name in case.others]
         scene.skip_to(claim.until)
         verdict = case.judged()
-        assert (verdict["available"], verdict["yes"]) == (True, JURORS)
+        assert (verdict["verdict"], verdict["yes"]) == (JuryVerdict.AVAILABLE, JURORS)
         assert not happened(scene, "Unopened", case.task)
         paid = [
             wealth(scene, case.address(name)) - share for name, share in zip(case.others, shares, strict=True)

@@ -10,6 +10,13 @@ import {Leaf} from "../types/Openings.sol";
 /// drawn like seats; their numbers are 160 + slot, and their votes are attestations: a digest of the whole item under a salt
 /// (encoding.md section 8), or zeros. A task has one jury at a time.
 interface IJuries {
+    /// @notice What a jury finds: most of it has the item, most of it could not get it, or neither is most of it.
+    enum Verdict {
+        Available,
+        Withheld,
+        Undecided
+    }
+
     /// @notice A claim that is not judged. `account` is zero if there is none; `bond` is the lock that pays the jury.
     struct Claim {
         // ---- slot 0, 8 bits are free
@@ -53,13 +60,13 @@ interface IJuries {
     event Unopened(TaskId indexed task, uint256 indexed juror, address indexed account, uint256 paid);
     /// @notice The verdict, by so many jurors whose yes stands, and so many that voted no.
     event Judged(
-        TaskId indexed task, uint256 indexed seat, uint32 item, bool available, uint256 yes, uint256 no
+        TaskId indexed task, uint256 indexed seat, uint32 item, Verdict verdict, uint256 yes, uint256 no
     );
     /// @notice There will be no verdict, and the account has its bond back.
     event Dropped(TaskId indexed task, uint256 indexed seat, address indexed account);
 
-    /// @notice The account of a seat, or of a look, that is not attested and in time, once: "I cannot fetch this". Locks, of its free
-    /// balance, `auditFee` as a bond and a draw fee, and asks for the draw of the jury. It cannot attest until the verdict.
+    /// @notice The account of a seat, or of a look, that is not attested and in time, three times at most: "I cannot fetch this". Locks, of
+    /// its free balance, `auditFee` as a bond and a draw fee, and asks for the draw of the jury. It cannot attest until the verdict.
     /// Reverts unless the task is Submitted and its terms have juries, and while a jury is open.
     function claim(TaskId task, uint256 seat, uint32 item) external;
 
@@ -76,11 +83,11 @@ interface IJuries {
         external;
 
     /// @notice Anyone, when nothing can change the verdict: after the time for votes if at most half of the jury voted yes, else after
-    /// the time to object, or to open. A juror that owed an opening loses its lock, half to the claimant, rounded down, and
-    /// counts as no. *Available* if the yes that stand are more than half of the jury: each of them has its share of the bond,
-    /// auditFee / jurors, rounded down, and everybody's time to attest begins again. Else *withheld*: each that voted no has
-    /// that share, and the market takes it from there (`ITaskMarket.withheld`). The rest of the bond burns. A silent juror loses what
-    /// a silent seat loses.
+    /// the time to object, or to open. A juror that owed an opening loses its lock, half to the claimant, rounded down, and its
+    /// yes stands no more. *Available* if the yes that stand are more than half of the jury: they are paid. *Withheld* if the no are:
+    /// they are paid, and the market takes it from there (`ITaskMarket.withheld`). Else *undecided*: yes that stand and no are paid.
+    /// Each that is paid has its share of the bond, auditFee / jurors, rounded down; the rest burns. Unless data are withheld
+    /// everybody's time to attest begins again. A silent juror loses what a silent seat loses.
     function close(TaskId task) external;
 
     /// @notice Anyone: the task is over, or the draw of the jury lapsed. The claimant has its bond back.

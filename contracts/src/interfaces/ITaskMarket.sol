@@ -211,9 +211,8 @@ interface ITaskMarket {
     function drawn(TaskId task, address drawer, uint64 until) external;
 
     /// @notice Juries only: a jury found that data of the submitted task are withheld. Out of the stake the claimant has `auditFee` and the
-    /// draw fee back. If it `burns`, the stake burns besides, so that a sixteenth of it, rounded down, is taken in all. The task is Unpaid for as
-    /// long as after `stall`.
-    function withheld(TaskId task, address claimant, bool burns) external;
+    /// draw fee back. So much of it burns besides that a sixteenth, rounded down, is taken in all. The task is Unpaid for as long as after `stall`.
+    function withheld(TaskId task, address claimant) external;
 
     /// @notice AuditBoard only: pays the account of a look that is attested its fee, that of one segment.
     function payLook(TaskId task, address account) external;

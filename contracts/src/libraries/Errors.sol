@@ -155,8 +155,8 @@ library Errors {
     error JuryOpen(TaskId task);
     /// @notice The task has no claim that a jury is to judge.
     error NoClaim(TaskId task);
-    /// @notice The account in this seat has claimed before.
-    error AlreadyClaimed(TaskId task, uint256 seat);
+    /// @notice The account in this seat has claimed as often as it may.
+    error NoClaimsLeft(TaskId task, uint256 seat, uint256 limit);
     /// @notice The claimant has objected before.
     error AlreadyObjected(TaskId task);
     /// @notice There is no objection, or no use for one: at most half of the jury voted yes.

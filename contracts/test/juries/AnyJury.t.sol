@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 pragma solidity 0.8.37;
 
+import {IJuries} from "../../src/interfaces/IJuries.sol";
 import {ITaskMarket} from "../../src/interfaces/ITaskMarket.sol";
 import {Claiming} from "./Claiming.sol";
 
@@ -11,8 +12,8 @@ contract AnyJuryTest is Claiming {
         uint256 stands;
         uint256 no;
         uint256 liars;
-        bool available;
-        bool burns;
+        IJuries.Verdict verdict;
+        uint256 winners;
         uint256 share;
         uint256 burned;
     }
@@ -36,6 +37,8 @@ contract AnyJuryTest is Claiming {
         address claimant = _claimant();
         Due memory due = _due(yes & all, no & all & ~uint256(yes), objects, opened);
         _reach(vm.getBlockTimestamp() + MOVE_TIME + 1);
+        vm.expectEmit();
+        emit IJuries.Judged(task, 0, 3, due.verdict, _bits(due.stands), _bits(due.no));
         _close();
         _assertPaid(sat, claimant, due, all);
         _assertConserved();
@@ -49,21 +52,23 @@ contract AnyJuryTest is Claiming {
     {
         if (objects) due.liars = yes & ~opened;
         (due.stands, due.no) = (yes & ~due.liars, no);
-        due.available = 2 * _bits(due.stands) > jurors;
-        due.burns = 2 * _bits(no) > jurors;
+        (due.verdict, due.winners) = (IJuries.Verdict.Undecided, due.stands | no);
+        if (_bits(due.stands) > jurors / 2) {
+            (due.verdict, due.winners) = (IJuries.Verdict.Available, due.stands);
+        }
+        if (_bits(no) > jurors / 2) (due.verdict, due.winners) = (IJuries.Verdict.Withheld, no);
         due.share = uint256(SEAT_FEE) / jurors;
-        uint256 paid = _bits(due.available ? due.stands : no) * due.share;
+        uint256 paid = _bits(due.winners) * due.share;
         uint256 silent = jurors - _bits(yes) - _bits(no);
         due.burned = SEAT_FEE - paid + silent * PENALTY + _bits(due.liars) * (LOCK / 2);
-        if (!due.available && due.burns) due.burned += STAKE / 16 - BACK;
+        if (due.verdict == IJuries.Verdict.Withheld) due.burned += STAKE / 16 - BACK;
     }
 
     function _assertPaid(address[] memory sat, address claimant, Due memory due, uint256 all) private view {
-        uint256 winners = due.available ? due.stands : due.no;
         uint256 voted = due.stands | due.no | due.liars;
         for (uint256 slot; slot < sat.length; ++slot) {
             uint256 bit = 1 << slot;
-            assertEq(_free(sat[slot]), FUNDS - SEAT_STAKE + (winners & bit != 0 ? due.share : 0));
+            assertEq(_free(sat[slot]), FUNDS - SEAT_STAKE + (due.winners & bit != 0 ? due.share : 0));
             uint256 lost = due.liars & bit != 0 ? LOCK : all & ~voted & bit != 0 ? PENALTY : 0;
             assertEq(_stakeOf(sat[slot]), SEAT_STAKE - lost);
             assertEq(board.registrationOf(sat[slot]).suspended, lost != 0);
@@ -71,7 +76,7 @@ contract AnyJuryTest is Claiming {
             assertEq(board.registrationOf(sat[slot]).freeSince, since);
             assertEq(_account(FIRST + slot), address(0));
         }
-        uint256 got = _bits(due.liars) * (LOCK / 2) + (due.available ? 0 : BACK);
+        uint256 got = _bits(due.liars) * (LOCK / 2) + (due.verdict == IJuries.Verdict.Withheld ? BACK : 0);
         assertEq(_free(claimant), FUNDS - SEAT_STAKE - BACK + got);
         assertEq(vault.burned(), due.burned);
     }
@@ -79,14 +84,14 @@ contract AnyJuryTest is Claiming {
     /// @dev The task goes on to its settlement, or is closed unpaid.
     function _assertEnd(Due memory due) private {
         uint256 left = _remaining(market.taskOf(task).stake);
-        if (due.available) {
+        if (due.verdict != IJuries.Verdict.Withheld) {
             assertEq(left, STAKE);
             _attest(0);
             _attest(1);
             _settle();
             assertEq(_free(solver), FUNDS + PRICE);
         } else {
-            assertEq(left, STAKE - (due.burns ? STAKE / 16 : BACK));
+            assertEq(left, STAKE - STAKE / 16);
             assertEq(uint256(market.taskOf(task).status), uint256(ITaskMarket.Status.Unpaid));
             _reach(uint256(market.taskOf(task).challengeUntil) + 1);
             market.closeStalled(task);

@@ -125,13 +125,41 @@ contract ClaimsTest is Claiming {
         _expectNoClaim(FIRST, 1, abi.encodeWithSelector(Errors.JuryOpen.selector, task));
     }
 
-    /// @dev Its data are there, says a jury: once is enough. The other seat may still claim.
-    function test_claim_twice_reverts() public {
-        _voted(1, 127, 0);
+    /// @dev Three claims in a seat, of any items and whatever the verdicts were. The other seat has three of its own.
+    function test_claim_fourth_reverts() public {
+        jurors = 6;
+        _voted(1, 63, 0);
         _reach(uint256(_audit().until) + MOVE_TIME + 1);
         _close();
-        _expectNoClaim(0, 2, abi.encodeWithSelector(Errors.AlreadyClaimed.selector, task, 0));
-        _claim(1, 2);
+        _undecided(0, 2);
+        _undecided(1, 1);
+        _undecided(0, 2);
+        bytes memory refusal = abi.encodeWithSelector(Errors.NoClaimsLeft.selector, task, 0, 3);
+        _expectNoClaim(0, 3, refusal);
+        _undecided(1, 1);
+        _expectNoClaim(0, 3, refusal);
+        _undecided(1, 1);
+        _expectNoClaim(1, 1, abi.encodeWithSelector(Errors.NoClaimsLeft.selector, task, 1, 3));
+        _assertConserved();
+    }
+
+    /// @dev The account that is drawn into the seat after that has three claims of its own.
+    function test_claim_drawnAgain_succeeds() public {
+        (seats, each, jurors) = (1, 1, 6);
+        _start();
+        for (uint256 k; k < 3; ++k) {
+            _undecided(0, 1);
+        }
+        address first = _account(0);
+        _expectNoClaim(0, 1, abi.encodeWithSelector(Errors.NoClaimsLeft.selector, task, 0, 3));
+        _reach(uint256(_audit().until) + 1);
+        _redraw();
+        _drawWith(0);
+        assertNotEq(_account(0), first);
+        for (uint256 k; k < 3; ++k) {
+            _undecided(0, 1);
+        }
+        _expectNoClaim(0, 1, abi.encodeWithSelector(Errors.NoClaimsLeft.selector, task, 0, 3));
     }
 
     function test_claim_overTask_reverts() public {
@@ -208,7 +236,7 @@ contract ClaimsTest is Claiming {
         vm.expectRevert(refusal);
         board.endJury(task, true);
         vm.expectRevert(refusal);
-        market.withheld(task, anyone, true);
+        market.withheld(task, anyone);
         vm.expectRevert(refusal);
         board.forfeit(task, FIRST, anyone);
         vm.stopPrank();
@@ -216,6 +244,19 @@ contract ClaimsTest is Claiming {
         vm.prank(address(juries));
         vm.expectRevert(abi.encodeWithSelector(Errors.NotAllowed.selector, address(looks), address(juries)));
         board.forfeit(task, FIRST - 1, anyone);
+    }
+
+    /// @dev A claim whose jury of six is halved.
+    function _undecided(uint256 seat, uint32 item) private {
+        vm.warp(vm.getBlockTimestamp() + 1);
+        _claim(seat, item);
+        _drawWith(bytes32(vm.getBlockTimestamp()));
+        _voteYes(7);
+        _voteNo(56);
+        _reach(uint256(_audit().until) + 1);
+        vm.expectEmit();
+        emit IJuries.Judged(task, seat, item, IJuries.Verdict.Undecided, 3, 3);
+        _close();
     }
 
     function _expectNoClaim(uint256 seat, uint32 item, bytes memory refusal) private {

@@ -47,7 +47,7 @@ contract JuriesGasTest is Claiming, Snapshot {
         _reach(uint256(juries.claimOf(task).until) + 1);
         _close();
         _matches("close unopened", MOST / 4);
-        assertEq(_remaining(market.taskOf(task).stake), STAKE - BACK);
+        assertEq(_remaining(market.taskOf(task).stake), STAKE);
     }
 
     /// forge-config: default.isolate = true

@@ -21,7 +21,7 @@ contract VerdictsTest is Claiming {
         uint256 stake = _remaining(market.taskOf(task).stake);
         _reach(uint256(_audit().until) + MOVE_TIME + 1);
         vm.expectEmit();
-        emit IJuries.Judged(task, 0, 3, true, 4, 2);
+        emit IJuries.Judged(task, 0, 3, IJuries.Verdict.Available, 4, 2);
         _close();
         for (uint256 slot; slot < 7; ++slot) {
             assertEq(_free(sat[slot]), FUNDS - SEAT_STAKE + (slot < 4 ? SHARE : 0));
@@ -80,7 +80,7 @@ contract VerdictsTest is Claiming {
         vm.warp(until + 1);
         address[] memory sat = _jurors();
         vm.expectEmit();
-        emit IJuries.Judged(task, 0, CONSTANTS, true, 4, 1);
+        emit IJuries.Judged(task, 0, CONSTANTS, IJuries.Verdict.Available, 4, 1);
         _close();
         for (uint256 slot; slot < 4; ++slot) {
             assertEq(_free(sat[slot]), FUNDS - SEAT_STAKE + SHARE);
@@ -99,7 +99,7 @@ contract VerdictsTest is Claiming {
         vm.expectEmit();
         emit IJuries.Unopened(task, FIRST, liar, LOCK / 2);
         vm.expectEmit();
-        emit IJuries.Judged(task, 0, 3, true, 4, 2);
+        emit IJuries.Judged(task, 0, 3, IJuries.Verdict.Available, 4, 2);
         _close();
         assertEq(_free(claimant), FUNDS - SEAT_STAKE - BACK + LOCK / 2);
         assertEq(_free(liar), FUNDS - SEAT_STAKE);
@@ -115,7 +115,7 @@ contract VerdictsTest is Claiming {
     // ------------------------------------------------------------------ withheld
 
     /// @dev Four of seven say no: the stake pays the claimant back, and burns up to a sixteenth.
-    function test_close_withheld_burns_succeeds() public {
+    function test_close_withheld_succeeds() public {
         _voted(3, 3, 60);
         (address claimant, address silent) = (_claimant(), _account(FIRST + 6));
         address[] memory sat = _jurors();
@@ -123,7 +123,7 @@ contract VerdictsTest is Claiming {
         vm.expectEmit();
         emit ITaskMarket.Stalled(task, until);
         vm.expectEmit();
-        emit IJuries.Judged(task, 0, 3, false, 2, 4);
+        emit IJuries.Judged(task, 0, 3, IJuries.Verdict.Withheld, 2, 4);
         _close();
         for (uint256 slot; slot < 7; ++slot) {
             assertEq(_free(sat[slot]), FUNDS - SEAT_STAKE + (slot > 1 && slot < 6 ? SHARE : 0));
@@ -140,40 +140,42 @@ contract VerdictsTest is Claiming {
         _assertConserved();
     }
 
-    /// @dev Silence is never a yes, and never burns.
-    function test_close_silence_withheldWithoutBurning_succeeds() public {
+    // ------------------------------------------------------------------ undecided
+
+    /// @dev Silence is on neither side: all six that voted have their shares, the stake is whole, and everybody's time begins again.
+    function test_close_silence_undecided_succeeds() public {
         _voted(3, 7, 56);
         address claimant = _claimant();
         address[] memory sat = _jurors();
         vm.expectEmit();
-        emit IJuries.Judged(task, 0, 3, false, 3, 3);
+        emit IJuries.Judged(task, 0, 3, IJuries.Verdict.Undecided, 3, 3);
         _close();
-        assertEq(_remaining(market.taskOf(task).stake), STAKE - BACK);
-        assertEq(_free(claimant), FUNDS - SEAT_STAKE);
-        // Those that said no have their shares; the bond's rest burns.
-        assertEq(vault.burned(), SEAT_FEE - 3 * SHARE + PENALTY);
         for (uint256 slot; slot < 7; ++slot) {
-            assertEq(_free(sat[slot]), FUNDS - SEAT_STAKE + (slot > 2 && slot < 6 ? SHARE : 0));
+            assertEq(_free(sat[slot]), FUNDS - SEAT_STAKE + (slot < 6 ? SHARE : 0));
         }
+        assertEq(_stakeOf(sat[6]), SEAT_STAKE - PENALTY);
+        assertEq(_free(claimant), FUNDS - SEAT_STAKE - BACK);
+        assertEq(vault.burned(), SEAT_FEE - 6 * SHARE + PENALTY);
         _assertFreed(sat, 64);
-        _assertConserved();
+        _assertGoesOn();
     }
 
     /// @dev Nobody votes: the whole bond burns, and seven accounts are punished as silent seats are.
-    function test_close_allSilent_succeeds() public {
+    function test_close_allSilent_undecided_succeeds() public {
         _voted(3, 0, 0);
         address[] memory sat = _jurors();
         vm.expectEmit();
         emit IAuditBoard.Silent(task, FIRST, sat[0], PENALTY);
+        vm.expectEmit();
+        emit IJuries.Judged(task, 0, 3, IJuries.Verdict.Undecided, 0, 0);
         _close();
         assertEq(vault.burned(), SEAT_FEE + 7 * PENALTY);
-        assertEq(_remaining(market.taskOf(task).stake), STAKE - BACK);
         _assertFreed(sat, 127);
-        _assertConserved();
+        _assertGoesOn();
     }
 
-    /// @dev Empty slots count like silence: of seven places two are filled.
-    function test_close_emptySlots_withheld_succeeds() public {
+    /// @dev Empty slots count like silence: of seven places two are filled, and say no.
+    function test_close_emptySlots_undecided_succeeds() public {
         _start();
         for (uint256 k; k < accounts.length - 1; ++k) {
             bool seated = accounts[k] == _account(0) || accounts[k] == _account(1);
@@ -184,40 +186,71 @@ contract VerdictsTest is Claiming {
         vm.warp(vm.getBlockTimestamp() + 1);
         _claim(0, 3);
         _drawWith(0);
+        address[] memory sat = new address[](2);
         uint256 filled;
         for (uint256 slot; slot < 7; ++slot) {
             if (_account(FIRST + slot) == address(0)) continue;
-            ++filled;
-            _voteYes(1 << slot);
+            sat[filled++] = _account(FIRST + slot);
+            _voteNo(1 << slot);
         }
         assertEq(filled, 2);
         _reach(uint256(_audit().until) + 1);
         _close();
-        assertEq(_remaining(market.taskOf(task).stake), STAKE - BACK);
-        assertEq(vault.burned(), SEAT_FEE);
-        _assertConserved();
+        assertEq(_free(sat[0]), FUNDS - SEAT_STAKE + SHARE);
+        assertEq(_free(sat[1]), FUNDS - SEAT_STAKE + SHARE);
+        assertEq(vault.burned(), SEAT_FEE - 2 * SHARE);
+        _assertGoesOn();
     }
 
-    /// @dev Four voted yes, one of them has not opened: no majority stands any more. Two said no: nothing burns of the stake.
-    function test_close_unopened_reversed_succeeds() public {
+    /// @dev Four voted yes, one of them has not opened: no majority stands any more. Three that stand and two no are paid.
+    function test_close_unopened_undecided_succeeds() public {
         _objected(3, 15, 48, 0, 1);
         _open(7);
         (address claimant, address liar) = (_claimant(), _account(FIRST + 3));
         address[] memory sat = _jurors();
         _reach(uint256(juries.claimOf(task).until) + 1);
         vm.expectEmit();
-        emit IJuries.Judged(task, 0, 3, false, 3, 2);
+        emit IJuries.Judged(task, 0, 3, IJuries.Verdict.Undecided, 3, 2);
         _close();
-        assertEq(_free(claimant), FUNDS - SEAT_STAKE + LOCK / 2);
+        assertEq(_free(claimant), FUNDS - SEAT_STAKE - BACK + LOCK / 2);
         assertEq(_stakeOf(liar), SEAT_STAKE - LOCK);
-        assertEq(_remaining(market.taskOf(task).stake), STAKE - BACK);
-        assertEq(vault.burned(), LOCK / 2 + SEAT_FEE - 2 * SHARE + PENALTY);
-        for (uint256 slot; slot < 4; ++slot) {
-            assertEq(_free(sat[slot]), FUNDS - SEAT_STAKE);
+        assertEq(vault.burned(), LOCK / 2 + SEAT_FEE - 5 * SHARE + PENALTY);
+        for (uint256 slot; slot < 7; ++slot) {
+            assertEq(_free(sat[slot]), FUNDS - SEAT_STAKE + (slot == 3 || slot == 6 ? 0 : SHARE));
         }
         _assertFreed(sat, 72);
+        _assertGoesOn();
+    }
+
+    /// @dev Half of an even jury is no majority, for yes and for no.
+    function test_close_halfOfTheJury_undecided_succeeds() public {
+        jurors = 6;
+        _voted(3, 7, 56);
+        _close();
+        assertEq(vault.burned(), SEAT_FEE - 6 * (uint256(SEAT_FEE) / 6));
+        _assertGoesOn();
+    }
+
+    /// @dev What one jury could not decide another one does, of the same claimant and item.
+    function test_close_undecided_thenWithheld_succeeds() public {
+        _voted(3, 7, 56);
+        _close();
+        vm.warp(_audit().until);
+        _claim(0, 3);
+        _drawWith(bytes32(uint256(1)));
+        _voteNo(127);
+        _reach(uint256(_audit().until) + 1);
+        address claimant = _claimant();
+        vm.expectEmit();
+        emit IJuries.Judged(task, 0, 3, IJuries.Verdict.Withheld, 0, 7);
+        _close();
+        // The stake pays the claim that was right, not the one before it.
+        assertEq(_free(claimant), FUNDS - SEAT_STAKE - BACK);
+        assertEq(_remaining(market.taskOf(task).stake), STAKE - STAKE / 16);
         _assertConserved();
     }
+
+    // ------------------------------------------------------------------ closing
 
     /// @dev Where no majority is left to stand there is nothing to wait for but the votes.
     function test_close_withheld_early_reverts() public {
@@ -240,16 +273,6 @@ contract VerdictsTest is Claiming {
         _claim(0, 1);
         vm.expectRevert(abi.encodeWithSelector(Errors.DrawPending.selector, task));
         _close();
-    }
-
-    /// @dev Half of an even jury is no majority, for yes and for no.
-    function test_close_halfOfTheJury_succeeds() public {
-        jurors = 6;
-        _voted(3, 7, 56);
-        _close();
-        assertEq(_remaining(market.taskOf(task).stake), STAKE - BACK);
-        assertEq(vault.burned(), SEAT_FEE - 3 * (uint256(SEAT_FEE) / 6));
-        _assertConserved();
     }
 
     /// @dev The next jury of the task is another: its votes, digests and openings are its own.
@@ -358,6 +381,26 @@ contract VerdictsTest is Claiming {
     }
 
     // ------------------------------------------------------------------ inside
+
+    /// @dev The jury has ended nothing: window and stall period count from the verdict, and the claimant may attest.
+    function _assertGoesOn() private {
+        uint256 now_ = vm.getBlockTimestamp();
+        assertEq(uint256(market.taskOf(task).status), uint256(ITaskMarket.Status.Submitted));
+        assertEq(juries.claimOf(task).account, address(0));
+        assertEq(_audit().claimant, 0);
+        assertEq(_audit().until, now_ + ATTEST_PERIOD);
+        assertEq(market.taskOf(task).challengeUntil, now_ + ATTEST_PERIOD + REST_OF_WINDOW);
+        assertEq(board.stallsFrom(task), now_);
+        assertEq(_remaining(market.taskOf(task).stake), STAKE);
+        _assertConserved();
+        vm.warp(_audit().until);
+        _attest(0);
+        _attest(1);
+        _settle();
+        assertEq(_free(solver), FUNDS + PRICE);
+        _releaseAll();
+        _assertConserved();
+    }
 
     function _jurors() private view returns (address[] memory sat) {
         sat = new address[](jurors);

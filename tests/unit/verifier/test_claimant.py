@@ -55,7 +55,8 @@ class Scene:
     def __init__(self, database: Database) -> None:
         self.sent: list[tuple[Any, ...]] = []
         self.jury: Jury | None = None
-        self.claimed = self.refused = self.bundle = False
+        self.refused = self.bundle = False
+        self.answered: set[int] = set()
         self.auditor, self.segments = Auditor(), [2, 5]
         types = [SimpleNamespace(nbytes=nbytes) for nbytes in (1, 9 * CHUNK)]
         self.material: Any = SimpleNamespace(
@@ -88,7 +89,8 @@ class Scene:
                     has_bundle=lambda _terms: self.bundle,
                 ),
                 juries=SimpleNamespace(
-                    of=lambda _task: self.jury, has_claimed=lambda _task, _seat: self.claimed
+                    of=lambda _task: self.jury,
+                    may_claim=lambda _task, _seat, item: item not in self.answered,
                 ),
                 items=SimpleNamespace(has_state=lambda _task, _number: False),
                 metrics=Metrics(),
@@ -140,14 +142,14 @@ def test_a_seat_claims_at_half_of_its_time_what_it_lacks(scene: Scene) -> None:
 
 
 @pytest.mark.parametrize(
-    "changed", ["jurors", "claimed", "served", "pending", "attested", "other", "unasked"]
+    "changed", ["jurors", "answered", "served", "pending", "attested", "other", "unasked"]
 )
 def test_no_other_seat_claims(scene: Scene, changed: str) -> None:
     seen = LATE
     if changed == "jurors":
         scene.terms.jurors = 0
-    elif changed == "claimed":
-        scene.claimed = True
+    elif changed == "answered":
+        scene.answered = {1}
     elif changed == "served":
         scene.auditor.here = {2, 5, VIEW.size}
     elif changed == "pending":

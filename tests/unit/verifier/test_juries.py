@@ -12,7 +12,7 @@ from protocol.chain.client import Client
 from protocol.chain.events import Batch
 from protocol.chain.receipts import Event, Log
 from protocol.chain.views import NOBODY, ItemClaim, JuryView, Seat, TaskStatus
-from protocol.dispute.juries import UNAVAILABLE, Objection
+from protocol.dispute.juries import MAX_CLAIMS, UNAVAILABLE, JuryVerdict, Objection
 from protocol.tasks.task import Terms
 from tests.unit.verifier.test_seats import AUDIT, ME, MINE_TOO, NOW, OTHER, VIEW, observation, seat
 from verifier import juries
@@ -99,7 +99,7 @@ def test_jurors_are_known_once_they_are_drawn_and_asked_for_once(chain: Chain) -
 
 def test_who_voted_yes_is_a_source_after_the_verdict_too(chain: Chain) -> None:
     found = Juries(chain.client)
-    chain.tell("Claimed", seat=1, account=ME)
+    chain.tell("Claimed", seat=1, account=ME, item=2)
     chain.tell("Attested", seat=0, account=ME, digest=bytes([1]) * 32)
     chain.tell("Attested", seat=160, account=OTHER, digest=bytes([1]) * 32)
     chain.tell("Attested", seat=161, account=MINE_TOO, digest=UNAVAILABLE)
@@ -117,6 +117,38 @@ def test_who_voted_yes_is_a_source_after_the_verdict_too(chain: Chain) -> None:
     assert len(found.sources(1)) == 1, "an address that is none"
     found.forget(1)
     assert found.sources(1) == []
+
+
+def judged(chain: Chain, verdict: JuryVerdict, seat: int = 1, item: int = 2, account: str = ME) -> None:
+    """A claim and its verdict."""
+    chain.tell("Claimed", seat=seat, account=account, item=item)
+    chain.tell("Judged", seat=seat, item=item, verdict=int(verdict), yes=0, no=0)
+
+
+def test_an_undecided_jury_is_asked_again_until_no_claim_is_left(chain: Chain) -> None:
+    found, mine = Juries(chain.client), seat(1, ME)
+    for _ in range(MAX_CLAIMS):
+        assert found.may_claim(1, mine, 2)
+        judged(chain, JuryVerdict.UNDECIDED)
+        assert found.see(observation(), TERMS), "after a verdict everybody is asked again"
+    assert not found.see(observation(), TERMS)
+    assert not found.may_claim(1, mine, 2)
+    assert not found.may_claim(1, mine, 3), "in all"
+    assert found.may_claim(1, seat(0, ME), 2), "another seat"
+    assert found.may_claim(1, seat(1, OTHER), 2), "drawn again"
+
+
+def test_what_a_jury_has_is_not_claimed_again(chain: Chain) -> None:
+    found, mine = Juries(chain.client), seat(1, ME)
+    judged(chain, JuryVerdict.AVAILABLE)
+    judged(chain, JuryVerdict.AVAILABLE, seat=0, item=3, account=OTHER)
+    found.see(observation(), TERMS)
+    assert not found.may_claim(1, mine, 2)
+    assert found.may_claim(1, mine, 3), "another item, that another seat has claimed"
+    assert found.may_claim(1, seat(1, OTHER), 2), "the answer was not this account's"
+    judged(chain, JuryVerdict.UNDECIDED, account=OTHER)
+    found.see(observation(), TERMS)
+    assert found.may_claim(1, seat(1, OTHER), 2), "the last verdict counts"
 
 
 @pytest.mark.parametrize(
