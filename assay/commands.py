@@ -295,7 +295,9 @@ def result(context: Context, task: int, folder: Path, evaluate: bool) -> None:
 
     output = context.output
     with context.client() as client:
-        found = results.fetch(client, context.home, task, Limits(allowed=context.settings.bundles))
+        local = client.connection.chain_id == DEVELOPMENT_CHAIN
+        limits = Limits(allowed=context.settings.bundles, this_machine=local)
+        found = results.fetch(client, context.home, task, limits)
         file = submitting.recall(context.home, client, task)
     path = results.save(found, folder)
     metrics = dict(found.metrics)

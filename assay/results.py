@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import torch
@@ -45,8 +45,8 @@ class Result:
 
 
 def fetch(client: Client, home: Home, task: int, limits: Limits | None = None) -> Result:
-    """The committed result of a task; its bundle within `limits`. The solver is asked first, then the accounts that
-    attested that they hold it. Raises ResultError, BundleError, ChainError.
+    """The committed result of a task. Its bundle is read, and servers are asked, within `limits`: the solver's first,
+    then those of the accounts that attested that they hold it. Raises ResultError, BundleError, ChainError.
     """
     view = client.market.task(task)
     if view.status not in (TaskStatus.SUBMITTED, TaskStatus.SETTLED):
@@ -57,11 +57,12 @@ def fetch(client: Client, home: Home, task: int, limits: Limits | None = None) -
             remedy=f"look at `assay status {task}`",
         )
     terms = client.market.terms(task)
-    program = cached_bundle(home.bundles, terms, limits or Limits()).step
+    limits = limits or Limits()
+    program = cached_bundle(home.bundles, terms, limits).step
     failures = []
     for account in _holders(client, view):
         url = client.market.endpoint_of(account)
-        found = _committed(url, task, terms.segments, program, view.result)
+        found = _committed(url, task, terms.segments, program, view.result, limits)
         if not isinstance(found, str):
             return Result(task, view.status, program, program.state_of(found))
         failures.append(f"{parsed(url) or 'no http address'}: {found}")
@@ -79,10 +80,12 @@ def _holders(client: Client, view: TaskView) -> list[str]:
     return list(dict.fromkeys([view.solver, *(seat.account for seat in seats if seat.attested)]))
 
 
-def _committed(url: str, task: int, number: int, program: StepProgram, root: bytes) -> list[bytes] | str:
+def _committed(
+    url: str, task: int, number: int, program: StepProgram, root: bytes, limits: Limits
+) -> list[bytes] | str:
     """Canonical bytes of the final state's tensors from one server, or what is wrong with its answer."""
     try:
-        data = _tensors(url, task, number, program)
+        data = _tensors(url, task, number, program, limits)
     except (BadAddress, BundleError) as error:
         return error.got if isinstance(error, BundleUnavailable) and error.got else str(error)
     found = state_root([tensor_root(item) for item in data])
@@ -103,11 +106,10 @@ def save(result: Result, folder: Path) -> Path:
     return path
 
 
-def _tensors(url: str, task: int, number: int, program: StepProgram) -> list[bytes]:
+def _tensors(url: str, task: int, number: int, program: StepProgram, limits: Limits) -> list[bytes]:
     """Canonical bytes of a checkpoint's tensors, each of its due length. Raises BadAddress, BundleError."""
     sizes = [type_.nbytes for type_ in program.state_types]
-    limits = Limits(seconds=30 + math.ceil(sum(sizes) / LEAST_RATE))
-    # Asked for by whoever runs this, and checked against the chain: the server may be in a private network too.
+    limits = replace(limits, seconds=30 + math.ceil(sum(sizes) / LEAST_RATE))
     place = Address.parse(url) / f"tasks/{task}/checkpoints/{number}"
-    with closing(open_source(place, limits, anywhere=True)) as source:
+    with closing(open_source(place, limits)) as source:
         return [source.read(f"tensors/{k}", size) for k, size in enumerate(sizes)]

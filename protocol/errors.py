@@ -93,6 +93,7 @@ AssayError
 ├── NotEnoughCoin                protocol.node: a game at its longest could not be paid for
 ├── BadAddress                   protocol.node: not an http or https address of host, port and path
 ├── NotPublic                    protocol.node: an address that leads nobody on another machine here
+├── OutOfReach                   protocol.node: a stranger's address that leads where nobody is asked
 ├── SolverError                  solver
 │   ├── StakeSlashed             the chain has slashed the solver's stake (exit code 3)
 │   ├── RunStoreError            a task's kept run has a hole that replay cannot close

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from protocol.beacon.relays import Relays
+from protocol.chain.accounts import DEVELOPMENT_CHAIN
 from protocol.chain.client import Client
 from protocol.chain.errors import Reverted
 from protocol.chain.receipts import Receipt
@@ -55,7 +56,8 @@ class Context:
 
     def limits(self, seconds: float) -> Limits:
         """What is taken from submitters, and how long they may take to give it."""
-        return Limits(allowed=self.settings.bundles, seconds=seconds)
+        local = self.client.connection.chain_id == DEVELOPMENT_CHAIN
+        return Limits(allowed=self.settings.bundles, this_machine=local, seconds=seconds)
 
     def free_disk(self) -> int:
         """Bytes of disk that one more task may take."""

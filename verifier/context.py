@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from protocol.beacon.relays import Relays
+from protocol.chain.accounts import DEVELOPMENT_CHAIN
 from protocol.chain.client import Client
 from protocol.errors import exit_code_of
 from protocol.node import logs
@@ -64,12 +65,13 @@ class Context:
         database = open_database(Database, home, client)
         folder = data_folder(home, "verifier", client)
         juries = Juries(client)
+        local = client.connection.chain_id == DEVELOPMENT_CHAIN
         materials = Materials(
             folder,
             home.bundles,
             database,
             strategy,
-            Limits(allowed=settings.bundles),
+            Limits(allowed=settings.bundles, this_machine=local),
             max(IN_MEMORY, settings.replays),
             juries.sources,
         )

@@ -195,7 +195,7 @@ class Materials:
 
         @cache
         def provided(address: Address | None) -> CheckpointProvider:
-            return self._strategy.provider(address, task, work.program, terms)
+            return self._strategy.provider(address, task, work.program, terms, self._limits.reach)
 
         provider = provided(endpoint)
         auditor = Auditor(

@@ -1,10 +1,10 @@
 """What a solver serves over HTTP, as `protocol.dispute.provider.Provider` and as checkpoints (solver's routes).
 
 Nothing is believed and no answer can hurt: its length is known before it is asked for and nothing beyond it is read,
-redirects and encodings are refused, and the whole exchange, headers included, ends after `patience` seconds and what
-`LEAST_RATE` allows for its bytes, be it one value or all tensors of a checkpoint. A solver that stays silent or answers
-badly `TRIES` times in a row is not asked again for a while: what it withholds is demanded on-chain. Roots are compared
-by the callers.
+redirects, encodings and addresses out of `Reach` are refused, and the whole exchange, headers included, ends after
+`patience` seconds and what `LEAST_RATE` allows for its bytes, be it one value or all tensors of a checkpoint. A solver
+that stays silent or answers badly `TRIES` times in a row is not asked again for a while: what it withholds is demanded
+on-chain. Roots are compared by the callers.
 """
 
 from __future__ import annotations
@@ -21,6 +21,8 @@ from protocol.dispute.provider import Provider
 from protocol.node import logs
 from protocol.node.addresses import Address
 from protocol.node.http_client import LEAST_RATE, BadAnswer, HttpClient, NotServed
+from protocol.node.lookups import Permit
+from protocol.node.reach import OutOfReach, Reach
 from protocol.program.program import Program
 from protocol.program.step import StepProgram
 
@@ -54,9 +56,12 @@ class Shapes:
 class SolverClient:
     """What one solver serves of one task; without an address, nothing. Any thread may ask."""
 
-    def __init__(self, address: Address | None, task: int, shapes: Shapes, patience: float) -> None:
+    def __init__(
+        self, address: Address | None, task: int, shapes: Shapes, patience: float, reach: Reach
+    ) -> None:
         self._base = None if address is None else address / f"tasks/{task}"
         self._shapes = shapes
+        self._reach = reach
         self._patience = patience
         self._lock = threading.Lock()
         self._failures = 0
@@ -113,7 +118,13 @@ class SolverClient:
         asked = [(self._base / where, due) for where, due in questions]
         started = time.monotonic()
         try:
-            found = asyncio.run(_fetch(asked, parameters, self._patience, shorter))
+            permit = self._reach.permit(self._base)
+            found = asyncio.run(_fetch(asked, parameters, self._patience, shorter, permit))
+        except OutOfReach as error:
+            self._log.warning("not asked", reason=str(error))
+            with self._lock:
+                self._rests_until = time.monotonic() + REST_SECONDS
+            return None
         except (BadAnswer, TimeoutError) as error:
             self._failed(questions[0][0], error, time.monotonic() - started)
             return None
@@ -137,7 +148,11 @@ class SolverClient:
 
 
 async def _fetch(
-    questions: Sequence[tuple[Address, int]], parameters: dict[str, str], patience: float, shorter: bool
+    questions: Sequence[tuple[Address, int]],
+    parameters: dict[str, str],
+    patience: float,
+    shorter: bool,
+    permit: Permit | None,
 ) -> list[bytes]:
     """The bodies at some addresses, each of its number of bytes (`shorter`: at most).
 
@@ -147,7 +162,7 @@ async def _fetch(
     end = asyncio.get_running_loop().time() + patience
     found = []
     # A client each time: asyncio.run ends its loop, and connections belong to a loop.
-    async with asyncio.timeout_at(end) as limit, HttpClient() as client:
+    async with asyncio.timeout_at(end) as limit, HttpClient(permit=permit) as client:
         for address, due in questions:
             end += due / LEAST_RATE
             limit.reschedule(end)

@@ -15,21 +15,27 @@ from protocol.dispute.revealed import Revealed
 from protocol.dispute.view import GameView
 from protocol.execution.replay import ExecutorFactory, honest_executor
 from protocol.node.addresses import Address
+from protocol.node.reach import Reach
 from protocol.program.step import StepProgram
 from protocol.tasks.task import Terms
 from verifier.solver_client import CheckpointProvider, Shapes, SolverClient
 
-ProviderFactory = Callable[[Address | None, int, StepProgram, Terms], CheckpointProvider]
-"""From the address that the solver announced (None: none that can be opened), the task, its program and its terms."""
+ProviderFactory = Callable[[Address | None, int, StepProgram, Terms, Reach], CheckpointProvider]
+"""From the address that the solver announced (None: none that can be opened), the task, its program and its terms, and
+where addresses may lead.
+"""
 Challenger = Callable[[GameView, Run, Revealed, Provider], Move | None]
 
 
-def over_http(address: Address | None, task: int, program: StepProgram, terms: Terms) -> CheckpointProvider:
+def over_http(
+    address: Address | None, task: int, program: StepProgram, terms: Terms, reach: Reach
+) -> CheckpointProvider:
     """A solver's, or a juror's, HTTP service. A question may take a sixtieth of the challenger's time: no game asks for
     30.
     """
     patience = min(30.0, max(1.0, terms.game_time / 60))
-    return SolverClient(address, task, Shapes(program, terms.segments, terms.segment_steps), patience)
+    shapes = Shapes(program, terms.segments, terms.segment_steps)
+    return SolverClient(address, task, shapes, patience, reach)
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ from typing import Final
 from protocol.errors import ExitCode
 from protocol.node.addresses import Address
 from protocol.node.home import Home
+from protocol.node.reach import Reach
 from protocol.node.settings import load
 from protocol.node.stopping import Stop
 from protocol.program.step import StepProgram
@@ -45,10 +46,10 @@ def serves_its_accomplice(catalog: Catalog) -> App:
 
 
 def from_the_withholder(
-    address: Address | None, task: int, program: StepProgram, terms: Terms
+    address: Address | None, task: int, program: StepProgram, terms: Terms, reach: Reach
 ) -> CheckpointProvider:
     """What the accomplice is served."""
-    return over_http(None if address is None else address / PREFIX, task, program, terms)
+    return over_http(None if address is None else address / PREFIX, task, program, terms, reach)
 
 
 def sit(options: Namespace, home: Home, machine: Machine) -> ExitCode:

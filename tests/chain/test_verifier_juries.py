@@ -23,6 +23,7 @@ from protocol.dispute.juries import (
     juror_number,
 )
 from protocol.node.addresses import Address, parsed
+from protocol.node.reach import Reach
 from protocol.program.step import StepProgram
 from protocol.tasks.task import Terms
 from solver.strategy import Strategy as SolverStrategy
@@ -100,7 +101,14 @@ class Case:
 
 
 def drawn(scene: Stage, stack: ExitStack, solver: SolverStrategy) -> Case:
-    """Which of the accounts has the seat is the beacon's choice."""
+    """A drawn task of a solver that runs on."""
+    task = sold(scene, stack, solver)
+    scene.until_drawn(task)
+    return seated(scene, task)
+
+
+def sold(scene: Stage, stack: ExitStack, solver: SolverStrategy) -> int:
+    """A task that the solver has won."""
     for name in ACCOUNTS:
         client = scene.client(name)
         client.fund(1_000 * TOKEN)
@@ -114,11 +122,14 @@ def drawn(scene: Stage, stack: ExitStack, solver: SolverStrategy) -> Case:
         "move_time": MOVE_TIME,
         "attest_period": PERIOD,
     }
-    task = scene.sold(segments_per_verifier=tiny.SEGMENTS, seat_lock=LOCK, **terms)
-    scene.until_drawn(task)
-    seated = scene.submitter.audit.seat(task, 0).account
+    return scene.sold(segments_per_verifier=tiny.SEGMENTS, seat_lock=LOCK, **terms)
+
+
+def seated(scene: Stage, task: int) -> Case:
+    """Which of the accounts has the seat is the beacon's choice."""
+    account = scene.submitter.audit.seat(task, 0).account
     case = Case(scene, task, "", ())
-    (seat,) = [name for name in ACCOUNTS if case.address(name) == seated]
+    (seat,) = [name for name in ACCOUNTS if case.address(name) == account]
     return Case(scene, task, seat, tuple(name for name in ACCOUNTS if name != seat))
 
 
@@ -159,10 +170,10 @@ def cut_off(scene: Stage, wholly: bool = False) -> Strategy:
     assert solver is not None
 
     def provider(
-        address: Address | None, task: int, program: StepProgram, terms: Terms
+        address: Address | None, task: int, program: StepProgram, terms: Terms, reach: Reach
     ) -> CheckpointProvider:
         reached = None if wholly or address == solver else address
-        return over_http(reached, task, program, terms)
+        return over_http(reached, task, program, terms, reach)
 
     return Strategy(provider=provider)
 

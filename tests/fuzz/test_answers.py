@@ -20,6 +20,7 @@ import pytest
 
 from protocol.node.addresses import Address
 from protocol.node.http_client import BadAnswer, HttpClient
+from protocol.node.reach import Reach
 from protocol.tasks.bundles import BundleError, Limits
 from protocol.tasks.bundles.sources import open_source
 from protocol.tasks.bundles.write import MANIFEST
@@ -168,7 +169,8 @@ def test_answers_to_a_verifier_and_to_who_fetches_a_bundle() -> None:
     shapes = Shapes(tiny.step_program(), tiny.SEGMENTS, tiny.STEPS)
 
     def roots() -> str:
-        return str(SolverClient(Address.parse(server.url), 1, shapes, PATIENCE).segment_roots() is not None)
+        asked = SolverClient(Address.parse(server.url), 1, shapes, PATIENCE, Reach())
+        return str(asked.segment_roots() is not None)
 
     def manifest() -> str:
         with closing(open_source(server.url, Limits(seconds=PATIENCE))) as source:

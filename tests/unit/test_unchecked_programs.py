@@ -10,10 +10,12 @@ import json
 from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from protocol.chain.accounts import DEVELOPMENT_CHAIN
 from protocol.commitments import BlobStore
 from protocol.commitments.tensors import Tensor
 from protocol.node.home import Home
@@ -31,7 +33,8 @@ from tests.unit.solver import tiny
 from verifier.material import Materials
 
 NEVER: Any = None
-"""Chain, database, executor: a refusal asks none of them."""
+"""Database, executor: a refusal asks none of them."""
+CLIENT: Any = SimpleNamespace(connection=SimpleNamespace(chain_id=DEVELOPMENT_CHAIN))
 
 
 def unchecked() -> StepProgram:
@@ -81,7 +84,7 @@ def test_who_posts_a_task_writes_no_such_bundle(tmp_path: Path) -> None:
 def test_a_solver_neither_bids_on_it_nor_trains_it(posted: Terms, tmp_path: Path) -> None:
     settings = SolverSettings(bundles=(tmp_path.as_uri(),))
     home, candidates = Home(tmp_path / "home"), tmp_path / "candidates"
-    context = Context(NEVER, NEVER, settings, NEVER, home, NEVER, NEVER, NEVER, NEVER, candidates)
+    context = Context(CLIENT, NEVER, settings, NEVER, home, NEVER, NEVER, NEVER, NEVER, candidates)
     with pytest.raises(BundleMalformed, match="pass `check`"):
         fetch_candidate(context, posted, 60)
     with pytest.raises(BundleMalformed, match="pass `check`"):

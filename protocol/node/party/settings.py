@@ -32,8 +32,8 @@ class ConnectionSettings(BaseModel):
     password_file: Path | None = None
     deployment: Path | None = None
     bundles: tuple[str, ...] = ()
-    """Addresses below which bundles may be read besides https and http on the internet, such as file:///srv/bundles/ or
-    http://192.168.1.5:8700/.
+    """Addresses below which bundles may be read, and nodes asked, besides https and http on the internet, such as
+    file:///srv/bundles/ or http://192.168.1.5:8700/.
     """
     relays: tuple[Relay, ...] = ()
     """HTTP relays of the beacon, all asked at once; empty: those that protocol/beacon/networks.toml names for the

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass, field
 
+from protocol.node.reach import Reach
 from protocol.program.cost import WORKSPACE
 
 
@@ -33,3 +34,10 @@ class Limits:
     """URLs below which bundles may be read besides https and http on the internet: fsspec's, such as
     `file:///srv/bundles/` or `s3://mine/`, and http of a private network, such as `http://192.168.1.5:8700/`.
     """
+    this_machine: bool = True
+    """Whether plain http may lead to this machine: on a development chain, whose parties share one."""
+
+    @property
+    def reach(self) -> Reach:
+        """Where http addresses may lead."""
+        return Reach(self.allowed, self.this_machine)

@@ -2,23 +2,23 @@
 asked for by name only.
 
 Plain http serves as https does: every file is checked against hashes that the chain holds, and whoever reads the terms
-may read the bundle, so nobody on the way can change anything or learn what is not public. But strangers name the
-addresses, and plain http opens every door behind an operator's firewall. So it leads to this machine, whose parties
-share it on a development chain, or onto the internet; into a private network only where the operator says so.
-Redirects, encodings (a small answer that unpacks to a large one) and answers longer than announced are refused.
+may read the bundle, so nobody on the way can change anything or learn what is not public. Where it may lead is
+`protocol.node.reach`. Redirects, encodings (a small answer that unpacks to a large one) and answers longer than
+announced are refused.
 """
 
 from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, Protocol
 from urllib.parse import unquote
 
 from protocol.node.addresses import Address, BadAddress
 from protocol.node.http_client import BadAnswer, Broken, Encoded, HttpClient, NotServed, TooLong
-from protocol.node.lookups import IP, Permit
+from protocol.node.lookups import Permit
+from protocol.node.reach import OutOfReach
 from protocol.tasks.bundles.errors import BundleRefused, BundleTooLarge, BundleUnavailable
 from protocol.tasks.bundles.limits import Limits
 
@@ -41,9 +41,8 @@ def open_source(place: str | Address, limits: Limits, *, anywhere: bool = False)
     too, for what an operator asks for itself. Raises BundleRefused for an address that is not allowed.
     """
     text = str(place)
-    told = _is_below(text, limits.allowed)
     if not text.lower().startswith(("http:", "https:")):
-        if not told:
+        if not _is_below(text, limits.allowed):
             scheme = text[:40].partition(":")[0]
             raise _refused(
                 text, "http, https, or one below an address that the operator allows", ascii(scheme)
@@ -51,14 +50,9 @@ def open_source(place: str | Address, limits: Limits, *, anywhere: bool = False)
         return FileSource(_plain(text))
     try:
         address = Address.parse(place) if isinstance(place, str) else place
-    except BadAddress as error:
+        permit = replace(limits.reach, anywhere=anywhere).permit(address)
+    except (BadAddress, OutOfReach) as error:
         raise _refused(text, error.expected or "", str(error.got)) from error
-    if address.ip is not None and address.ip.is_unspecified:
-        raise _refused(text, "the address of a host")
-    free = told or anywhere or address.scheme == "https" or _is_loopback(address)
-    permit = None if free else _require_public(text)
-    if permit is not None and address.ip is not None:
-        permit([address.ip])
     return HttpSource(address, time.monotonic() + limits.seconds, permit)
 
 
@@ -92,7 +86,7 @@ class FileSource:
 
 class HttpSource:
     """A server of plain files; `deadline` (monotonic seconds) is for all of them together, headers included. `permit`
-    raises BundleRefused for what its name leads to.
+    raises OutOfReach for what its name leads to.
     """
 
     def __init__(self, address: Address, deadline: float, permit: Permit | None = None) -> None:
@@ -104,7 +98,7 @@ class HttpSource:
         self._client = HttpClient(READ_SECONDS, permit)
 
     def read(self, name: str, limit: int) -> bytes:
-        """The file's bytes."""
+        """The file's bytes. Raises BundleRefused too."""
         return self._loop.run(self._read(self._address / name, limit))
 
     async def _read(self, address: Address, limit: int) -> bytes:
@@ -114,6 +108,8 @@ class HttpSource:
                 await self._client.get(address, limit, data)
         except TooLong as error:
             raise _too_large(str(address), len(data), limit) from error
+        except OutOfReach as error:
+            raise _refused(str(address), error.expected or "", str(error.got)) from error
         except TimeoutError as error:
             raise _unavailable(str(address), f"{len(data)} bytes when the time was over") from error
         except BadAnswer as error:
@@ -145,21 +141,6 @@ def _plain(url: str) -> str:
 
 def _is_below(url: str, allowed: tuple[str, ...]) -> bool:
     return any(url.startswith(prefix if prefix.endswith("/") else prefix + "/") for prefix in allowed)
-
-
-def _is_loopback(address: Address) -> bool:
-    return address.host == "localhost" if address.ip is None else address.ip.is_loopback
-
-
-def _require_public(url: str) -> Permit:
-    """Raises BundleRefused unless all addresses of its host are the internet's."""
-
-    def permit(found: Sequence[IP]) -> None:
-        for ip in found:
-            if not ip.is_global:
-                raise _refused(url, "an address on the internet, or https", str(ip))
-
-    return permit
 
 
 def _refused(url: str, expected: str, got: str = "another") -> BundleRefused:

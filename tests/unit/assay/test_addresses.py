@@ -12,15 +12,15 @@ from assay.settings import AssaySettings
 from assay.submitting import is_private, require_served
 from protocol.commitments import state_root, tensor_root
 from protocol.program.step import StepProgram
-from protocol.tasks.bundles import BundleRefused, BundleUnavailable, sources
+from protocol.tasks.bundles import BundleRefused, BundleUnavailable, Limits, sources
 from tests.chain.trees import terms
 
 PROGRAM = cast(StepProgram, SimpleNamespace(state_types=[SimpleNamespace(nbytes=3)]))
 """All that is asked of a program here: the sizes of its tensors."""
 
 
-def fetched(url: str, root: bytes = bytes(32)) -> list[bytes] | str:
-    return results._committed(url, 7, 5, PROGRAM, root)
+def fetched(url: str, root: bytes = bytes(32), limits: Limits | None = None) -> list[bytes] | str:
+    return results._committed(url, 7, 5, PROGRAM, root, limits or Limits())
 
 
 @pytest.mark.parametrize(
@@ -32,7 +32,7 @@ def fetched(url: str, root: bytes = bytes(32)) -> list[bytes] | str:
         "https://solver.example",
     ],
 )
-def test_a_result_is_read_wherever_its_solver_is(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_result_is_read_where_its_solver_is(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     asked = []
 
     def read(source: sources.HttpSource, name: str, limit: int) -> bytes:
@@ -40,12 +40,22 @@ def test_a_result_is_read_wherever_its_solver_is(url: str, monkeypatch: pytest.M
         return bytes(limit)
 
     monkeypatch.setattr(sources.HttpSource, "read", read)
-    assert fetched(url, state_root([tensor_root(bytes(3))])) == [bytes(3)]
+    limits = Limits(allowed=("http://192.168.1.7:8701/",))
+    assert fetched(url, state_root([tensor_root(bytes(3))]), limits) == [bytes(3)]
     assert asked == [f"{url.rstrip('/')}/tasks/7/checkpoints/5/tensors/0"]
-    assert str(fetched(url)).startswith("a state with root ")
+    assert str(fetched(url, limits=limits)).startswith("a state with root ")
 
 
-@pytest.mark.parametrize("url", ["ftp://solver.example", "file:///etc", "http://0.0.0.0:8701", "nonsense"])
+@pytest.mark.parametrize(
+    "url",
+    [
+        "ftp://solver.example",
+        "file:///etc",
+        "http://0.0.0.0:8701",
+        "http://192.168.1.7:8701",
+        "nonsense",
+    ],
+)
 def test_an_address_of_no_use_is_told(url: str) -> None:
     assert "address" in str(fetched(url))
 

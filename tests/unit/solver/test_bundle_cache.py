@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections import namedtuple
 from pathlib import Path
 from shutil import rmtree
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from protocol.chain.accounts import DEVELOPMENT_CHAIN
 from protocol.commitments.tensors import Tensor
 from protocol.node.home import Home
 from protocol.tasks.bundles import Bundle, BundleTooLarge, cached_bundle, committed_terms, write_bundle
@@ -20,7 +22,8 @@ from tests.chain.trees import terms
 from tests.unit.solver import tiny
 
 NEVER: Any = None
-"""Chain, database, executor: nobody asks them about a bundle."""
+"""Database, executor: nobody asks them about a bundle."""
+CLIENT: Any = SimpleNamespace(connection=SimpleNamespace(chain_id=DEVELOPMENT_CHAIN))
 Usage = namedtuple("Usage", "total used free")
 
 
@@ -29,7 +32,7 @@ def context(tmp_path: Path) -> Context:
     settings = SolverSettings(bundles=(tmp_path.as_uri(),))
     home, candidates = Home(tmp_path / "home"), tmp_path / "candidates"
     candidates.mkdir()
-    return Context(NEVER, NEVER, settings, NEVER, home, NEVER, NEVER, NEVER, NEVER, candidates)
+    return Context(CLIENT, NEVER, settings, NEVER, home, NEVER, NEVER, NEVER, NEVER, candidates)
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from protocol.tasks.bundles import BundleRefused, BundleTooLarge, BundleUnavailable, Limits, sources
+from protocol.tasks.bundles import BundleRefused, BundleTooLarge, BundleUnavailable, Limits
 from protocol.tasks.bundles.sources import open_source
 
 Answer = Callable[[BaseHTTPRequestHandler], None]
@@ -217,6 +217,18 @@ def test_an_operator_may_allow_its_private_network_or_ask_there_itself(url: str)
         open_source("http://0.0.0.0:8700/bundle", Limits(), anywhere=True)
 
 
+def test_on_another_chain_than_a_development_chain_this_machine_is_refused(server: Server) -> None:
+    for host in ("127.0.0.1", "localhost", "[::1]"):
+        with (
+            pytest.raises(BundleRefused, match="an address on the internet"),
+            closing(
+                open_source(f"http://{host}:{server.server_port}/", Limits(this_machine=False))
+            ) as source,
+        ):
+            source.read("manifest.json", 10)
+    assert server.asked == []
+
+
 def leads_to(monkeypatch: pytest.MonkeyPatch, *addresses: str) -> None:
     """All names lead to these addresses."""
 
@@ -245,10 +257,10 @@ def test_what_a_name_leads_to_is_looked_up_once(server: Server, monkeypatch: pyt
         reply(200, b"hello")(request)
 
     server.answer = answer
-    monkeypatch.setattr(sources, "_require_public", lambda _url: None)  # the test's server is here
     leads_to(monkeypatch, "127.0.0.1")
     name = f"bundles.example:{server.server_port}"
-    with closing(open_source(f"http://{name}/bundle", Limits())) as source:
+    limits = Limits(allowed=(f"http://{name}/",))  # the test's server is here
+    with closing(open_source(f"http://{name}/bundle", limits)) as source:
         assert source.read("one", 10) == b"hello"
         leads_to(monkeypatch, "10.0.0.1")
         assert source.read("two", 10) == b"hello"

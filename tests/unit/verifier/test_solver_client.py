@@ -7,9 +7,11 @@ import socket
 import time
 from hashlib import sha256
 
+import httpcore
 import pytest
 
 from protocol.node.addresses import parsed
+from protocol.node.reach import Reach
 from tests.unit.node.servers import Handler, answers, serving
 from tests.unit.solver import tiny
 from verifier.solver_client import Shapes, SolverClient
@@ -24,10 +26,9 @@ ROOTS = [sha256(bytes([i])).digest() for i in range(tiny.SEGMENTS + 1)]
 WEIGHTS = bytes(tiny.WEIGHTS.nbytes)
 
 
-def client(url: str, patience: float = PLENTY) -> SolverClient:
-    return SolverClient(
-        parsed(url), tiny.TASK, Shapes(tiny.step_program(), tiny.SEGMENTS, tiny.STEPS), patience
-    )
+def client(url: str, patience: float = PLENTY, reach: Reach | None = None) -> SolverClient:
+    shapes = Shapes(tiny.step_program(), tiny.SEGMENTS, tiny.STEPS)
+    return SolverClient(parsed(url), tiny.TASK, shapes, patience, reach or Reach())
 
 
 def test_roots_are_cut_into_hashes() -> None:
@@ -174,3 +175,90 @@ def test_a_solver_that_has_not_got_it_is_asked_again() -> None:
 def test_without_an_address_nothing_is_asked() -> None:
     assert client("http://user:secret@127.0.0.1").segment_roots() is None
     assert client("https://xn--a/").segment_roots() is None
+
+
+def leads_to(monkeypatch: pytest.MonkeyPatch, *addresses: str) -> None:
+    """All names lead to these addresses."""
+
+    def found(_host: str, port: int, *_: object, **__: object) -> list[tuple[object, ...]]:
+        return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (address, port or 0)) for address in addresses]
+
+    monkeypatch.setattr(socket, "getaddrinfo", found)
+
+
+def connections(listening: socket.socket) -> int:
+    """How many have come in and were not taken."""
+    listening.setblocking(False)
+    found = 0
+    while True:
+        try:
+            listening.accept()[0].close()
+        except BlockingIOError:
+            return found
+        found += 1
+
+
+@pytest.mark.parametrize(
+    ("host", "leads"),
+    [
+        ("127.0.0.1", None),
+        ("localhost", None),
+        ("[::ffff:127.0.0.1]", None),
+        ("0.0.0.0", None),
+        ("10.0.0.1", None),
+        ("169.254.169.254", None),
+        ("[fd00::1]", None),
+        ("solver.example", ("127.0.0.1",)),
+        ("solver.example", ("10.0.0.1",)),
+        ("solver.example", ("8.8.8.8", "127.0.0.1")),
+    ],
+)
+def test_an_address_in_ones_own_network_is_refused_without_a_connection(
+    host: str, leads: tuple[str, ...] | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of a chain that is no development chain: there this machine is refused too."""
+    opened: list[object] = []
+    if leads is not None:
+        leads_to(monkeypatch, *leads)
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        port = listening.getsockname()[1]
+        monkeypatch.setattr(httpcore.AnyIOBackend, "connect_tcp", lambda *given: opened.append(given))
+        asked = client(f"http://{host}:{port}", reach=Reach(this_machine=False))
+        assert asked.segment_roots() is None
+        assert asked.checkpoint(1) is None
+        assert (opened, connections(listening)) == ([], 0)
+
+
+def test_a_listening_port_of_this_machine_hears_nothing() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        url = f"http://127.0.0.1:{listening.getsockname()[1]}"
+        assert client(url, PATIENCE, Reach(this_machine=False)).segment_roots() is None
+        assert connections(listening) == 0
+        assert client(url, PATIENCE).segment_roots() is None
+        assert connections(listening) == 1, "the parties of a development chain share a machine"
+
+
+def test_a_name_that_leads_elsewhere_after_its_check_is_connected_to_what_was_checked(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """It is looked up once for a question, and again for the next one."""
+    connected: list[str] = []
+
+    async def refuse(_backend: object, host: str, *_: object) -> None:
+        connected.append(host)
+        leads_to(monkeypatch, "127.0.0.1")
+        raise httpcore.ConnectError
+
+    monkeypatch.setattr(httpcore.AnyIOBackend, "connect_tcp", refuse)
+    leads_to(monkeypatch, "8.8.8.8", "8.8.4.4")
+    asked = client("http://solver.example:8701")
+    assert asked.segment_roots() is None
+    assert connected == ["8.8.8.8", "8.8.4.4"]
+    assert asked.segment_roots() is None
+    assert connected == ["8.8.8.8", "8.8.4.4"], "where it leads now nobody is asked"
+
+
+def test_an_operator_may_allow_servers_in_its_own_network() -> None:
+    with serving(answers(b"".join(ROOTS))) as server:
+        allowed = Reach((server.url + "/",), this_machine=False)
+        assert client(server.url, reach=allowed).segment_roots() == ROOTS
