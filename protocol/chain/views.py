@@ -95,6 +95,10 @@ class Offer:
     """Most that a seat may bind of its stake, token units."""
     fee: int
     """Least that a seat pays for each 10^9 operations, token units."""
+    seat_fee: int
+    """Least that a seat pays, and a look where the task has looks, whatever its operations, token units."""
+    period: int
+    """Most seconds that a task's terms bind a seat (`Terms.seat_period`)."""
 
     def takes(self, terms: Terms) -> bool:
         """Whether a seat of a task with these terms is within it, as the audit board reckons."""
@@ -104,6 +108,8 @@ class Offer:
             and terms.state_bytes <= self.state_bytes
             and terms.seat_lock <= self.lock
             and terms.seat_fee * 10**9 >= self.fee * operations
+            and terms.least_fee >= self.seat_fee
+            and terms.seat_period <= self.period
         )
 
 
@@ -114,19 +120,18 @@ class Registration:
     """
 
     account: str
-    lock: int
-    level: int
     resigned_at: int
     free_since: int
+    level: int
     suspended: bool
     offer: Offer
+    lock: int
 
     @classmethod
     def from_abi(cls, values: tuple[Any, ...]) -> Registration:
         """From what `registrationOf` returned."""
-        account, *rest = values
-        rest[-1] = Offer(*rest[-1])
-        return cls(to_checksum_address(account), *rest)
+        account, *rest, offer, lock = values
+        return cls(to_checksum_address(account), *rest, Offer(*offer), lock)
 
     @property
     def is_bound(self) -> bool:
