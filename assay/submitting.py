@@ -138,12 +138,12 @@ def post(client: Client, terms: Terms, signature_of: SignatureOf, least: int) ->
 
 
 def _require_verifiers(client: Client, terms: Terms, least: int) -> None:
-    found = len(eligible(client, terms).accounts)
-    if found < least:
+    found = eligible(client, terms)
+    if len(found.accounts) < least:
         raise TooFewVerifiers(
             f"verifiers for {terms.verifiers} seats and juries of {terms.jurors}",
             expected=f"at least {least} registered accounts that take a task with these terms",
-            got=found,
+            got=f"{len(found.accounts)}{found.why_not_more}",
             remedy="wait until more `verifier watch` run on this chain, or ask for less and pay more; min_eligible is "
             "the setting. A task with `jurors = 0` and `look_chance = 0` asks for fewer, and guarantees less",
         )

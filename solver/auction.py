@@ -179,13 +179,13 @@ class Auction:
         if len(found.accounts) < least:
             raise _NotWorth(
                 f"{len(found.accounts)} verifiers take {terms.verifiers} seats and juries of {terms.jurors}, {least} "
-                "are asked for (min_eligible)"
+                f"are asked for (min_eligible){found.why_not_more}"
             )
         share = least_share(chain_id) if settings.min_share is None else settings.min_share
         if found.share < share:
             raise _NotWorth(
                 f"its terms are taken by {found.slots} of {found.registered} slots of registered stake, a share of "
-                f"{found.share:.3g}, {share:g} is asked for (min_share)"
+                f"{found.share:.3g}, {share:g} is asked for (min_share){found.why_not_more}"
             )
 
     def _owed(self, task: int) -> int:

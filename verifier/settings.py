@@ -47,8 +47,8 @@ class VerifierSettings(NodeSettings):
     cost_per_hour: Tokens = Decimal(1)
     """Of the machine while it replays, with its power: no seat that pays less."""
     seat_fee: Tokens | None = None
-    """No seat that pays fewer tokens, however little is to be replayed; without, what `verifier.seat_fee` counts: gas at
-    its present price, and the capital of the account's stake for `period_days`. On a development chain 0 then.
+    """No seat that pays fewer tokens, however little is to be replayed; without, what `verifier.seat_fee` counts: gas
+    at its present price, and the capital of the account's stake for `period_days`. On a development chain 0 then.
     """
     period_days: Annotated[float, Field(gt=0, le=10**4)] = 10
     """No seat whose task's terms bind the account longer: the challenge period, and with looks four attestation periods

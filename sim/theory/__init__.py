@@ -1,8 +1,8 @@
 """Closed forms of the protocol's economics, on `protocol.tasks.economics`; each with its derivation where it stands.
 
 Not a simulation: `sim`'s engine draws agents and is compared with these. One file per subject: `escape`,
-`cheating`, `claims`, `frontier`, `inspection`, `collusion`, `griefing`, `hiring`, `auctions`, `liveness`, `flight`, `looks`.
-Pure functions of NumPy and the standard library.
+`cheating`, `claims`, `frontier`, `inspection`, `collusion`, `griefing`, `hiring`, `auctions`, `liveness`, `flight`,
+`looks`. Pure functions of NumPy and the standard library.
 """
 
 from sim.theory.auctions import (

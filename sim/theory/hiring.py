@@ -12,10 +12,10 @@ from sim.theory.bounds import TheoryError, count, number
 
 
 def hiring_price(*, floors: Sequence[int], draw_fee: int) -> int:
-    """Return what tasks cost whose seats are all accounts with these least fees: each its fee, and a draw for each task.
+    """Return what tasks cost that bind all accounts with these least fees: each account its fee, each task a draw.
 
-    A task has at most 32 seats, all at one fee; tasks of one fee each pay no account more than its own. The accounts
-    attest, since nothing is to be replayed. Gas comes on top.
+    A task has at most 32 seats at one fee, so here it binds accounts of one fee alone. They attest, since next to
+    nothing is to be replayed, and the escrow pays them. Gas comes on top.
     """
     classes: dict[int, int] = {}
     for floor in floors:

@@ -5,7 +5,7 @@ settlement.
 from __future__ import annotations
 
 import re
-from dataclasses import replace
+from dataclasses import fields, replace
 
 import pytest
 
@@ -301,7 +301,8 @@ def test_the_accounts_that_are_eligible_are_those_that_are_drawn(chain: Devnet, 
     for client, offer in zip(unable, offers, strict=True):
         fund(client, 100)
         client.audit.register(0, offer)
-    assert eligible(scene.solver, terms()).accounts == ()
+    found = eligible(scene.solver, terms())
+    assert found == Eligible((), 0, 6, {field.name: 1 for field in fields(Offer)})
     task = scene.submitted()
     scene.draw()
     assert [seat.is_empty for seat in scene.solver.audit.seats(task)] == [True]
@@ -312,12 +313,12 @@ def test_the_accounts_that_are_eligible_are_those_that_are_drawn(chain: Devnet, 
     fund(able, 100)
     able.audit.register(0, JUST)
     assert eligible(scene.solver, terms()).accounts == (able.address,)
-    assert eligible(scene.solver, terms(seat_lock=UNIT + 1)) == Eligible((), 0, 1)
+    assert eligible(scene.solver, terms(seat_lock=UNIT + 1)) == Eligible((), 0, 1, {"lock": 1, "stake": 1})
     larger = connected(10)
     fund(larger, 100)
     larger.audit.register(2, replace(JUST, seat_fee=JUST.seat_fee + 1))
     found = eligible(scene.solver, terms())
-    assert (found, found.share) == (Eligible((able.address,), 1, 5), 0.2)
+    assert (found, found.share) == (Eligible((able.address,), 1, 5, {"seat_fee": 1}), 0.2)
     task = scene.submitted()
     scene.draw()
     assert [seat.account for seat in scene.solver.audit.seats(task)] == [able.address]

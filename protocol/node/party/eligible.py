@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Final
 
 from protocol.chain.accounts import DEVELOPMENT_CHAIN
@@ -39,11 +41,19 @@ class Eligible:
     accounts: tuple[str, ...]
     slots: int
     registered: int
+    unmet: Mapping[str, int] = field(default_factory=dict)
+    """How many other accounts ask for more, by the field of their offers, or "stake" where their own is too small."""
 
     @property
     def share(self) -> float:
         """Of the registered slots; 0 where there are none."""
         return self.slots / self.registered if self.registered else 0.0
+
+    @property
+    def why_not_more(self) -> str:
+        """For people: what passes the other accounts over."""
+        counts = ", ".join(f"{name} {accounts}" for name, accounts in sorted(self.unmet.items()))
+        return f"; others are passed over, by what their offers ask: {counts}" if counts else ""
 
 
 def eligible(client: Client, terms: Terms) -> Eligible:
@@ -57,6 +67,11 @@ def eligible(client: Client, terms: Terms) -> Eligible:
     found = (audit.registration(account) for account in accounts)
     ready = [one for one in found if one and not one.resigned_at and not one.suspended]
     unit = client.deployment.parameters.stake_unit
-    taking = [one for one in ready if unit << one.level >= terms.seat_lock and one.offer.takes(terms)]
+    unmet = {
+        one.account: (*one.offer.unmet(terms), *(["stake"] if unit << one.level < terms.seat_lock else []))
+        for one in ready
+    }
+    taking = [one for one in ready if not unmet[one.account]]
     slots, registered = (sum(1 << one.level for one in some) for some in (taking, ready))
-    return Eligible(tuple(one.account for one in taking), slots, registered)
+    counted = Counter(name for names in unmet.values() for name in names)
+    return Eligible(tuple(one.account for one in taking), slots, registered, counted)

@@ -397,13 +397,16 @@ def test_a_task_whose_seats_would_stay_empty_is_not_bid_on(stand: Stand) -> None
 
 def test_a_task_that_a_smaller_share_of_the_stake_takes_is_not_bid_on(stand: Stand) -> None:
     """Three accounts are enough, but they may all be the submitter's: line 97."""
-    stand.eligible = Eligible((RIVAL,) * 3, slots=3, registered=8)
+    stand.eligible = Eligible((RIVAL,) * 3, slots=3, registered=8, unmet={"seat_fee": 4, "period": 1})
     stand.market.post(1)
     stand.tick(2)
-    refused = "its terms are taken by 3 of 8 slots of registered stake, a share of 0.375, 0.5 is asked for (min_share)"
+    refused = (
+        "its terms are taken by 3 of 8 slots of registered stake, a share of 0.375, 0.5 is asked for (min_share); "
+        "others are passed over, by what their offers ask: period 1, seat_fee 4"
+    )
     assert stand.stage(1) == (Stage.REFUSED, refused)
     assert not stand.market.bids
     cast(Any, stand.context).settings = SolverSettings(min_share=0.375)
     stand.market.post(2)
     stand.tick(2)
-    assert stand.stage(2)[0] is Stage.BID
+    assert stand.stage(2) == (Stage.BID, f"{90 * TOKEN} units")
