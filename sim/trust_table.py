@@ -160,13 +160,13 @@ def measured_lines(found: Mapping[str, Any]) -> Iterator[str]:
     """What `python -m benchmarks.trust` found, beside the table's row of the same task."""
     row = ROLLUP.price(found["budget"], found["days of training"])
     counted = {name: 100 * row.share(*parts) for name, parts in PARTS.items()}
-    shares = {name: found["parts"][name] for name in PARTS}
+    shares = {name: found["parts"][name][0] for name in PARTS}
     yield from wrap(
         f"**Measured** (`python -m benchmarks.trust`, {found['date']}, commit {found['commit']}, {found['hardware']}): "
-        f"{found['tasks']} tasks of {found['budget']:,} tokens on the L2, {found['days of training']} days of training, "
-        "played from the post to the last release by the nodes themselves on a development chain whose clock is moved; "
-        f"{found['looks']} looks were drawn. All payments, all gas and all locks are counted, at the table's prices; how "
-        "many looks are expected, and how long a lock waits for a seat, is the table's.",
+        f"{found['tasks']} tasks of {found['budget']:,} tokens on the L2 with {found['days of training']} days of "
+        "training, played from the post to the last release by the nodes themselves on a development chain whose clock "
+        f"is moved; {found['looks']} looks were drawn. All payments, all gas and all locks are counted, at the table's "
+        "prices; how many looks are expected, and how long a lock waits for a seat, is the table's.",
         116,
     )
     yield ""
@@ -180,8 +180,8 @@ def measured_lines(found: Mapping[str, Any]) -> Iterator[str]:
     once = ", ".join(f"{call} {took:,}" for call, took in found["once"].items())
     yield from wrap(
         f"Gas, measured and counted: of submitter and solver {_beside(gas['task'])} a task; of a seat "
-        f"{_beside(gas['seat'])}; of a look and what it looks at {_beside(gas['look'])}; of a draw {gas['draw'][0]:,}, for "
-        f"which the fee pays {gas['draw'][1]:,}. Once an account, and not in the price: {once}. From the submission to "
+        f"{_beside(gas['seat'])}; of a look and what it looks at {_beside(gas['look'])}; of a draw {gas['draw'][0]:,}, "
+        f"for which the fee pays {gas['draw'][1]:,}. Once an account, not in the price: {once}. From the submission to "
         f"the settlement it took {found['days of audit']:.2f} days on average.",
         116,
     )
@@ -198,10 +198,11 @@ def fed_lines() -> Iterator[str]:
     replay = _GPT.steps * _GPT.step_seconds
     price = float(feeding_price(replay / HOUR, _GPT.state_bytes, _GPT.steps, _GPT.thinning)) * 1e9
     yield from wrap(
-        "**Fed seats**: a solver that feeds a seat every state that the seat hashes sends (C + 1) b / w bytes a segment, "
-        f"b those of a state. For the GPT of 10.8M parameters (b = {_GPT.state_bytes / 1e6:.0f} MB, C = {_GPT.steps}, "
-        f"w = {_GPT.thinning}) that is {fed:.2f} GB, beside {replay:.0f} s of replay on one core (docs/performance.md). At "
-        f"one token an hour for the machine, feeding is the cheaper way where a GB costs less than {price:.4f} tokens. So "
+        "**Fed seats**: a solver that feeds a seat every state that the seat hashes sends (C + 1) b / w bytes a "
+        "segment, b those of a state. For the GPT of 10.8M parameters "
+        f"(b = {_GPT.state_bytes / 1e6:.0f} MB, C = {_GPT.steps}, w = {_GPT.thinning}) that is {fed:.2f} GB, "
+        f"beside {replay:.0f} s of replay on one core (docs/performance.md). "
+        f"At one token an hour for the machine, feeding is cheaper where a GB costs less than {price:.4f} tokens. So "
         "volume proves nothing where traffic is paid by the month, and fed seats are among the 1 - h.",
         116,
     )
@@ -244,8 +245,8 @@ def _parts() -> str:
         f"the submission to the settlement it takes {_days(ROLLUP)} days on the L2 and {_days(MAINNET)} on the L1 on "
         f"average: a draw waits for {ROLLUP.draw_delay / HOUR:g} hours and for {MAINNET.draw_delay / HOUR:g}, the "
         f"challenge period takes {ROLLUP.challenge_period / DAY:g} and {MAINNET.challenge_period / DAY:g} days, and "
-        "looks put its end off; seats and looks attest in half of a day. Gas is all of the submitter's and the solver's, "
-        "and what seats and looks send beyond what their fees count; drawers are paid by draw fees. It is at "
+        "looks put its end off; seats and looks attest in half of a day. Gas is all of the submitter's and the "
+        "solver's, and what seats and looks send beyond what their fees count; drawers are paid by draw fees. It is at "
         f"{float(ROLLUP.gas_price):g} and {float(MAINNET.gas_price):g} gwei."
     )
 

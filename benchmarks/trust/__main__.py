@@ -6,9 +6,11 @@ About five minutes on two cores. `python -m sim.economics_page` shows it in docs
 from __future__ import annotations
 
 import json
-from pathlib import Path
+from collections.abc import Mapping
+from dataclasses import asdict
 from typing import Any, Final
 
+from benchmarks import page
 from benchmarks.environment import where
 from benchmarks.measure import Row
 from benchmarks.trust.life import BUDGET, Life, amounts
@@ -29,9 +31,11 @@ MOST: Final = 20
 
 
 def main() -> None:
-    """Measure, write, print."""
+    """Measure, write, record in docs/performance.md, print."""
     found = {**where(), **measure()}
-    Path(MEASURED).write_text(json.dumps(found, indent=1) + "\n")
+    MEASURED.write_text(json.dumps(found, indent=1) + "\n")
+    kept = {name: found[name] for name in where()}
+    page.record({"trust": {**kept, "rows": [asdict(row) for row in table(found)]}})
     print(json.dumps(found, indent=1))
 
 
@@ -52,14 +56,20 @@ def measure() -> dict[str, Any]:
 
 def rows() -> list[Row]:
     """The price of trust as it was measured, and its parts beside what the table of docs/economics.md counts."""
-    found = measure()
+    return table(measure())
+
+
+def table(found: Mapping[str, Any]) -> list[Row]:
+    """The rows of what was measured."""
     task = f"a task of {BUDGET:,} tokens, {SEGMENTS} segments, look chance {amounts().look_chance / 100:g} %"
-    played = f"{found['tasks']} tasks played by real parties, {found['looks']} looks"
+    played = f"{found['tasks']} tasks played by real nodes, {found['looks']} looks"
     made = []
-    for name, (measured, table) in found["parts"].items():
+    for name, (measured, counted) in found["parts"].items():
         what = f"price of trust in {task}, {name}; {played}"
         goal = f"{float(GOAL):.0%}" if name == "all" else ""
-        made.append(Row(what, f"{measured:.2f} %; the table's {table:.2f} %, {measured / table:.3f}x", goal))
+        made.append(
+            Row(what, f"{measured:.2f} %; {measured / counted:.3f} of the table's {counted:.2f} %", goal)
+        )
     return made
 
 

@@ -83,7 +83,7 @@ def parts(records: Sequence[Record]) -> list[Part]:
 
 
 def duties(records: Sequence[Record]) -> list[Duty]:
-    """What the gas was for: the task itself, its seats, its looks, its draws. A verifier's other calls are its seats'."""
+    """What gas was for: the task itself, its seats, its looks, its draws. A verifier's other calls are its seats'."""
 
     def per(calls: Callable[[str, str], bool], each: int) -> float:
         found = (

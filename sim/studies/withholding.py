@@ -261,12 +261,12 @@ def _retrainers(points: Sequence[Point], seen: Floats) -> Finding:
         f"found earns {always:+.3f} budgets beside honest work where somebody surely trains again, {entry:+.3f} where "
         f"{chance:.1%} do, and {never:+.3f} where nobody does; served, it earns {served:+.3f}",
         _drawn(points, seen, terms, served),
-        note=f"Whoever withholds sees the commitment of who trained again, convicts itself first, and has the reward of "
-        f"{terms.retrain_reward:.2f} budgets. So it takes a stake of {least:.2f} budgets, in which that reward is not "
-        f"counted on, and of {entered:.2f} where {chance:.1%} are trained again: so many are where all come that are "
-        f"paid for a work of {float(RULES.replay):g} budgets. Where the submitter is not the cheater's, who loses the "
-        f"price too and gets no restitution, it is {others:+.3f}. Where nobody trains again a burn of the whole stake "
-        f"alone would do: S/16 is what a jury that errs may take.",
+        note="Whoever withholds sees the commitment of who trained again, convicts itself first, and has the reward of "
+        f"{terms.retrain_reward:.2f} budgets. So it takes a stake of {least:.2f} budgets, which does not count on that "
+        f"reward, and of {entered:.2f} where {chance:.1%} are trained again: so many are where all come that are paid "
+        f"for a work of {float(RULES.replay):g} budgets. Where the submitter is not the cheater's, who loses the price "
+        f"too and gets no restitution, it is {others:+.3f}. Where nobody trains again it would take a burn of "
+        f"{(saved + terms.gain) / d / terms.stake:.0%} of the stake; a jury, which may err, burns S/{BURN}.",
     )
 
 
