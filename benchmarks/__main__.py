@@ -28,6 +28,7 @@ from benchmarks import (
 from benchmarks.cuda import times as cuda
 from benchmarks.environment import where
 from benchmarks.measure import Row
+from benchmarks.trust import __main__ as trust
 from protocol.node.process import keep_memory
 
 GROUPS = {
@@ -48,6 +49,7 @@ GROUPS = {
     "gas": gas.rows,
     "serving": serving.rows,
     "simulation": simulation.rows,
+    "trust": trust.rows,
 }
 
 

@@ -6,15 +6,20 @@ there would state: how long a draw waits, what gas and a draw cost.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from pathlib import Path
 from textwrap import wrap
-from typing import Final
+from typing import Any, Final
 
+from protocol.chain.duties import LAST_SEAT, UNPAID_LOOK, UNPAID_SEAT
 from protocol.chain.parameters import RECOMMENDED, TOKEN
 from protocol.chain.recommendation import RULES, gas_units, setting
 from protocol.tasks.amounts import Amounts, Setting, TrustPrice, audit_seconds, derive, trust_price
+from protocol.tasks.economics import expected_looks
+from sim.theory.feeding import fed_bytes, feeding_price
 
 DAY: Final = 86_400
 HOUR: Final = 3_600
@@ -24,8 +29,34 @@ BUDGETS: Final = (10, 100, 1_000, 10_000, 100_000)
 """Tokens, of which one is taken for a US dollar."""
 TRAININGS: Final = (3, 30)
 """Days."""
+MEASURED: Final = Path(__file__).parents[1] / "docs" / "trust.json"
+"""What `python -m benchmarks.trust` measured on a development chain."""
+PARTS: Final = {
+    "audits": ("audit_fees",),
+    "looks": ("looks",),
+    "gas and draw": ("draws_and_gas",),
+    "capital": ("stake", "locks"),
+    "all": (),
+}
+"""Columns, and what of a `TrustPrice` they add up; nothing: all of it."""
 GOAL: Final = Fraction(12, 100)
 """Of the price, from a budget of 1,000 tokens on a rollup on."""
+
+
+@dataclass(frozen=True)
+class Trained:
+    """A model whose training was measured."""
+
+    state_bytes: int
+    steps: int
+    """C."""
+    thinning: int
+    """w, as recommended."""
+    step_seconds: float
+
+
+_GPT: Final = Trained(130_000_000, 20, 4, 0.99)
+"""The GPT of 10.8M parameters on one thread: docs/performance.md, committing and digesting."""
 
 
 @dataclass(frozen=True)
@@ -81,7 +112,19 @@ class Priced:
     def share(self, *parts: str) -> float:
         """Parts of the price, or all of it, over the budget."""
         shares = self.trust.shares(self.setting.budget)
+        unpaid = self.setting.gas_price * self.unpaid_gas / self.setting.budget
+        shares["draws_and_gas"] += unpaid
+        shares["total"] += unpaid
         return float(sum(shares[part] for part in parts or ("total",)))
+
+    @property
+    def unpaid_gas(self) -> Fraction:
+        """Gas of seats and looks that their fees do not count."""
+        amounts = self.amounts
+        seats = Fraction(amounts.verifiers * UNPAID_SEAT)
+        if not amounts.look_chance:
+            return seats
+        return seats + LAST_SEAT + expected_looks(amounts.look_chance, amounts.slots) * UNPAID_LOOK
 
 
 ROLLUP: Final = Chain("L2", 25 * HOUR, 3 * DAY, Fraction(1, 100), RECOMMENDED.draw_fee)
@@ -98,8 +141,8 @@ def lines() -> Iterator[str]:
     yield f"In percent of the budget, at K = {SEGMENTS}, with second looks; a token is taken for a US dollar."
     yield ""
     names = (
-        *("chain", "budget", "days of training", "audits", "looks", "gas and draw", "capital"),
-        *("all", "without looks", "look chance", "seat lock"),
+        *("chain", "budget", "days of training", *PARTS),
+        *("without looks", "look chance", "seat lock"),
     )
     yield f"| {' | '.join(names)} |"
     yield "|---" * len(names) + "|"
@@ -109,12 +152,66 @@ def lines() -> Iterator[str]:
                 yield _row(chain, budget, days)
     yield ""
     yield from _assumed()
+    yield from measured_lines(json.loads(MEASURED.read_text()))
+    yield from fed_lines()
+
+
+def measured_lines(found: Mapping[str, Any]) -> Iterator[str]:
+    """What `python -m benchmarks.trust` found, beside the table's row of the same task."""
+    row = ROLLUP.price(found["budget"], found["days of training"])
+    counted = {name: 100 * row.share(*parts) for name, parts in PARTS.items()}
+    shares = {name: found["parts"][name][0] for name in PARTS}
+    yield from wrap(
+        f"**Measured** (`python -m benchmarks.trust`, {found['date']}, commit {found['commit']}, {found['hardware']}): "
+        f"{found['tasks']} tasks of {found['budget']:,} tokens on the L2 with {found['days of training']} days of "
+        "training, played from the post to the last release by the nodes themselves on a development chain whose clock "
+        f"is moved; {found['looks']} looks were drawn. All payments, all gas and all locks are counted, at the table's "
+        "prices; how many looks are expected, and how long a lock waits for a seat, is the table's.",
+        116,
+    )
+    yield ""
+    yield f"| | {' | '.join(PARTS)} |"
+    yield "|---" * (len(PARTS) + 1) + "|"
+    yield f"| measured | {' | '.join(f'{share:.3f}' for share in shares.values())} |"
+    yield f"| in the table | {' | '.join(f'{share:.3f}' for share in counted.values())} |"
+    yield f"| ratio | {' | '.join(f'{shares[name] / counted[name]:.3f}' for name in PARTS)} |"
+    yield ""
+    gas = found["gas"]
+    once = ", ".join(f"{call} {took:,}" for call, took in found["once"].items())
+    yield from wrap(
+        f"Gas, measured and counted: of submitter and solver {_beside(gas['task'])} a task; of a seat "
+        f"{_beside(gas['seat'])}; of a look and what it looks at {_beside(gas['look'])}; of a draw {gas['draw'][0]:,}, "
+        f"for which the fee pays {gas['draw'][1]:,}. Once an account, not in the price: {once}. From the submission to "
+        f"the settlement it took {found['days of audit']:.2f} days on average.",
+        116,
+    )
+    yield ""
+
+
+def _beside(figures: Sequence[int]) -> str:
+    return " and ".join(f"{figure:,}" for figure in figures)
+
+
+def fed_lines() -> Iterator[str]:
+    """What feeding a seat takes, for a model that was measured."""
+    fed = float(fed_bytes(_GPT.state_bytes, _GPT.steps, _GPT.thinning)) / 1e9
+    replay = _GPT.steps * _GPT.step_seconds
+    price = float(feeding_price(replay / HOUR, _GPT.state_bytes, _GPT.steps, _GPT.thinning)) * 1e9
+    yield from wrap(
+        "**Fed seats**: a solver that feeds a seat every state that the seat hashes sends (C + 1) b / w bytes a "
+        "segment, b those of a state. For the GPT of 10.8M parameters "
+        f"(b = {_GPT.state_bytes / 1e6:.0f} MB, C = {_GPT.steps}, w = {_GPT.thinning}) that is {fed:.2f} GB, "
+        f"beside {replay:.0f} s of replay on one core (docs/performance.md). "
+        f"At one token an hour for the machine, feeding is cheaper where a GB costs less than {price:.4f} tokens. So "
+        "volume proves nothing where traffic is paid by the month, and fed seats are among the 1 - h.",
+        116,
+    )
+    yield ""
 
 
 def _row(chain: Chain, budget: int, days: int) -> str:
     priced, plain = chain.price(budget, days), chain.price(budget, days, looks=False)
-    parts = (("audit_fees",), ("looks",), ("draws_and_gas",), ("stake", "locks"), ())
-    cells = [f"{100 * priced.share(*part):.2f}" for part in parts]
+    cells = [f"{100 * priced.share(*part):.2f}" for part in PARTS.values()]
     amounts = priced.amounts
     lock = amounts.seat_lock / priced.setting.budget
     return (
@@ -148,7 +245,8 @@ def _parts() -> str:
         f"the submission to the settlement it takes {_days(ROLLUP)} days on the L2 and {_days(MAINNET)} on the L1 on "
         f"average: a draw waits for {ROLLUP.draw_delay / HOUR:g} hours and for {MAINNET.draw_delay / HOUR:g}, the "
         f"challenge period takes {ROLLUP.challenge_period / DAY:g} and {MAINNET.challenge_period / DAY:g} days, and "
-        "looks put its end off; seats and looks attest in half of a day. Gas is at "
+        "looks put its end off; seats and looks attest in half of a day. Gas is all of the submitter's and the "
+        "solver's, and what seats and looks send beyond what their fees count; drawers are paid by draw fees. It is at "
         f"{float(ROLLUP.gas_price):g} and {float(MAINNET.gas_price):g} gwei."
     )
 

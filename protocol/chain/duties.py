@@ -6,6 +6,7 @@ The file holds some of the figures of tests/vectors/gas.json, under the same nam
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from typing import Final
 
 from protocol.chain.parameters import PRESETS
@@ -30,16 +31,30 @@ DEFENCE: Final = ("expand steps", "expand trace", "expand callee", "expand calle
 SEAT: Final = ("attest", "release")
 REVEAL: Final = ("reveal digest",)
 """Of what is looked at."""
-TASK: Final = ("post", "bid", "assign", "first progress", "submit", "settle")
+TASK: Final = (
+    *("show", "approve", "deposit", "post"),
+    *("bid", "assign", "first progress", "progress", "progress", "submit", "settle", "withdraw"),
+)
+"""The submitter shows a round, for the last one is too old, and brings its escrow; the solver bids once, commits after
+each quarter of its training, and takes its pay out. `python -m benchmarks.trust` counts what nodes send.
+"""
+
+
+MEASURED: Final[Mapping[str, int]] = json.loads(FILE.read_bytes())
 
 
 def load_gas() -> Gas:
     """The duties' gas."""
-    measured: dict[str, int] = json.loads(FILE.read_bytes())
     game, defence, seat, task, reveal = (
-        sum(measured[name] for name in calls) for calls in (GAME, DEFENCE, SEAT, TASK, REVEAL)
+        sum(MEASURED[name] for name in calls) for calls in (GAME, DEFENCE, SEAT, TASK, REVEAL)
     )
     return Gas(game, defence, seat, task, reveal)
 
 
 GAS: Final = load_gas()
+LAST_SEAT: Final = MEASURED["attest last seat"] - MEASURED["attest"]
+"""Of the last attestation, which asks for looks, beyond what the seats' fees count."""
+UNPAID_SEAT: Final = MEASURED["withdraw"]
+"""Of each seat, beyond that: it takes its fee out."""
+UNPAID_LOOK: Final = MEASURED["attest look"] - MEASURED["attest"] + LAST_SEAT + MEASURED["withdraw"]
+"""Of each look, beyond what its fee counts: looks are few, so that most are the last of their level."""

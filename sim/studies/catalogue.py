@@ -26,6 +26,7 @@ from sim.studies.sensitivity import Sensitivity
 from sim.studies.slash_split import SlashSplit
 from sim.studies.stake_audits import StakeAudits
 from sim.studies.study import Study
+from sim.studies.withholding import Withholding
 
 STUDIES: Final[Mapping[str, type[Study]]] = {
     kind.name: kind
@@ -43,6 +44,7 @@ STUDIES: Final[Mapping[str, type[Study]]] = {
         Sensitivity,
         SlashSplit,
         StakeAudits,
+        Withholding,
     )
 }  # fmt: skip  # One line for each study.
 

@@ -2,7 +2,7 @@
 
 Not a simulation: `sim`'s engine draws agents and is compared with these. One file per subject: `escape`,
 `cheating`, `claims`, `frontier`, `inspection`, `collusion`, `griefing`, `hiring`, `auctions`, `liveness`, `flight`,
-`looks`. Pure functions of NumPy and the standard library.
+`looks`, `withholding`, `feeding`. Pure functions of NumPy and the standard library.
 """
 
 from sim.theory.auctions import (
@@ -41,6 +41,7 @@ from sim.theory.collusion import (
     self_challenge,
 )
 from sim.theory.escape import caught_probability, escape_probability, missed_probability
+from sim.theory.feeding import fed_bytes, feeding_price
 from sim.theory.flight import Draws, draws_in_flight, filled_law, least_accounts, sold_in_flight
 from sim.theory.frontier import (
     Audits,
@@ -97,6 +98,20 @@ from sim.theory.looks import (
     skipping_by_level,
     tipping_share,
 )
+from sim.theory.withholding import (
+    Verdict,
+    Withheld,
+    after_claims,
+    conviction_advantage,
+    conviction_loss,
+    jury_verdict,
+    least_retrained_stake,
+    retrained_loss,
+    retraining_chance,
+    withheld_in_the_end,
+    withholding_advantage,
+    withholding_loss,
+)
 
 __all__ = [
     "Audits",
@@ -115,7 +130,10 @@ __all__ = [
     "Skipping",
     "TheoryError",
     "Values",
+    "Verdict",
+    "Withheld",
     "advantage_at",
+    "after_claims",
     "audits_per_segment",
     "best_posted_price",
     "break_even_false",
@@ -129,6 +147,8 @@ __all__ = [
     "collusion_threshold",
     "committee_equilibrium",
     "concession_pays",
+    "conviction_advantage",
+    "conviction_loss",
     "descending",
     "deterring_stake",
     "draws_in_flight",
@@ -139,6 +159,8 @@ __all__ = [
     "expected_redraws",
     "expected_silences",
     "false_challenge",
+    "fed_bytes",
+    "feeding_price",
     "fewest_milestones",
     "filled_law",
     "frontier",
@@ -147,6 +169,7 @@ __all__ = [
     "held_seconds",
     "hiring_price",
     "inspection_equilibrium",
+    "jury_verdict",
     "largest_segments",
     "late",
     "late_solver",
@@ -156,6 +179,7 @@ __all__ = [
     "least_bond",
     "least_delay_penalty",
     "least_effective_stake",
+    "least_retrained_stake",
     "least_segments_per_verifier",
     "least_up",
     "looks_by_level",
@@ -166,6 +190,8 @@ __all__ = [
     "ordered_cost",
     "ordered_cost_variance",
     "posted_price",
+    "retrained_loss",
+    "retraining_chance",
     "reward_for_rate",
     "seats_law",
     "second_price",
@@ -182,6 +208,9 @@ __all__ = [
     "verifier_payoffs",
     "waiting_cost",
     "winning_price",
+    "withheld_in_the_end",
+    "withholding_advantage",
+    "withholding_loss",
     "worst_false",
     "zero_profit_stake",
 ]

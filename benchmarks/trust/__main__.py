@@ -1,0 +1,77 @@
+"""Play tasks until some were looked at, and keep what trust in them cost in docs/trust.json.
+
+About five minutes on two cores. `python -m sim.economics_page` shows it in docs/economics.md.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Any, Final
+
+from benchmarks import page
+from benchmarks.environment import where
+from benchmarks.measure import Row
+from benchmarks.trust.life import BUDGET, Life, amounts
+from benchmarks.trust.market import market
+from benchmarks.trust.price import report
+from benchmarks.trust.records import Chain, Record
+from protocol.chain.parameters import TOKEN
+from sim.trust_table import GOAL, MEASURED, SEGMENTS
+
+TASKS: Final = 5
+"""That are played with the terms' own look chance."""
+LOOKED: Final = 3
+"""Looks that there are at least. Where those tasks have fewer, more are played with `OFTEN`, for with the terms' own
+chance of 8 % it would take thirteen tasks. What a look is paid and takes does not depend on the chance.
+"""
+OFTEN: Final = 5_000
+MOST: Final = 20
+
+
+def main() -> None:
+    """Measure, write, record in docs/performance.md, print."""
+    found = {**where(), **measure()}
+    MEASURED.write_text(json.dumps(found, indent=1) + "\n")
+    kept = {name: found[name] for name in where()}
+    page.record({"trust": {**kept, "rows": [asdict(row) for row in table(found)]}})
+    print(json.dumps(found, indent=1))
+
+
+def measure() -> dict[str, Any]:
+    """Raises RuntimeError if `MOST` tasks have too few looks."""
+    records: list[Record] = []
+    with market() as playing:
+        life, chain = Life(playing), Chain(playing)
+        first = chain.before()
+        while len(records) < TASKS or sum(record.looks for record in records) < LOOKED:
+            if len(records) == MOST:
+                raise RuntimeError(f"expected {LOOKED} looks in {MOST} tasks, got fewer; run it again")
+            lived = life.play(OFTEN if len(records) >= TASKS else None)
+            records.append(chain.record(lived, BUDGET * TOKEN))
+            print(f"task {len(records)}: {records[-1].looks} looks", flush=True)
+    return {**report(records, first), "of them looked at more often": max(0, len(records) - TASKS)}
+
+
+def rows() -> list[Row]:
+    """The price of trust as it was measured, and its parts beside what the table of docs/economics.md counts."""
+    return table(measure())
+
+
+def table(found: Mapping[str, Any]) -> list[Row]:
+    """The rows of what was measured."""
+    task = f"a task of {BUDGET:,} tokens, {SEGMENTS} segments, look chance {amounts().look_chance / 100:g} %"
+    played = f"{found['tasks']} tasks played by real nodes, {found['looks']} looks"
+    made = []
+    for name, (measured, counted) in found["parts"].items():
+        what = f"price of trust in {task}, {name}; {played}"
+        goal = f"{float(GOAL):.0%}" if name == "all" else ""
+        made.append(
+            Row(what, f"{measured:.2f} %; {measured / counted:.3f} of the table's {counted:.2f} %", goal)
+        )
+    return made
+
+
+if __name__ == "__main__":
+    main()

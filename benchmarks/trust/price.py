@@ -1,0 +1,169 @@
+"""The price of trust from what was measured, in the parts of docs/economics.md's table, beside that table's row.
+
+Prices are the table's: of gas, of the coin and of capital. So is the share of the time in which a verifier's capital
+has a seat. How many looks are expected follows from the terms; their fees, and how long they bind whom, are measured.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from statistics import mean
+from typing import Any, Final
+
+from benchmarks.trust.life import BUDGET, TRAINING_DAYS, amounts
+from benchmarks.trust.records import Gas, Record
+from protocol.chain.duties import GAS, LAST_SEAT, UNPAID_LOOK, UNPAID_SEAT
+from protocol.chain.parameters import TOKEN
+from protocol.chain.recommendation import RULES
+from protocol.tasks.amounts import capital_cost
+from protocol.tasks.economics import expected_look_draws, expected_looks
+from protocol.tasks.task import RATE_OF_ALL
+from sim.trust_table import PARTS, ROLLUP
+
+DRAWS: Final = frozenset({"draw", "draw (refused)"})
+"""Paid by draw fees, whoever draws."""
+LOOKS: Final = frozenset({"attest look", "attest look (refused)", "release look", "reveal"})
+"""Of looks, and of what they look at."""
+ONCE: Final = frozenset({"announce", "approve", "deposit", "register"})
+"""A verifier's or the solver's first calls: its tokens stay in the vault for further tasks."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """One part of the price, in percent of the budget."""
+
+    name: str
+    measured: float
+    table: float
+
+    @property
+    def ratio(self) -> float:
+        """Measured over counted."""
+        return self.measured / self.table
+
+
+@dataclass(frozen=True)
+class Duty:
+    """Gas that a task takes from somebody, on average, and what the table counts for it."""
+
+    name: str
+    measured: float
+    counted: float
+
+
+def parts(records: Sequence[Record]) -> list[Part]:
+    """All parts, and their sum."""
+    made, setting = amounts(), ROLLUP.setting(BUDGET, TRAINING_DAYS)
+    looked, draws = (
+        expected_looks(made.look_chance, made.slots),
+        expected_look_draws(made.look_chance, made.slots),
+    )
+    draw_fee = mean(fee for record in records for fee in record.draw_fees)
+    look_fee = mean(fee for record in records for fee in record.look_fees)
+    locked = made.verifiers * _expected(records, lambda record: mean(record.seats)) + float(looked) * mean(
+        seconds for record in records for seconds in record.lookers
+    )
+    found = {
+        "audits": mean(sum(record.seat_fees) for record in records),
+        "looks": float(looked) * look_fee + float(draws) * draw_fee,
+        "gas and draw": draw_fee + float(setting.gas_price) * _uncounted(records),
+        "capital": _capital(
+            _expected(records, lambda record: record.stake + record.delay_penalty + record.escrow)
+            + made.seat_lock * locked / float(setting.utilisation)
+        ),
+    }
+    found["all"] = sum(found.values())
+    row = ROLLUP.price(BUDGET, TRAINING_DAYS)
+    return [
+        Part(name, 100 * amount / (BUDGET * TOKEN), 100 * row.share(*PARTS[name]))
+        for name, amount in found.items()
+    ]
+
+
+def duties(records: Sequence[Record]) -> list[Duty]:
+    """What gas was for: the task itself, its seats, its looks, its draws. A verifier's other calls are its seats'."""
+
+    def per(calls: Callable[[str, str], bool], each: int) -> float:
+        found = (
+            sum(gas)
+            for record in records
+            for party, made in record.gas.items()
+            for call, gas in made.items()
+            if calls(party, call)
+        )
+        return sum(found) / each
+
+    def seats(party: str, call: str) -> bool:
+        return party == "verifier" and call not in DRAWS | LOOKS | ONCE
+
+    made, setting = amounts(), ROLLUP.setting(BUDGET, TRAINING_DAYS)
+    counts = [sum(map(len, each)) for each in zip(*((r.seats, r.lookers, r.draw_fees) for r in records))]
+    seat = GAS.seat + UNPAID_SEAT + LAST_SEAT / made.verifiers
+    return [
+        Duty(
+            "task", per(lambda party, call: party != "verifier" and call not in DRAWS, len(records)), GAS.task
+        ),
+        Duty("seat", per(seats, counts[0]), seat),
+        Duty("look", per(lambda _, call: call in LOOKS, counts[1]), GAS.seat + GAS.reveal + UNPAID_LOOK),
+        Duty(
+            "draw", per(lambda _, call: call in DRAWS, counts[2]), float(setting.draw_fee / setting.gas_price)
+        ),
+    ]
+
+
+def _uncounted(records: Sequence[Record]) -> float:
+    """Gas of a task beyond what the fees of seats and looks count."""
+    made = amounts()
+    looked = float(expected_looks(made.look_chance, made.slots))
+    task, seat, look, _ = (duty.measured for duty in duties(records))
+    return task + made.verifiers * (seat - GAS.seat) + looked * (look - GAS.seat - GAS.reveal)
+
+
+def audit_days(records: Sequence[Record]) -> float:
+    """From the submission to the settlement, on average."""
+    return _expected(records, lambda record: record.seconds) / 86_400
+
+
+def _expected(records: Sequence[Record], what: Callable[[Record], float]) -> float:
+    """The mean over tasks with looks and without, of which the terms' chance says how many there are."""
+    made = amounts()
+    none = float((1 - Fraction(made.look_chance, RATE_OF_ALL)) ** made.slots)
+    plain = mean(what(record) for record in records if not record.looks)
+    looked = mean(what(record) for record in records if record.looks)
+    return none * plain + (1 - none) * looked
+
+
+def _capital(token_seconds: float) -> float:
+    return float(capital_cost(RULES.capital_rate, 1, 1)) * token_seconds
+
+
+def report(records: Sequence[Record], first: Gas) -> dict[str, Any]:
+    """What docs/trust.json keeps; `first` is the gas of what was sent before the first task."""
+    return {
+        "tasks": len(records),
+        "looks": sum(record.looks for record in records),
+        "budget": BUDGET,
+        "days of training": TRAINING_DAYS,
+        "days of audit": round(audit_days(records), 3),
+        "parts": {part.name: [round(part.measured, 4), round(part.table, 4)] for part in parts(records)},
+        "gas": {duty.name: [round(duty.measured), round(duty.counted)] for duty in duties(records)},
+        "once": {call: round(mean(gas)) for call, gas in first["verifier"].items() if call in ONCE},
+        "calls": _calls(records),
+    }
+
+
+def _calls(records: Sequence[Record]) -> dict[str, dict[str, list[float]]]:
+    """How often each party made each call in a task on average, and the mean gas."""
+    found: dict[str, dict[str, list[int]]] = {}
+    for record in records:
+        for party, made in record.gas.items():
+            for call, gas in made.items():
+                found.setdefault(party, {}).setdefault(call, []).extend(gas)
+    return {
+        party: {
+            call: [round(len(gas) / len(records), 2), round(mean(gas))] for call, gas in sorted(made.items())
+        }
+        for party, made in sorted(found.items())
+    }

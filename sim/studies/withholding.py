@@ -1,0 +1,293 @@
+"""Withholding: a cheater serves nothing where an honest seat would convict it, and a jury is drawn.
+
+No engine: tasks of one false segment are drawn here, with seats, juries of distinct accounts, claims, redraws and
+retrainers, and compared with `sim.theory.withholding`. Amounts are the recommended ones of a task of 1,000 tokens on a
+rollup, in budgets. The submitter is the cheater's, and the cheater its own challenger, as the stake assumes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from protocol.chain.parameters import RECOMMENDED
+from protocol.chain.recommendation import RULES
+from sim.engine.simulate import Columns
+from sim.mechanism.arrays import Flags, Floats
+from sim.studies.grids import Grid
+from sim.studies.points import agreement, asked, where
+from sim.studies.study import CHANCE, Answer, Claim, Extra, Finding, Point, Study, Table
+from sim.studies.tables import draws, mean, points_of, standard_error
+from sim.theory import (
+    Verdict,
+    Withheld,
+    caught_probability,
+    conviction_advantage,
+    jury_verdict,
+    least_retrained_stake,
+    retraining_chance,
+    withheld_in_the_end,
+    withholding_advantage,
+)
+from sim.theory.withholding import CLAIMS
+from sim.trust_table import ROLLUP
+from sim.units import Unit
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+JURORS: Final = RECOMMENDED.min_jurors
+BURN: Final = 16
+"""One part in so many of the stake burns where a jury finds that data are withheld (TaskMarket.withheld)."""
+BUDGET: Final = 1_000
+DAYS: Final = 3
+JURIES: Final[Grid] = ("honest", "free")
+RETRAINERS: Final[Grid] = ("retrained",)
+GRIDS: Final[Sequence[Grid]] = (JURIES, RETRAINERS)
+
+
+class Withholding(Study):
+    """One false segment, withheld where an honest seat holds it."""
+
+    name = "withholding"
+    question = "Does it pay to withhold data instead of being convicted?"
+    runs = 256
+    rounds = 512
+
+    def axes(self) -> Mapping[str, Sequence[float]]:
+        """Who is honest and free for a jury, and whether somebody trains again."""
+        return {
+            "honest": (0.7, 0.55, 0.6, 0.9),
+            "free": (1.0, 0.9, 0.8, 0.7, 0.6, 0.5),
+            "retrained": (1.0, 0.9, 0.7, 0.4, 0.0),
+            "accounts": (100,),
+        }
+
+    def extra(self) -> Mapping[str, Extra]:
+        """All of its parameters."""
+        return {
+            "honest": Extra(
+                "share of the accounts that are honest; all others are in league with the solver"
+            ),
+            "free": Extra("share of the honest accounts that answer when they are drawn into a jury"),
+            "retrained": Extra("chance that somebody trains a withheld task again"),
+            "accounts": Extra("registered accounts", Unit.COUNT, 1, 10_000),
+        }
+
+    def points(self, given: Mapping[str, Sequence[float]]) -> list[Point]:
+        """Both grids; elsewhere as recommended, with all free."""
+        return asked(self, given, GRIDS)
+
+    def play(self, point: Point, *, runs: int, rounds: int, seed: np.random.SeedSequence) -> Columns:
+        """`found`: of tasks in which data are withheld, the share in which a jury finds it in the end. `advantage` over
+        honest work, in budgets a task.
+        """
+        rng, tasks = np.random.default_rng(seed), runs * rounds
+        found = self._found(point, tasks, rng)
+        terms, (k, q, v) = withheld(), audit()
+        accounts = round(point["accounts"])
+        honest = rng.hypergeometric(
+            round(point["honest"] * accounts), accounts - round(point["honest"] * accounts), v, tasks
+        )
+        caught = rng.random(tasks) < 1 - (1 - q / k) ** honest
+        again = rng.random(tasks) < point["retrained"]
+        lost = np.where(again, terms.stake - terms.retrain_reward - terms.restitution, terms.burn)
+        gained = terms.gain + terms.price / k - np.where(caught & found, lost, 0.0)
+        return {
+            "found": found.reshape(runs, rounds).mean(axis=1),
+            "advantage": gained.reshape(runs, rounds).mean(axis=1),
+        }
+
+    def _found(self, point: Point, tasks: int, rng: np.random.Generator) -> Flags:
+        """Whether a jury finds it before somebody in league has the seat, by task."""
+        accounts, honest, free = kinds(point)
+        found = np.zeros(tasks, dtype=bool)
+        open_ = np.arange(tasks)
+        while open_.size:
+            left = open_
+            for _ in range(CLAIMS):
+                drawn = min(JURORS, accounts)
+                no = rng.hypergeometric(free, accounts - free, drawn, left.size)
+                # Of those that do not say no, the league's say yes.
+                rest = drawn - no
+                yes = (
+                    rng.hypergeometric(accounts - honest, honest - free, rest)
+                    if accounts > free
+                    else 0 * rest
+                )
+                found[left[2 * no > JURORS]] = True
+                left = left[(2 * no <= JURORS) & (2 * yes <= JURORS)]
+            open_ = open_[~found[open_]]
+            open_ = open_[rng.random(open_.size) < honest / accounts]
+        return found
+
+    def answer(self, table: Table) -> Answer:
+        """Two claims a point, and a finding for each grid that was played."""
+        points = points_of(self, table)
+        claims = []
+        for name, expected in (
+            ("found", [_found(point) for point in points]),
+            ("advantage", _advantages(points)),
+        ):
+            seen, errors = mean(table, name), standard_error(table, name)
+            least = 1 / (table["rounds"][0] * (table["run"].max() + 1))
+            claims += [
+                Claim(
+                    f"{name} at {where(self, point)}",
+                    theory,
+                    float(seen[n]),
+                    max(float(errors[n]), float(least)),
+                    draws=draws(table, n),
+                    bound=CHANCE,
+                )
+                for n, (point, theory) in enumerate(zip(points, expected))
+            ]
+        findings = [
+            finding(points, mean(table, name))
+            for axis, name, finding in (("free", "found", _juries), ("retrained", "advantage", _retrainers))
+            if len({point[axis] for point in points}) > 1
+        ]
+        return Answer(findings or [agreement(claims)], claims)
+
+
+def audit() -> tuple[int, int, int]:
+    """K, q and V."""
+    priced = ROLLUP.price(BUDGET, DAYS)
+    return priced.setting.segments, priced.amounts.segments_per_verifier, priced.amounts.verifiers
+
+
+def withheld() -> Withheld:
+    """The recommended terms, in budgets."""
+    priced = ROLLUP.price(BUDGET, DAYS)
+    amounts, budget = priced.amounts, priced.setting.budget
+    return Withheld(
+        stake=amounts.stake / budget,
+        burn=amounts.stake / BURN / budget,
+        reward=amounts.reward / budget,
+        retrain_reward=amounts.retrain_reward / budget,
+        restitution=amounts.restitution / budget,
+        price=1.0,
+        gain=float(RULES.gain),
+    )
+
+
+def kinds(point: Point) -> tuple[int, int, int]:
+    """Accounts, the honest of them, and of these those that are free."""
+    accounts = round(point["accounts"])
+    honest = round(point["honest"] * accounts)
+    return accounts, honest, round(point["free"] * honest)
+
+
+def verdict(point: Point) -> Verdict:
+    """Of one jury."""
+    accounts, honest, free = kinds(point)
+    return jury_verdict(jurors=JURORS, accounts=accounts, honest=free, league=accounts - honest)
+
+
+def _found(point: Point) -> float:
+    accounts, honest, _ = kinds(point)
+    return withheld_in_the_end(verdict(point), honest=honest / accounts)
+
+
+def caught(point: Point) -> float:
+    """Chance that an honest seat holds the one false segment."""
+    (k, q, v), (accounts, honest, _) = audit(), kinds(point)
+    return float(caught_probability(k, 1, q, v, honest / accounts, accounts=accounts))
+
+
+def _advantages(points: Sequence[Point], terms: Withheld | None = None) -> list[float]:
+    terms = terms or withheld()
+    return [
+        withholding_advantage(
+            terms,
+            caught=caught(point),
+            found=_found(point),
+            retrained=point["retrained"],
+            saved=terms.price / audit()[0],
+        )
+        for point in points
+    ]
+
+
+def _juries(points: Sequence[Point], seen: Floats) -> Finding:
+    """Which juries find it."""
+    from sim.figures import Line, lines
+
+    series = []
+    for honest in sorted({point["honest"] for point in points}, reverse=True):
+        at = [n for n, point in enumerate(points) if point["honest"] == honest and point["retrained"] == 1]
+        at.sort(key=lambda n: points[n]["free"])
+        series.append(
+            Line(
+                f"{honest:.0%} honest",
+                [100 * points[n]["free"] for n in at],
+                [100 * _found(points[n]) for n in at],
+                points=[100 * seen[n] for n in at],
+            )
+        )
+    base = next(p for p in points if p["honest"] == float(RULES.honest_share) and p["free"] == 1)
+    one = verdict(base)
+    needed = min(
+        free for free in np.arange(0.01, 1.001, 0.01) if _found({**base, "free": float(free)}) >= 0.99
+    )
+    return Finding(
+        f"With {base['honest']:.0%} honest accounts, all free, one jury of {JURORS} finds withheld data with chance "
+        f"{one.withheld:.2%}, and the claims of a seat with {_found(base):.3%}; 99% take {needed:.0%} of the honest "
+        f"accounts free",
+        lines(
+            series,
+            x="honest accounts that are free for a jury, %",
+            y="found withheld, % (lines: theory, dots: played)",
+        ),
+        note="Where too few are free no verdict comes, honest seats are silent and drawn again, and the solver's own "
+        "accounts attest.",
+    )
+
+
+def _retrainers(points: Sequence[Point], seen: Floats) -> Finding:
+    """What withholding earns."""
+    base = next(p for p in points if p["honest"] == float(RULES.honest_share) and p["free"] == 1)
+    terms, d, saved = withheld(), caught(base), 1 / audit()[0]
+    least = least_retrained_stake(terms, caught=d, saved=saved)
+    chance = retraining_chance(cost=float(RULES.replay), reward=terms.retrain_reward)
+    entered = least_retrained_stake(terms, caught=d, saved=saved, retrained=chance)
+    served = conviction_advantage(terms, caught=d, saved=saved)
+    never, entry, always = _advantages([{**base, "retrained": share} for share in (0.0, chance, 1.0)])
+    others = _advantages([{**base, "retrained": 1.0}], terms._replace(shared=False))[0]
+    return Finding(
+        f"At the recommended stake of {terms.stake:.2f} budgets one false segment that is withheld where it would be "
+        f"found earns {always:+.3f} budgets beside honest work where somebody surely trains again, {entry:+.3f} where "
+        f"{chance:.1%} do, and {never:+.3f} where nobody does; served, it earns {served:+.3f}",
+        _drawn(points, seen, terms, served),
+        note="Whoever withholds sees the commitment of who trained again, convicts itself first, and has the reward of "
+        f"{terms.retrain_reward:.2f} budgets. So it takes a stake of {least:.2f} budgets, which does not count on that "
+        f"reward, and of {entered:.2f} where {chance:.1%} are trained again: so many are where all come that are paid "
+        f"for a work of {float(RULES.replay):g} budgets. Where the submitter is not the cheater's, who loses the price "
+        f"too and gets no restitution, it is {others:+.3f}. Where nobody trains again it would take a burn of "
+        f"{(saved + terms.gain) / d / terms.stake:.0%} of the stake; a jury, which may err, burns S/{BURN}.",
+    )
+
+
+def _drawn(points: Sequence[Point], seen: Floats, terms: Withheld, served: float) -> Figure:
+    from sim.figures import Line, lines
+
+    at = [
+        n
+        for n, point in enumerate(points)
+        if point["honest"] == float(RULES.honest_share) and point["free"] == 1
+    ]
+    at.sort(key=lambda n: points[n]["retrained"])
+    chances = [100 * points[n]["retrained"] for n in at]
+    own = [points[n] for n in at]
+    return lines(
+        [
+            Line("withheld, as played", chances, _advantages(own), points=[seen[n] for n in at]),
+            Line("submitter not its own", chances, _advantages(own, terms._replace(shared=False))),
+            Line("served", chances, [served for _ in at]),
+        ],
+        x="chance that somebody trains again, %",
+        y="advantage over honest work, budgets a task",
+        level=0.0,
+    )
