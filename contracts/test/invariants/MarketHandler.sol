@@ -7,12 +7,13 @@ import {Bids} from "../../src/libraries/Bids.sol";
 import {TaskId} from "../../src/types/Ids.sol";
 import {Audit, Registration, Seat} from "../../src/types/Seats.sol";
 import {Terms} from "../../src/types/Terms.sol";
-import {LooksHandler} from "./LooksHandler.sol";
+import {HonestHandler} from "./HonestHandler.sol";
 
 /// @title Drives up to six tasks through anything that may happen to them, in any order.
 /// @notice An action that nothing is ready for does nothing; none reverts. Time and blocks are the handler's own.
-contract MarketHandler is LooksHandler {
+contract MarketHandler is HonestHandler {
     uint256 private constant MOST_TASKS = 6;
+    uint8 private constant JURORS = 3;
     uint64 private constant CLAIM_PERIOD = 60 + STALL_PERIOD;
 
     mapping(TaskId task => mapping(uint256 seat => bool[2])) private _claimed;
@@ -33,17 +34,20 @@ contract MarketHandler is LooksHandler {
             submit(seed);
         } else if (entry.status == ITaskMarket.Status.Submitted) {
             if (entry.openGames != 0) closeGame(seed);
-            else if (board.auditOf(task).pickedAt != 0 && (seed >> 8) % 4 == 0) takeUnrevealed(seed);
+            else if (board.auditOf(task).pickedAt != 0 && (seed >> 8) % 8 == 0) takeUnrevealed(seed);
             else if (board.auditOf(task).level != 0 && (seed >> 8) % 8 == 1) lapse(seed);
             else if (board.auditOf(task).pending) draw();
+            else if ((seed >> 8) % 8 == 2) claimItem(seed);
+            else if (board.auditOf(task).claimant != 0) close(seed);
             else if (_time <= board.auditOf(task).until) attest(seed, true);
+            else if (looks.openAccusations(task) != 0) takeUnanswered(seed);
             else finish(seed);
         }
     }
 
     function post(uint128 budget, uint128 restitution, uint128 fee, uint16 shape) public action {
         if (market.tasks() == MOST_TASKS || board.registered() == 0) return;
-        Terms memory terms = _terms();
+        Terms memory terms = _smallTerms();
         terms.budget = uint128(bound(budget, 1, BUDGET));
         terms.restitution = uint128(bound(restitution, 0, terms.budget));
         // No offer takes a fee below half a token.
@@ -53,6 +57,8 @@ contract MarketHandler is LooksHandler {
         terms.seatLock = 60 * UNIT;
         if (shape % 5 == 0) terms.auditFee = 0;
         if (shape % 7 != 0) terms.lookChance = 1_500 * (shape % 7);
+        bool juries_ = shape % 11 > 2 && board.registered() >= terms.verifiers + JURORS;
+        if (juries_) terms.jurors = JURORS;
         _post(terms);
     }
 
@@ -72,7 +78,7 @@ contract MarketHandler is LooksHandler {
         for (uint256 i; i < 1 + (seed >> 8) % 16; ++i) {
             (bool any, uint256 most) = _mostBid(task, entry);
             if (!any) return;
-            vm.warp(entry.bidsUntil);
+            _reach(entry.bidsUntil);
             vm.prank(i % 2 == 0 ? rival : solver);
             market.bid(task, uint128(most));
             entry = market.taskOf(task);
@@ -100,9 +106,13 @@ contract MarketHandler is LooksHandler {
         _submit(task);
     }
 
-    function expire(uint256 seed) external action {
+    function expire(uint256 seed) external {
+        if (seed % 4 == 0) expireOne(seed / 4);
+    }
+
+    function expireOne(uint256 seed) public action {
         (TaskId task, ITaskMarket.Task memory entry) = _find(seed, ITaskMarket.Status.Training);
-        if (TaskId.unwrap(task) == 0 || seed % 4 != 0) return;
+        if (TaskId.unwrap(task) == 0) return;
         _reach(entry.trainUntil + 1);
         market.expire(task);
     }
@@ -115,17 +125,20 @@ contract MarketHandler is LooksHandler {
 
     /// @notice Settles a task, or has its seats drawn again, or voids it.
     function finish(uint256 seed) public action {
-        (TaskId task, ITaskMarket.Task memory entry) = _find(seed, ITaskMarket.Status.Submitted);
-        if (TaskId.unwrap(task) == 0 || board.auditOf(task).pending) return;
+        (TaskId task,) = _find(seed, ITaskMarket.Status.Submitted);
         Audit memory audit = board.auditOf(task);
-        (bool silent, bool empty) = _missing(task);
+        if (TaskId.unwrap(task) == 0 || audit.pending || audit.claimant != 0) return;
         _reach(audit.until + 1);
+        audit = board.auditOf(task);
+        // Honest accounts may have attested, and so brought on the next level of looks.
+        if (audit.pending) return;
+        (bool silent, bool empty) = _missing(task);
         if (silent || (empty && (audit.escrowDraws < 8 || audit.purse != 0))) {
             board.redraw(task);
-        } else if (entry.openGames == 0) {
-            _reach(entry.challengeUntil + 1);
+        } else if (market.taskOf(task).openGames == 0) {
+            _reach(market.taskOf(task).challengeUntil + 1);
             if (empty) market.voidTask(task);
-            else market.settle(task);
+            else if (looks.openAccusations(task) == 0) market.settle(task);
         }
     }
 
@@ -145,13 +158,16 @@ contract MarketHandler is LooksHandler {
         if (TaskId.unwrap(task) == 0 || seed % 3 != 0) return;
         Audit memory audit = board.auditOf(task);
         if (audit.attested == market.termsOf(task).verifiers) return;
-        uint256 since = audit.drawnAt == 0 ? beacon.timeOf(audit.round) : audit.drawnAt;
+        if (audit.claimant != 0 && !audit.pending) return;
+        bool waits = audit.drawnAt == 0 || audit.claimant != 0;
+        uint256 since = waits ? beacon.timeOf(audit.round) : audit.drawnAt;
         if (since < audit.informedAt) since = audit.informedAt;
         _reach(uint64(since) + STALL_PERIOD + 1);
-        market.stall(task);
+        // Honest accounts may have attested.
+        if (board.auditOf(task).attested != market.termsOf(task).verifiers) market.stall(task);
     }
 
-    function closeStalled(uint256 seed) external action {
+    function closeStalled(uint256 seed) public action {
         (TaskId task, ITaskMarket.Task memory entry) = _find(seed, ITaskMarket.Status.Unpaid);
         if (TaskId.unwrap(task) == 0 || entry.openGames != 0) return;
         _reach(entry.challengeUntil + 1);
@@ -173,6 +189,10 @@ contract MarketHandler is LooksHandler {
             for (uint256 i; i < seats.length; ++i) {
                 _release(task, numbers[i], seats[i]);
             }
+            for (uint256 i; i < market.termsOf(task).jurors; ++i) {
+                Seat memory juror = board.seatOf(task, FIRST_JUROR + i);
+                if (juror.account != address(0)) _release(task, FIRST_JUROR + i, juror);
+            }
         }
     }
 
@@ -181,7 +201,7 @@ contract MarketHandler is LooksHandler {
     }
 
     function resume(uint256 who) public action {
-        address account = verifiers[who % VERIFIERS];
+        address account = verifiers[who % verifiers.length];
         if (!board.registrationOf(account).suspended) return;
         vm.prank(account);
         board.resume();
@@ -232,9 +252,13 @@ contract MarketHandler is LooksHandler {
     }
 
     /// @notice The time for claims is over.
-    function burnRest(uint256 seed) external action {
+    function burnRest(uint256 seed) external {
+        if (seed % 3 == 0) burnRestOne(seed / 3);
+    }
+
+    function burnRestOne(uint256 seed) public action {
         (TaskId task,) = _find(seed, ITaskMarket.Status.Slashed);
-        if (TaskId.unwrap(task) == 0 || seed % 3 != 0) return;
+        if (TaskId.unwrap(task) == 0) return;
         _reach(ICommitments(commitments).claimsUntil(task) + 1);
         market.burnRest(task);
         rests[task] = true;
@@ -242,6 +266,7 @@ contract MarketHandler is LooksHandler {
 
     function withdraw(uint256 who, uint256 amount) external action {
         address person = people[who % people.length];
+        if (honest[person]) return;
         amount = bound(amount, 0, vault.free(person) / 100);
         vm.prank(person);
         vault.withdraw(amount);
@@ -250,17 +275,19 @@ contract MarketHandler is LooksHandler {
 
     /// @notice Resigns, and once the unbonding period is over leaves and registers again.
     function turnOver(uint256 who) external action {
-        address account = verifiers[who % VERIFIERS];
+        address account = verifiers[who % verifiers.length];
         Registration memory entry = board.registrationOf(account);
-        vm.startPrank(account);
         if (entry.resignedAt == 0) {
-            if (board.registered() > 4) board.resign();
+            if (board.registered() <= 4) return;
+            vm.prank(account);
+            board.resign();
         } else if (entry.freeSince != type(uint40).max || entry.suspended) {
             _reach(uint64(entry.resignedAt) + UNBONDING_PERIOD + 1);
+            vm.startPrank(account);
             board.quit();
             board.register(1, _offer());
+            vm.stopPrank();
         }
-        vm.stopPrank();
     }
 
     // ------------------------------------------------------------------ inside
