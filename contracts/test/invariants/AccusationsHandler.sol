@@ -16,7 +16,7 @@ abstract contract AccusationsHandler is LooksHandler {
     uint64 private _games;
 
     /// @notice A look names the first chunk of a state: that which is false, or one that is not.
-    function accuse(uint256 seed) external action {
+    function accuse(uint256 seed) public action {
         (TaskId task,) = _find(seed, ITaskMarket.Status.Submitted);
         (uint256[] memory numbers, Seat[] memory found) = board.looksOf(task);
         for (uint256 i; i < numbers.length; ++i) {
@@ -29,14 +29,14 @@ abstract contract AccusationsHandler is LooksHandler {
         }
     }
 
-    function answer(uint256 seed) external action {
+    function answer(uint256 seed) public action {
         (TaskId task, uint256 look) = _accusedLook(seed, true);
         if (look == 0 || _lies(task, _lookedAt(task, look)) && _placeOf(task, look).step == 1) return;
         if (vm.getBlockTimestamp() <= looks.lookOf(task, look).until) _answer(task, look);
     }
 
     /// @notice The accused account has a game of its own, which goes on until somebody wants the lock.
-    function contest(uint256 seed) external action {
+    function contest(uint256 seed) public action {
         (TaskId task, uint256 look) = _accusedLook(seed, true);
         ILooks.Look memory entry = looks.lookOf(task, look);
         if (look == 0 || entry.game != 0 || vm.getBlockTimestamp() > entry.until) return;

@@ -70,8 +70,8 @@ abstract contract Booked is Deployment {
         return (vault, market, board, looks, juries);
     }
 
-    function peopleCount() external view returns (uint256) {
-        return people.length;
+    function everybody() external view returns (address[] memory) {
+        return people;
     }
 
     // ------------------------------------------------------------------ inside

@@ -31,7 +31,7 @@ abstract contract JuriesHandler is AccusationsHandler {
     }
 
     /// @notice Some jurors vote, each with what a byte of the seed says; those that are honest do so anyway.
-    function vote(uint256 seed) external action {
+    function vote(uint256 seed) public action {
         (TaskId task, bool drawn) = _claimOf(seed, true);
         if (!drawn) return;
         for (uint256 slot; slot < market.termsOf(task).jurors; ++slot) {
@@ -42,7 +42,7 @@ abstract contract JuriesHandler is AccusationsHandler {
         }
     }
 
-    function object(uint256 seed) external action {
+    function object(uint256 seed) public action {
         (TaskId task, bool drawn) = _claimOf(seed, true);
         if (!drawn || juries.claimOf(task).until != 0) return;
         (,, uint64 until,,) = board.juryOf(task);

@@ -98,8 +98,9 @@ abstract contract LooksInvariants is Test {
             locked += _remaining(lock);
         }
         uint256 stakes;
-        for (uint256 i; i < handler.peopleCount(); ++i) {
-            Registration memory entry = board.registrationOf(handler.people(i));
+        address[] memory accounts = handler.everybody();
+        for (uint256 i; i < accounts.length; ++i) {
+            Registration memory entry = board.registrationOf(accounts[i]);
             if (entry.account == address(0)) continue;
             stakes += _remaining(entry.lock);
             // Nothing binds it any more.

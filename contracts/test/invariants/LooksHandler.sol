@@ -36,15 +36,12 @@ abstract contract LooksHandler is Digested {
         }
     }
 
-    /// @notice What some look looks at is opened.
-    function reveal(uint256 seed) external action {
+    /// @notice What some looks look at is opened.
+    function reveal(uint256 seed) public action {
         (TaskId task,) = _find(seed, ITaskMarket.Status.Submitted);
         (uint256[] memory numbers,) = board.looksOf(task);
         for (uint256 i; i < numbers.length; ++i) {
-            uint256 look = numbers[(seed % numbers.length + i) % numbers.length];
-            if (!_mayReveal(task, look)) continue;
-            _reveal(task, look);
-            return;
+            if (seed >> i & 1 == 0 && _mayReveal(task, numbers[i])) _reveal(task, numbers[i]);
         }
     }
 

@@ -9,10 +9,10 @@ import {Audit, Registration, Seat} from "../../src/types/Seats.sol";
 import {Terms} from "../../src/types/Terms.sol";
 import {HonestHandler} from "./HonestHandler.sol";
 
-/// @title Drives up to six tasks through anything that may happen to them, in any order.
+/// @title Drives up to four tasks through anything that may happen to them, in any order.
 /// @notice An action that nothing is ready for does nothing; none reverts. Time and blocks are the handler's own.
 contract MarketHandler is HonestHandler {
-    uint256 private constant MOST_TASKS = 6;
+    uint256 private constant MOST_TASKS = 4;
     uint8 private constant JURORS = 3;
     uint64 private constant CLAIM_PERIOD = 60 + STALL_PERIOD;
 
@@ -34,14 +34,7 @@ contract MarketHandler is HonestHandler {
             submit(seed);
         } else if (entry.status == ITaskMarket.Status.Submitted) {
             if (entry.openGames != 0) closeGame(seed);
-            else if (board.auditOf(task).pickedAt != 0 && (seed >> 8) % 8 == 0) takeUnrevealed(seed);
-            else if (board.auditOf(task).level != 0 && (seed >> 8) % 8 == 1) lapse(seed);
-            else if (board.auditOf(task).pending) draw();
-            else if ((seed >> 8) % 8 == 2) claimItem(seed);
-            else if (board.auditOf(task).claimant != 0) close(seed);
-            else if (_time <= board.auditOf(task).until) attest(seed, true);
-            else if (looks.openAccusations(task) != 0) takeUnanswered(seed);
-            else finish(seed);
+            else _advanceAudit(seed, task, board.auditOf(task));
         }
     }
 
@@ -225,10 +218,14 @@ contract MarketHandler is HonestHandler {
         }
     }
 
-    function convict(uint256 seed) external action {
+    /// @notice Stalled tasks are few: each that is met.
+    function convict(uint256 seed) external {
+        if (seed % 2 != 0 || seed % 3 == 0) convictOne(seed);
+    }
+
+    function convictOne(uint256 seed) public action {
         TaskId task = _challengeable(seed);
-        // Stalled tasks are few: each that is met.
-        if (TaskId.unwrap(task) == 0 || (seed % 2 == 0 && seed % 3 != 0)) return;
+        if (TaskId.unwrap(task) == 0) return;
         vm.startPrank(game);
         if (market.taskOf(task).openGames == 0) market.gameOpened(task);
         market.convict(task, challenger);
@@ -291,6 +288,35 @@ contract MarketHandler is HonestHandler {
     }
 
     // ------------------------------------------------------------------ inside
+
+    function _advanceAudit(uint256 seed, TaskId task, Audit memory audit) private {
+        uint256 choice = (seed >> 8) % 8;
+        if (audit.level != 0 && choice == 1) lapse(seed);
+        else if (audit.pending) draw();
+        else if (audit.claimant != 0) _advanceJury(seed, choice);
+        else if (choice == 2) claimItem(seed);
+        else if (looks.openAccusations(task) != 0 && choice > 4) _advanceAccusation(seed, choice);
+        else if (audit.pickedAt != 0 && choice == 3) reveal(seed);
+        else if (audit.pickedAt != 0 && choice == 4) accuse(seed);
+        else if (audit.pickedAt != 0 && choice == 5) takeUnrevealed(seed);
+        else if (_time <= audit.until) attest(seed, choice != 0);
+        else if (looks.openAccusations(task) != 0) takeUnanswered(seed);
+        else finish(seed);
+    }
+
+    function _advanceAccusation(uint256 seed, uint256 choice) private {
+        if (choice == 5) contest(seed);
+        else if (choice == 6) answer(seed);
+        else if (seed >> 16 & 1 == 0) takeUnanswered(seed);
+        else convictOne(2 * (seed % market.tasks()));
+    }
+
+    function _advanceJury(uint256 seed, uint256 choice) private {
+        if (choice < 3) vote(seed);
+        else if (choice == 3) accuse(seed);
+        else if (choice < 6) object(seed);
+        else close(seed);
+    }
 
     /// @dev The highest bid that the task takes now, if it takes any.
     function _mostBid(TaskId task, ITaskMarket.Task memory entry)
