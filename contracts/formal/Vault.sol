@@ -59,6 +59,15 @@ contract VaultProofs {
         assert(vault.free(address(this)) + _remaining(lock) + taken == deposit);
     }
 
+    /// @dev Half of a penalty, rounded down, is the receiver's, and the rest burns.
+    function check_half_burnsTheRest(uint96 deposit, uint96 amount) public {
+        uint256 lock = _locked(deposit, amount);
+        uint256 paid = vault.pay(lock, OTHER, uint256(amount) / 2);
+        uint256 burned = vault.burn(lock, type(uint256).max);
+        assert(vault.free(OTHER) == paid && paid + burned == amount);
+        assert(burned - paid <= 1 && vault.burned() == burned && _remaining(lock) == 0);
+    }
+
     /// @dev A conviction pays reward and restitution out of the stake and empties the escrow but for what is kept.
     function check_slash_conserves(
         uint96 deposit,

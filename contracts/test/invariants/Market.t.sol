@@ -25,7 +25,6 @@ contract MarketInvariants is LooksInvariants {
     }
 
     /// @notice One campaign checks every sentence: with campaigns of their own each would see the same calls once more.
-    /// forge-config: default.invariant.runs = 256
     /// forge-config: default.invariant.check-interval = 8
     function invariant_everySentenceHolds() public view {
         invariant_escrowCoversEveryClaim();
@@ -213,9 +212,9 @@ contract MarketInvariants is LooksInvariants {
         uint256[3] memory looked;
         bytes32[] memory names = _names();
         uint256[] memory done = new uint256[](names.length);
-        for (uint256 run; run < 120; ++run) {
+        for (uint256 run; run < 90; ++run) {
             uint256 start = vm.snapshotState();
-            for (uint256 i; i < 100; ++i) {
+            for (uint256 i; i < 70; ++i) {
                 _act(uint256(keccak256(abi.encode(run, i))));
             }
             for (uint8 s = 4; s <= 7; ++s) {

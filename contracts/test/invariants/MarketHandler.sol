@@ -18,6 +18,25 @@ contract MarketHandler is HonestHandler {
 
     mapping(TaskId task => mapping(uint256 seat => bool[2])) private _claimed;
 
+    /// @notice One task is drawn and one has looks: short runs reach what comes after that.
+    function setUp() public override {
+        super.setUp();
+        _begin(69);
+        _begin(48);
+        attest(1, true);
+        draw();
+    }
+
+    /// @dev Of two seats, or of one, with three segments each; both tasks have juries and nine looks in ten.
+    function _begin(uint16 shape) private {
+        post(BUDGET, 0, 2 * UNIT, shape);
+        uint256 seed = market.tasks() - 1;
+        bid(seed, BUDGET, false);
+        assign(seed);
+        submit(seed);
+        draw();
+    }
+
     // ------------------------------------------------------------------ actions
 
     /// @notice The honest next step of a random task; without it few tasks would get to their settlement.
@@ -294,12 +313,12 @@ contract MarketHandler is HonestHandler {
         if (audit.level != 0 && choice == 1) lapse(seed);
         else if (audit.pending) draw();
         else if (audit.claimant != 0) _advanceJury(seed, choice);
-        else if (choice == 2) claimItem(seed);
+        else if (choice == 2 || (choice == 0 && looks.openAccusations(task) != 0)) claimItem(seed);
         else if (looks.openAccusations(task) != 0 && choice > 4) _advanceAccusation(seed, choice);
         else if (audit.pickedAt != 0 && choice == 3) reveal(seed);
         else if (audit.pickedAt != 0 && choice == 4) accuse(seed);
         else if (audit.pickedAt != 0 && choice == 5) takeUnrevealed(seed);
-        else if (_time <= audit.until) attest(seed, choice != 0);
+        else if (_time <= audit.until) attest(seed, choice != 0 && audit.level == 0);
         else if (looks.openAccusations(task) != 0) takeUnanswered(seed);
         else finish(seed);
     }
