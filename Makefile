@@ -32,6 +32,7 @@ export FOUNDRY_DISABLE_NIGHTLY_WARNING := 1
 PYTHON_READY := .venv/.installed
 NODE_READY := node_modules/.installed
 TRITON_READY := .venv/.triton-installed
+FORMAL_READY := build/formal/.installed
 CONTRACTS_CONFIGURED := build/contracts/.configured
 # What the Python package knows of the contracts, from what forge has compiled.
 CONTRACT_DATA := $(PYTHON) scripts/contract_data.py
@@ -104,7 +105,13 @@ $(TRITON_READY): $(PYTHON_READY)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps triton==3.7.1
 	touch $@
 
-test-heavy: setup $(CONTRACTS_CONFIGURED) $(TRITON_READY)
+# Halmos and Slither, which pin packages that the project has in other versions: an environment of their own.
+$(FORMAL_READY): tests/formal/requirements.txt
+	$(PYTHON) -m venv build/formal/venv
+	build/formal/venv/bin/python -m pip install --quiet --disable-pip-version-check -r $<
+	touch $@
+
+test-heavy: setup $(CONTRACTS_CONFIGURED) $(TRITON_READY) $(FORMAL_READY)
 	$(FORGE) build
 	$(CONTRACT_DATA)
 	$(BIN)/pytest -m heavy -n $(JOBS) --dist load --resume=build/heavy-passed.list $(PYTEST_ARGS)

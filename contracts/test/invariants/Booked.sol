@@ -2,6 +2,7 @@
 pragma solidity 0.8.37;
 
 import {IAuditBoard} from "../../src/interfaces/IAuditBoard.sol";
+import {IJuries} from "../../src/interfaces/IJuries.sol";
 import {ILooks} from "../../src/interfaces/ILooks.sol";
 import {IStakeVault} from "../../src/interfaces/IStakeVault.sol";
 import {ITaskMarket} from "../../src/interfaces/ITaskMarket.sol";
@@ -12,6 +13,8 @@ import {Vm} from "forge-std/Vm.sol";
 
 /// @title What a handler books of each action, and the time and blocks that are its own.
 abstract contract Booked is Deployment {
+    /// @dev A few more than most tasks need, so that juries have majorities.
+    uint256 private constant MORE_VERIFIERS = 4;
     address[] public people;
     /// @dev Sums over the vault's events of each lock: put in, taken out.
     mapping(uint256 lock => uint256) public lockedIn;
@@ -23,44 +26,58 @@ abstract contract Booked is Deployment {
     /// @dev What seats have got of a convicted stake, and whether the rest was burned.
     mapping(TaskId task => uint256) public claimed;
     mapping(TaskId task => bool) public rests;
-    uint256 public suspensions;
+    /// @dev What a jury took of the stake of a task whose data are withheld.
+    mapping(TaskId task => uint256) public taken;
+    /// @dev How often an action of this name did something.
+    mapping(bytes32 name => uint256) public done;
+    /// @dev Events after which something may be burned: suspensions, verdicts.
+    uint256 public causes;
     uint256 public deposited;
     uint256 public withdrawn;
     uint256 internal _time;
     uint256 internal _block;
+    uint256 private _actions;
 
     modifier action() {
         vm.warp(_time);
         vm.roll(_block);
         vm.recordLogs();
+        // No time limit is shorter than so many actions: each takes a second.
+        if (++_actions % 16 == 0) _duties();
         _;
         _book();
         (_time, _block) = (vm.getBlockTimestamp() + 1, vm.getBlockNumber() + 1);
     }
 
-    function setUp() public override {
+    function setUp() public virtual override {
         vm.recordLogs();
         super.setUp();
+        for (uint256 i; i < MORE_VERIFIERS; ++i) {
+            verifiers.push(_registered(string.concat("verifier ", vm.toString(VERIFIERS + i)), 1));
+        }
         _book();
         (_time, _block) = (vm.getBlockTimestamp(), vm.getBlockNumber());
         people = [submitter, solver, rival, challenger, drawer];
-        for (uint256 i; i < VERIFIERS; ++i) {
+        for (uint256 i; i < verifiers.length; ++i) {
             people.push(verifiers[i]);
         }
-        deposited = (3 + VERIFIERS) * FUNDS;
+        deposited = (3 + verifiers.length) * FUNDS;
     }
 
     // ------------------------------------------------------------------ for the invariants
 
-    function contracts() external view returns (IVault, ITaskMarket, IAuditBoard) {
-        return (vault, market, board);
+    function contracts() external view returns (IVault, ITaskMarket, IAuditBoard, ILooks, IJuries) {
+        return (vault, market, board, looks, juries);
     }
 
-    function peopleCount() external view returns (uint256) {
-        return people.length;
+    function everybody() external view returns (address[] memory) {
+        return people;
     }
 
     // ------------------------------------------------------------------ inside
+
+    /// @dev Whoever is honest does what is due of it.
+    function _duties() internal virtual;
 
     /// @dev A task in this status, searched from a random one on; 0 if there is none.
     function _find(uint256 seed, ITaskMarket.Status status)
@@ -82,8 +99,11 @@ abstract contract Booked is Deployment {
         Vm.Log[] memory logs = vm.getRecordedLogs();
         for (uint256 i; i < logs.length; ++i) {
             bytes32 topic = logs[i].topics[0];
-            bool caught = topic == ILooks.Informed.selector || topic == ILooks.Unrevealed.selector;
-            if (caught || topic == IAuditBoard.Silent.selector) ++suspensions;
+            bool caught = topic == ILooks.Informed.selector || topic == ILooks.Unrevealed.selector
+                || topic == ILooks.Unanswered.selector || topic == IJuries.Unopened.selector;
+            bool judged = topic == IJuries.Judged.selector;
+            if (caught || judged || topic == IAuditBoard.Silent.selector) ++causes;
+            if (judged) _bookVerdict(TaskId.wrap(uint256(logs[i].topics[1])));
             if (topic == ITaskMarket.Stalled.selector) {
                 stalled[TaskId.wrap(uint256(logs[i].topics[1]))] = true;
             }
@@ -99,12 +119,19 @@ abstract contract Booked is Deployment {
         }
         for (uint256 k = 1; k <= market.tasks(); ++k) {
             TaskId task = TaskId.wrap(k);
-            ITaskMarket.Status status = market.taskOf(task).status;
+            ITaskMarket.Status status = market.statusOf(task);
             bool over = status > ITaskMarket.Status.Submitted && status != ITaskMarket.Status.Unpaid;
             if (over && ended[task] == ITaskMarket.Status.None) {
                 ended[task] = status;
                 ++endings[status];
             }
         }
+    }
+
+    /// @dev A task has one verdict that data are withheld, at most.
+    function _bookVerdict(TaskId task) private {
+        ITaskMarket.Task memory entry = market.taskOf(task);
+        if (entry.status == ITaskMarket.Status.Submitted) return;
+        taken[task] = market.termsOf(task).stake - _remaining(entry.stake);
     }
 }

@@ -4,26 +4,19 @@ pragma solidity 0.8.37;
 import {ITaskMarket} from "../../src/interfaces/ITaskMarket.sol";
 import {TaskId} from "../../src/types/Ids.sol";
 import {Audit, Seat} from "../../src/types/Seats.sol";
-import {Booked} from "./Booked.sol";
+import {LeafTree} from "../dispute/LeafTree.sol";
+import {Digested} from "./Digested.sol";
 
-/// @title What may happen to attestations, seats and looks of tasks. Nobody opens a digest, so any look may take what it looks at.
-abstract contract LooksHandler is Booked {
-    /// @dev Locks that looks took, and draws of looks that lapsed.
-    uint256 public unrevealed;
-    uint256 public lapses;
-
+/// @title What may happen to attestations, seats and looks of tasks, up to the opening of a digest.
+abstract contract LooksHandler is Digested {
     function attest(uint256 seed, bool all) public action {
         (TaskId task,) = _find(seed, ITaskMarket.Status.Submitted);
-        if (TaskId.unwrap(task) == 0 || _time > board.auditOf(task).until) return;
-        Seat[] memory seats = board.seatsOf(task);
+        if (TaskId.unwrap(task) == 0) return;
+        (uint256[] memory numbers, Seat[] memory seats) = _seatsAndLooks(task);
         for (uint256 i; i < seats.length; ++i) {
-            if (seats[i].account == address(0) || seats[i].attested) continue;
-            if (all || i % 2 == seed % 2) _attest(task, i);
-        }
-        uint256[] memory numbers;
-        (numbers, seats) = board.looksOf(task);
-        for (uint256 i; i < seats.length; ++i) {
-            if (!seats[i].attested && (all || i % 2 == seed % 2)) _attest(task, numbers[i]);
+            if ((all || i % 2 == seed % 2) && _mayAttest(task, numbers[i], seats[i])) {
+                _attest(task, numbers[i]);
+            }
         }
     }
 
@@ -36,7 +29,19 @@ abstract contract LooksHandler is Booked {
         uint256 seats = board.seatsOf(task).length;
         for (uint256 i; i < seats; ++i) {
             uint256 seat = (seed % seats + i) % seats;
-            if (board.seatOf(task, seat).attested) return _inform(task, seat, rival);
+            Seat memory found = board.seatOf(task, seat);
+            if (!found.attested || honest[found.account]) continue;
+            ++done["inform"];
+            return _informOf(task, seat);
+        }
+    }
+
+    /// @notice What some looks look at is opened.
+    function reveal(uint256 seed) public action {
+        (TaskId task,) = _find(seed, ITaskMarket.Status.Submitted);
+        (uint256[] memory numbers,) = board.looksOf(task);
+        for (uint256 i; i < numbers.length; ++i) {
+            if (seed >> i & 1 == 0 && _mayReveal(task, numbers[i])) _reveal(task, numbers[i]);
         }
     }
 
@@ -46,11 +51,11 @@ abstract contract LooksHandler is Booked {
         (uint256[] memory numbers,) = board.looksOf(task);
         for (uint256 i; i < numbers.length; ++i) {
             uint256 look = numbers[(seed % numbers.length + i) % numbers.length];
-            uint256 each = market.termsOf(task).segmentsPerVerifier;
-            if (board.seatOf(task, look < 64 ? look % 32 / each : look - 32).caught) continue;
-            _reach(uint64(board.auditOf(task).pickedAt) + market.termsOf(task).moveTime + 1);
+            Seat memory seat = board.seatOf(task, _lookedAt(task, look));
+            if (seat.caught || honest[seat.account] || _isRevealed(task, look)) continue;
+            _reach(_revealsUntil(task) + 1);
             looks.takeUnrevealed(task, look);
-            ++unrevealed;
+            ++done["takeUnrevealed"];
             return;
         }
     }
@@ -63,7 +68,66 @@ abstract contract LooksHandler is Booked {
         _reach(uint64(beacon.timeOf(audit.round)) + STALL_PERIOD + 1);
         vm.prank(drawer);
         board.lapse(task);
-        ++lapses;
+        ++done["lapse"];
+        if (audit.claimant != 0) ++done["lapse of a jury"];
+    }
+
+    // ------------------------------------------------------------------ inside
+
+    function _seatsAndLooks(TaskId task)
+        internal
+        view
+        returns (uint256[] memory numbers, Seat[] memory seats)
+    {
+        Seat[] memory first = board.seatsOf(task);
+        (uint256[] memory others, Seat[] memory rest) = board.looksOf(task);
+        numbers = new uint256[](first.length + others.length);
+        seats = new Seat[](numbers.length);
+        for (uint256 i; i < numbers.length; ++i) {
+            if (i < first.length) (numbers[i], seats[i]) = (i, first[i]);
+            else (numbers[i], seats[i]) = (others[i - first.length], rest[i - first.length]);
+        }
+    }
+
+    function _mayAttest(TaskId task, uint256 number, Seat memory seat) internal view returns (bool) {
+        return seat.account != address(0) && !seat.attested && vm.getBlockTimestamp() <= seat.until
+            && board.auditOf(task).claimant != number + 1;
+    }
+
+    function _mayReveal(TaskId task, uint256 look) internal view returns (bool) {
+        return !_isRevealed(task, look) && vm.getBlockTimestamp() <= _revealsUntil(task);
+    }
+
+    function _isRevealed(TaskId task, uint256 look) internal view returns (bool) {
+        return looks.lookOf(task, look).revealed != 0;
+    }
+
+    function _revealsUntil(TaskId task) internal view returns (uint64) {
+        return uint64(board.auditOf(task).pickedAt) + market.termsOf(task).moveTime;
+    }
+
+    function _lookedAt(TaskId task, uint256 look) internal view returns (uint256) {
+        return look < 64 ? look % 32 / market.termsOf(task).segmentsPerVerifier : look - 32;
+    }
+
+    function _reveal(TaskId task, uint256 look) internal {
+        uint256 seat = _lookedAt(task, look);
+        bytes32[] memory parts = _parts(task, seat);
+        uint256 place = look < 64 ? look % 32 % market.termsOf(task).segmentsPerVerifier : 0;
+        bytes32 root = _segmentRoot(task, seat, board.segmentsOf(task, look)[0]);
+        bytes32 secret = _secret(_accountOf(task, seat));
+        looks.reveal(task, look, secret, LeafTree.root(parts), root, LeafTree.path(parts, place));
+        ++done["reveal"];
+    }
+
+    function _informOf(TaskId task, uint256 seat) private {
+        (bytes32 salt, bytes32 digest) = (_saltOf(task, seat), LeafTree.root(_parts(task, seat)));
+        bytes32 commitment = keccak256(abi.encode(block.chainid, address(looks), task, seat, rival, salt));
+        vm.prank(rival);
+        looks.commitInforming(commitment);
+        vm.roll(vm.getBlockNumber() + 1);
+        vm.prank(rival);
+        looks.inform(task, seat, digest, salt);
     }
 
     /// @dev Whether a seat of the drawn task, or a look, has a silent account, and whether a seat has none.

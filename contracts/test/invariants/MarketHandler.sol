@@ -7,15 +7,35 @@ import {Bids} from "../../src/libraries/Bids.sol";
 import {TaskId} from "../../src/types/Ids.sol";
 import {Audit, Registration, Seat} from "../../src/types/Seats.sol";
 import {Terms} from "../../src/types/Terms.sol";
-import {LooksHandler} from "./LooksHandler.sol";
+import {HonestHandler} from "./HonestHandler.sol";
 
-/// @title Drives up to six tasks through anything that may happen to them, in any order.
+/// @title Drives up to four tasks through anything that may happen to them, in any order.
 /// @notice An action that nothing is ready for does nothing; none reverts. Time and blocks are the handler's own.
-contract MarketHandler is LooksHandler {
-    uint256 private constant MOST_TASKS = 6;
+contract MarketHandler is HonestHandler {
+    uint256 private constant MOST_TASKS = 4;
+    uint8 private constant JURORS = 3;
     uint64 private constant CLAIM_PERIOD = 60 + STALL_PERIOD;
 
     mapping(TaskId task => mapping(uint256 seat => bool[2])) private _claimed;
+
+    /// @notice One task is drawn and one has looks: short runs reach what comes after that.
+    function setUp() public override {
+        super.setUp();
+        _begin(69);
+        _begin(48);
+        attest(1, true);
+        draw();
+    }
+
+    /// @dev Of two seats, or of one, with three segments each; both tasks have juries and nine looks in ten.
+    function _begin(uint16 shape) private {
+        post(BUDGET, 0, 2 * UNIT, shape);
+        uint256 seed = market.tasks() - 1;
+        bid(seed, BUDGET, false);
+        assign(seed);
+        submit(seed);
+        draw();
+    }
 
     // ------------------------------------------------------------------ actions
 
@@ -33,17 +53,13 @@ contract MarketHandler is LooksHandler {
             submit(seed);
         } else if (entry.status == ITaskMarket.Status.Submitted) {
             if (entry.openGames != 0) closeGame(seed);
-            else if (board.auditOf(task).pickedAt != 0 && (seed >> 8) % 4 == 0) takeUnrevealed(seed);
-            else if (board.auditOf(task).level != 0 && (seed >> 8) % 8 == 1) lapse(seed);
-            else if (board.auditOf(task).pending) draw();
-            else if (_time <= board.auditOf(task).until) attest(seed, true);
-            else finish(seed);
+            else _advanceAudit(seed, task, board.auditOf(task));
         }
     }
 
     function post(uint128 budget, uint128 restitution, uint128 fee, uint16 shape) public action {
         if (market.tasks() == MOST_TASKS || board.registered() == 0) return;
-        Terms memory terms = _terms();
+        Terms memory terms = _smallTerms();
         terms.budget = uint128(bound(budget, 1, BUDGET));
         terms.restitution = uint128(bound(restitution, 0, terms.budget));
         // No offer takes a fee below half a token.
@@ -53,6 +69,8 @@ contract MarketHandler is LooksHandler {
         terms.seatLock = 60 * UNIT;
         if (shape % 5 == 0) terms.auditFee = 0;
         if (shape % 7 != 0) terms.lookChance = 1_500 * (shape % 7);
+        bool juries_ = shape % 11 > 2 && board.registered() >= terms.verifiers + JURORS;
+        if (juries_) terms.jurors = JURORS;
         _post(terms);
     }
 
@@ -72,7 +90,7 @@ contract MarketHandler is LooksHandler {
         for (uint256 i; i < 1 + (seed >> 8) % 16; ++i) {
             (bool any, uint256 most) = _mostBid(task, entry);
             if (!any) return;
-            vm.warp(entry.bidsUntil);
+            _reach(entry.bidsUntil);
             vm.prank(i % 2 == 0 ? rival : solver);
             market.bid(task, uint128(most));
             entry = market.taskOf(task);
@@ -100,9 +118,13 @@ contract MarketHandler is LooksHandler {
         _submit(task);
     }
 
-    function expire(uint256 seed) external action {
+    function expire(uint256 seed) external {
+        if (seed % 4 == 0) expireOne(seed / 4);
+    }
+
+    function expireOne(uint256 seed) public action {
         (TaskId task, ITaskMarket.Task memory entry) = _find(seed, ITaskMarket.Status.Training);
-        if (TaskId.unwrap(task) == 0 || seed % 4 != 0) return;
+        if (TaskId.unwrap(task) == 0) return;
         _reach(entry.trainUntil + 1);
         market.expire(task);
     }
@@ -115,17 +137,20 @@ contract MarketHandler is LooksHandler {
 
     /// @notice Settles a task, or has its seats drawn again, or voids it.
     function finish(uint256 seed) public action {
-        (TaskId task, ITaskMarket.Task memory entry) = _find(seed, ITaskMarket.Status.Submitted);
-        if (TaskId.unwrap(task) == 0 || board.auditOf(task).pending) return;
+        (TaskId task,) = _find(seed, ITaskMarket.Status.Submitted);
         Audit memory audit = board.auditOf(task);
-        (bool silent, bool empty) = _missing(task);
+        if (TaskId.unwrap(task) == 0 || audit.pending || audit.claimant != 0) return;
         _reach(audit.until + 1);
+        audit = board.auditOf(task);
+        // Honest accounts may have attested, and so brought on the next level of looks.
+        if (audit.pending) return;
+        (bool silent, bool empty) = _missing(task);
         if (silent || (empty && (audit.escrowDraws < 8 || audit.purse != 0))) {
             board.redraw(task);
-        } else if (entry.openGames == 0) {
-            _reach(entry.challengeUntil + 1);
+        } else if (market.taskOf(task).openGames == 0) {
+            _reach(market.taskOf(task).challengeUntil + 1);
             if (empty) market.voidTask(task);
-            else market.settle(task);
+            else if (looks.openAccusations(task) == 0) market.settle(task);
         }
     }
 
@@ -145,13 +170,16 @@ contract MarketHandler is LooksHandler {
         if (TaskId.unwrap(task) == 0 || seed % 3 != 0) return;
         Audit memory audit = board.auditOf(task);
         if (audit.attested == market.termsOf(task).verifiers) return;
-        uint256 since = audit.drawnAt == 0 ? beacon.timeOf(audit.round) : audit.drawnAt;
+        if (audit.claimant != 0 && !audit.pending) return;
+        bool waits = audit.drawnAt == 0 || audit.claimant != 0;
+        uint256 since = waits ? beacon.timeOf(audit.round) : audit.drawnAt;
         if (since < audit.informedAt) since = audit.informedAt;
         _reach(uint64(since) + STALL_PERIOD + 1);
-        market.stall(task);
+        // Honest accounts may have attested.
+        if (board.auditOf(task).attested != market.termsOf(task).verifiers) market.stall(task);
     }
 
-    function closeStalled(uint256 seed) external action {
+    function closeStalled(uint256 seed) public action {
         (TaskId task, ITaskMarket.Task memory entry) = _find(seed, ITaskMarket.Status.Unpaid);
         if (TaskId.unwrap(task) == 0 || entry.openGames != 0) return;
         _reach(entry.challengeUntil + 1);
@@ -173,6 +201,10 @@ contract MarketHandler is LooksHandler {
             for (uint256 i; i < seats.length; ++i) {
                 _release(task, numbers[i], seats[i]);
             }
+            for (uint256 i; i < market.termsOf(task).jurors; ++i) {
+                Seat memory juror = board.seatOf(task, FIRST_JUROR + i);
+                if (juror.account != address(0)) _release(task, FIRST_JUROR + i, juror);
+            }
         }
     }
 
@@ -181,7 +213,7 @@ contract MarketHandler is LooksHandler {
     }
 
     function resume(uint256 who) public action {
-        address account = verifiers[who % VERIFIERS];
+        address account = verifiers[who % verifiers.length];
         if (!board.registrationOf(account).suspended) return;
         vm.prank(account);
         board.resume();
@@ -205,10 +237,14 @@ contract MarketHandler is LooksHandler {
         }
     }
 
-    function convict(uint256 seed) external action {
+    /// @notice Stalled tasks are few: each that is met.
+    function convict(uint256 seed) external {
+        if (seed % 2 != 0 || seed % 3 == 0) convictOne(seed);
+    }
+
+    function convictOne(uint256 seed) public action {
         TaskId task = _challengeable(seed);
-        // Stalled tasks are few: each that is met.
-        if (TaskId.unwrap(task) == 0 || (seed % 2 == 0 && seed % 3 != 0)) return;
+        if (TaskId.unwrap(task) == 0) return;
         vm.startPrank(game);
         if (market.taskOf(task).openGames == 0) market.gameOpened(task);
         market.convict(task, challenger);
@@ -232,9 +268,13 @@ contract MarketHandler is LooksHandler {
     }
 
     /// @notice The time for claims is over.
-    function burnRest(uint256 seed) external action {
+    function burnRest(uint256 seed) external {
+        if (seed % 3 == 0) burnRestOne(seed / 3);
+    }
+
+    function burnRestOne(uint256 seed) public action {
         (TaskId task,) = _find(seed, ITaskMarket.Status.Slashed);
-        if (TaskId.unwrap(task) == 0 || seed % 3 != 0) return;
+        if (TaskId.unwrap(task) == 0) return;
         _reach(ICommitments(commitments).claimsUntil(task) + 1);
         market.burnRest(task);
         rests[task] = true;
@@ -242,6 +282,7 @@ contract MarketHandler is LooksHandler {
 
     function withdraw(uint256 who, uint256 amount) external action {
         address person = people[who % people.length];
+        if (honest[person]) return;
         amount = bound(amount, 0, vault.free(person) / 100);
         vm.prank(person);
         vault.withdraw(amount);
@@ -250,20 +291,51 @@ contract MarketHandler is LooksHandler {
 
     /// @notice Resigns, and once the unbonding period is over leaves and registers again.
     function turnOver(uint256 who) external action {
-        address account = verifiers[who % VERIFIERS];
+        address account = verifiers[who % verifiers.length];
         Registration memory entry = board.registrationOf(account);
-        vm.startPrank(account);
         if (entry.resignedAt == 0) {
-            if (board.registered() > 4) board.resign();
+            if (board.registered() <= 4) return;
+            vm.prank(account);
+            board.resign();
         } else if (entry.freeSince != type(uint40).max || entry.suspended) {
             _reach(uint64(entry.resignedAt) + UNBONDING_PERIOD + 1);
+            vm.startPrank(account);
             board.quit();
             board.register(1, _offer());
+            vm.stopPrank();
         }
-        vm.stopPrank();
     }
 
     // ------------------------------------------------------------------ inside
+
+    function _advanceAudit(uint256 seed, TaskId task, Audit memory audit) private {
+        uint256 choice = (seed >> 8) % 8;
+        if (audit.level != 0 && choice == 1) lapse(seed);
+        else if (audit.pending) draw();
+        else if (audit.claimant != 0) _advanceJury(seed, choice);
+        else if (choice == 2 || (choice == 0 && looks.openAccusations(task) != 0)) claimItem(seed);
+        else if (looks.openAccusations(task) != 0 && choice > 4) _advanceAccusation(seed, choice);
+        else if (audit.pickedAt != 0 && choice == 3) reveal(seed);
+        else if (audit.pickedAt != 0 && choice == 4) accuse(seed);
+        else if (audit.pickedAt != 0 && choice == 5) takeUnrevealed(seed);
+        else if (_time <= audit.until) attest(seed, choice != 0 && audit.level == 0);
+        else if (looks.openAccusations(task) != 0) takeUnanswered(seed);
+        else finish(seed);
+    }
+
+    function _advanceAccusation(uint256 seed, uint256 choice) private {
+        if (choice == 5) contest(seed);
+        else if (choice == 6) answer(seed);
+        else if (seed >> 16 & 1 == 0) takeUnanswered(seed);
+        else convictOne(2 * (seed % market.tasks()));
+    }
+
+    function _advanceJury(uint256 seed, uint256 choice) private {
+        if (choice < 3) vote(seed);
+        else if (choice == 3) accuse(seed);
+        else if (choice < 6) object(seed);
+        else close(seed);
+    }
 
     /// @dev The highest bid that the task takes now, if it takes any.
     function _mostBid(TaskId task, ITaskMarket.Task memory entry)

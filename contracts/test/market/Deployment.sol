@@ -267,7 +267,7 @@ abstract contract Deployment is Rounds {
         }
     }
 
-    function _attest(TaskId task, uint256 seat) internal {
+    function _attest(TaskId task, uint256 seat) internal virtual {
         address account = board.seatOf(task, seat).account;
         vm.prank(account);
         board.attest(task, seat, DIGEST, Digests.saltHash(_salt(account)));
@@ -316,7 +316,7 @@ abstract contract Deployment is Rounds {
         vm.mockCall(commitments, abi.encodeCall(ICommitments.claimsUntil, (task)), abi.encode(until));
     }
 
-    function _reach(uint64 time) internal {
+    function _reach(uint64 time) internal virtual {
         if (vm.getBlockTimestamp() < time) vm.warp(time);
     }
 

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: MIT
+pragma solidity 0.8.37;
+
+import {ILooks} from "../../src/interfaces/ILooks.sol";
+import {ITaskMarket} from "../../src/interfaces/ITaskMarket.sol";
+import {TaskId} from "../../src/types/Ids.sol";
+import {Seat} from "../../src/types/Seats.sol";
+import {JuriesHandler} from "./JuriesHandler.sol";
+
+/// @title What honest accounts do before any of their time limits passes.
+abstract contract HonestHandler is JuriesHandler {
+    function _reach(uint64 time) internal override {
+        if (vm.getBlockTimestamp() >= time) return;
+        _duties();
+        super._reach(time);
+    }
+
+    function _duties() internal override {
+        for (uint256 k = 1; k <= market.tasks(); ++k) {
+            TaskId task = TaskId.wrap(k);
+            if (market.statusOf(task) != ITaskMarket.Status.Submitted) continue;
+            (uint256[] memory numbers, Seat[] memory seats) = _seatsAndLooks(task);
+            for (uint256 i; i < seats.length; ++i) {
+                if (honest[seats[i].account] && _mayAttest(task, numbers[i], seats[i])) {
+                    _attest(task, numbers[i]);
+                }
+                if (numbers[i] >= 32 && honest[_accountOf(task, _lookedAt(task, numbers[i]))]) {
+                    _defend(task, numbers[i]);
+                }
+            }
+            _judge(task);
+        }
+    }
+
+    /// @dev Whoever is looked at opens its digest, and answers.
+    function _defend(TaskId task, uint256 look) private {
+        if (_mayReveal(task, look)) _reveal(task, look);
+        ILooks.Look memory entry = looks.lookOf(task, look);
+        if (entry.accused != 0 && vm.getBlockTimestamp() <= entry.until) _answer(task, look);
+    }
+
+    /// @dev Jurors vote, and open what they have. What one can fetch another may not.
+    function _judge(TaskId task) private {
+        if (board.auditOf(task).claimant == 0 || board.auditOf(task).pending) return;
+        for (uint256 slot; slot < market.termsOf(task).jurors; ++slot) {
+            uint256 number = FIRST_JUROR + slot;
+            Seat memory juror = board.seatOf(task, number);
+            if (!honest[juror.account]) continue;
+            bool fetched = uint256(keccak256(abi.encode(task, juror.account))) % 3 != 0;
+            if (_mayAttest(task, number, juror)) _vote(task, number, fetched);
+            if (_mayOpen(task, slot)) _open(task, slot);
+        }
+    }
+}
