@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from pathlib import Path
 from threading import Thread
 from time import monotonic, sleep
 
@@ -18,7 +17,7 @@ from protocol.node.stopping import Stop
 from solver.strategy import Strategy as SolverStrategy
 from tests.adversaries.solvers import says_nothing
 from tests.adversaries.tiny import moves_a_weight_far
-from tests.chain.solver_stage import Solver, Stage, over, stage
+from tests.chain.solver_stage import Solver, Stage, over
 from verifier.node import VerifierNode
 from verifier.settings import VerifierSettings
 from verifier.strategy import HONEST, Strategy
@@ -76,12 +75,6 @@ class Watcher:
         self._thread.join(30)
         for client in self.clients:
             client.close()
-
-
-@pytest.fixture
-def scene(tmp_path: Path) -> Iterator[Stage]:
-    with stage(tmp_path) as made:
-        yield made
 
 
 @pytest.fixture
