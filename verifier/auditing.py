@@ -83,7 +83,7 @@ def offer(context: Context, observed: Sequence[Observation], fetches: Jobs, repl
             )
             continue
         missing.setdefault(task, (material, committed, []))[2].append(segment)
-        if material.auditor.was_asked(committed) and _runs(context, seen, material):
+        if material.auditor.has_withheld(committed) and _runs(context, seen, material):
             # One run from the start serves all segments of its task.
             run = _digest_own if task in accused else _replay
             if task not in accused or attestable(seen, context.clients):

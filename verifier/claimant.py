@@ -71,7 +71,7 @@ def missing_item(context: Context, seen: Observation, seat: Seat) -> int | None:
     if material is None:
         return constants_item(terms.segments) if context.materials.was_refused(terms) else None
     committed = Committed(view.root, view.size)
-    if not material.auditor.was_asked(committed):
+    if not material.auditor.has_withheld(committed):
         return None
     (own,) = auditing.salted_seats(context, seen, [seat])
     digested = context.database.digested(view.task, own.hash, view.root)

@@ -111,7 +111,7 @@ class Withheld(Replays):
     def is_here(self, _committed: Committed, _segment: int) -> bool:
         return False
 
-    def was_asked(self, _committed: Committed) -> bool:
+    def has_withheld(self, _committed: Committed) -> bool:
         return True
 
     def ask(self, _committed: Committed, _segments: Sequence[int]) -> None:

@@ -42,7 +42,7 @@ class Auditor:
     def __init__(self) -> None:
         self.asked, self.here = True, set[int]()
 
-    def was_asked(self, _committed: object) -> bool:
+    def has_withheld(self, _committed: object) -> bool:
         return self.asked
 
     def is_here(self, _committed: object, segment: int) -> bool:

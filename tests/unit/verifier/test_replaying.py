@@ -116,7 +116,7 @@ class Patient(Auditor):
         if not self.is_here(committed, segment):
             with suppress(Unserved):
                 self.ask(committed, [segment])
-            assert self.is_here(committed, segment) is not self.was_asked(committed)
+            assert self.is_here(committed, segment) is not self.has_withheld(committed)
         for _ in range(tiny.SEGMENTS + 1):
             finding = super().audit(committed, segment, digesters)
             if finding is not None:
@@ -344,7 +344,7 @@ def test_what_a_solver_withholds_is_had_from_others_if_it_is_what_was_committed(
     made = auditor(tmp_path, silent, false, useful)
     made.ask(due, [3])
     assert made.is_here(due, 3)
-    assert not made.was_asked(due)
+    assert not made.has_withheld(due)
     assert (silent.asked, useful.asked) == ([2], [2])
     found = made.state(due, 2)
     assert found is not None
