@@ -12,7 +12,6 @@ from collections.abc import Iterator
 from functools import partial
 from random import SystemRandom
 
-from protocol.chain.errors import Reverted
 from protocol.chain.parameters import TOKEN
 from protocol.chain.views import Seat, TaskStatus
 from protocol.dispute.juries import (
@@ -27,13 +26,10 @@ from protocol.node.party.exits import Observation
 from protocol.node.party.funds import require_free
 from verifier import auditing, juror
 from verifier.context import Context
-from verifier.jobs import Job
+from verifier.jobs import GRACE, Job, unless_refused
 from verifier.juries import Jury
 from verifier.replaying import Committed
 from verifier.seats import attestable
-
-GRACE = 20
-"""Seconds in which the claimant may ask for the verdict first: its seat waits for it."""
 
 
 def jobs(context: Context, seen: Observation) -> Iterator[Job]:
@@ -50,6 +46,7 @@ def jobs(context: Context, seen: Observation) -> Iterator[Job]:
             yield Job(task, "drop", partial(_drop, context, task))
         return
     due = jury.closable(terms)
+    # The claimant's seat waits for the verdict.
     if due is not None and seen.now > due + (0 if own else GRACE):
         yield Job(task, "close", partial(_close, context, task))
     elif own and _may_object(jury, seen, terms.move_time, terms.jurors) and lacks(context, seen, claim.item):
@@ -147,12 +144,9 @@ def _object(context: Context, task: int, account: str, item: int) -> None:
 
 
 def _close(context: Context, task: int) -> None:
-    """Raises ChainError, but not where somebody else was faster."""
     calls = context.client.juries
-    try:
-        receipt = calls.close(task)
-    except Reverted as error:
-        context.log.debug("refused by the contract", what="close", task=task, error=error.name)
+    receipt = unless_refused(context.log, task, "close", partial(calls.close, task))
+    if receipt is None:
         return
     told = calls.event(receipt, "Judged").arguments
     verdict = JuryVerdict(told["verdict"]).name.lower()
@@ -162,10 +156,6 @@ def _close(context: Context, task: int) -> None:
 
 
 def _drop(context: Context, task: int) -> None:
-    """Raises ChainError, but not where somebody else was faster."""
-    try:
-        context.client.juries.drop(task)
-    except Reverted as error:
-        context.log.debug("refused by the contract", what="drop", task=task, error=error.name)
-        return
-    context.log.info("a claim was dropped", task=task)
+    receipt = unless_refused(context.log, task, "drop", partial(context.client.juries.drop, task))
+    if receipt is not None:
+        context.log.info("a claim was dropped", task=task)

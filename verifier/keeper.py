@@ -8,12 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import partial
 
-from protocol.chain.errors import Reverted
 from protocol.chain.views import TaskStatus, TaskView
 from protocol.node.party.exits import Exit, Observation, exit_due, observe_audit, perform
 from verifier import claiming, juror
 from verifier.context import Context
-from verifier.jobs import Job
+from verifier.jobs import Job, unless_refused
 from verifier.seats import own_seats, releasable
 
 GRACE = 5
@@ -54,13 +53,9 @@ def jobs(context: Context, seen: Observation) -> Iterator[Job]:
 
 
 def _perform(context: Context, seen: Observation, what: Exit) -> None:
-    """Raises ChainError, but not for a contract's refusal."""
     task = seen.view.task
-    try:
-        receipt = perform(context.client, seen, what, context.relays.signature)
-    except Reverted as error:
-        context.log.debug("refused by the contract", what=what.value, task=task, error=error.name)
-        return
+    call = partial(perform, context.client, seen, what, context.relays.signature)
+    receipt = unless_refused(context.log, task, what.value, call)
     if receipt is not None:
         context.log.info("mined", what=what.value, task=task, gas=receipt.gas_used)
 

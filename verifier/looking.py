@@ -11,7 +11,6 @@ import secrets
 from collections.abc import Iterator
 from functools import partial
 
-from protocol.chain.errors import Reverted
 from protocol.chain.parameters import TOKEN
 from protocol.chain.views import Seat, TaskStatus
 from protocol.commitments.digests import seat_digest, segment_path
@@ -22,13 +21,10 @@ from protocol.node.party.exits import Observation
 from verifier import auditing
 from verifier.context import Context
 from verifier.database import Accusation
-from verifier.jobs import Job
+from verifier.jobs import GRACE, Job, unless_refused
 from verifier.looks import Revealed
 from verifier.replaying import Committed
 from verifier.salts import Salted, secret_of
-
-GRACE = 20
-"""Seconds in which the account that looks may take a lock first: half of it is its own."""
 
 
 def jobs(context: Context, seen: Observation) -> Iterator[Job]:
@@ -48,6 +44,7 @@ def jobs(context: Context, seen: Observation) -> Iterator[Job]:
         stands = context.looks.of(task, look.number)
         if stands is None:
             continue
+        # Half of the lock is the looking account's.
         grace = 0 if look.account in context.clients else GRACE
         if stands.accused is not None:
             # Also where another look has the lock by now, or whoever looks is gone: nothing is settled before.
@@ -152,12 +149,11 @@ def _take_unrevealed(context: Context, task: int, look: Seat) -> None:
 
 
 def _take_unanswered(context: Context, task: int, look: Seat) -> None:
-    """Raises ChainError, but not where somebody else was faster."""
     calls = context.clients.get(look.account, context.client).looks
-    try:
-        receipt = calls.take_unanswered(task, look.number)
-    except Reverted as error:
-        context.log.debug("refused by the contract", what="takeUnanswered", task=task, error=error.name)
+    receipt = unless_refused(
+        context.log, task, "takeUnanswered", partial(calls.take_unanswered, task, look.number)
+    )
+    if receipt is None:
         return
     paid = calls.event(receipt, "Unanswered").arguments["paid"]
     if look.account in context.clients:
