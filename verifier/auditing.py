@@ -155,11 +155,13 @@ def _due(
 
 def _own(context: Context, seen: Observation) -> Iterator[int]:
     """The segments that are digested for own seats, each seat's followed by the result, and have no digest yet, while
-    they may be challenged.
+    they may be challenged; what own looks compare also later, for they accuse until the task is over.
     """
-    if not open_segments(seen):
-        return
-    for own in _digesting(context, seen):
+    if open_segments(seen):
+        due = _digesting(context, seen)
+    else:
+        due = compared(context, seen) if seen.view.status is TaskStatus.SUBMITTED else []
+    for own in due:
         digested = context.database.digested(seen.view.task, own.hash, seen.view.root)
         for segment in segments_of(context, seen, own.seat):
             if segment not in digested:

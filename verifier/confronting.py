@@ -13,7 +13,7 @@ from random import SystemRandom
 from protocol.chain.views import Seat, TaskStatus
 from protocol.commitments import BytesLike, step_tree
 from protocol.dispute.accusing import choose_place, evidence
-from protocol.dispute.keys import steps_key
+from protocol.dispute.keys import salt_hash, steps_key
 from protocol.dispute.view import Phase
 from protocol.execution.replay import Replay
 from protocol.node.party.exits import Observation
@@ -83,6 +83,35 @@ def drops(context: Context, seen: Observation) -> Iterator[Job]:
         its_turn = context.client.game.game(row.game).phase is Phase.STEP
         if its_turn and looked_at(context, seen, look).caught:
             yield Job(row.task, f"drop {look.number}", partial(_drop, context, row.task, look, row.game))
+
+
+def undecided(context: Context, seen: Observation) -> list[int]:
+    """Own looks that may still take a lock, or accuse, when the time for challenges is over: a task that is settled
+    before keeps that lock. An accusation needs the solver's step tree, and no game is opened for it any more. Raises
+    ChainError.
+    """
+    return [
+        look.number
+        for look in seen.looks
+        if look.account in context.clients and _is_open(context, seen, look)
+    ]
+
+
+def _is_open(context: Context, seen: Observation, look: Seat) -> bool:
+    task, stands = seen.view.task, context.looks.of(seen.view.task, look.number)
+    if looked_at(context, seen, look).caught:
+        return False
+    if stands is None or stands.revealed is None or stands.accused is not None:
+        return True
+    if not look.attested or stands.accusations >= TRIES:
+        return False
+    told, (segment,) = context.looks.revealed(task, look.number), context.segments(task, look.number)
+    found = (
+        None if told is None else context.database.digest(task, salt_hash(told.salt), segment, seen.view.root)
+    )
+    if told is not None and found == told.segment_root:
+        return False
+    return bool(context.client.game.claim(steps_key(task, segment)).posted_at)
 
 
 def _drop(context: Context, task: int, look: Seat, game: int) -> None:

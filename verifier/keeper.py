@@ -10,7 +10,7 @@ from functools import partial
 
 from protocol.chain.views import TaskStatus, TaskView
 from protocol.node.party.exits import Exit, Observation, exit_due, observe_audit, perform
-from verifier import claiming, juror
+from verifier import claimant, claiming, confronting, juror
 from verifier.context import Context
 from verifier.jobs import Job, unless_refused
 from verifier.seats import own_seats, releasable
@@ -19,6 +19,8 @@ GRACE = 5
 """Seconds in which somebody with more interest in it may make a call first: a reverted call costs gas."""
 SEATED = (TaskStatus.SUBMITTED, TaskStatus.UNPAID, TaskStatus.SETTLED, TaskStatus.VOID, TaskStatus.SLASHED)
 """Tasks that may have seats."""
+ENDS = (Exit.SETTLE, Exit.VOID, Exit.STALL, Exit.CLOSE)
+"""Calls after which nobody is drawn, looked at or judged."""
 
 
 def observe(context: Context, view: TaskView, now: int) -> Observation:
@@ -30,11 +32,18 @@ def observe(context: Context, view: TaskView, now: int) -> Observation:
 
 def due(context: Context, seen: Observation) -> Exit | None:
     """The call that this verifier makes now. It ends nothing that it accuses, never pays a solver that it has found
-    false, and punishes no silence of its own.
+    false, settles nothing that an own look may still take a lock in, and nothing before an own claim is off, and
+    punishes no silence of its own. Raises ChainError.
     """
     what = exit_due(seen, context.client.deployment, GRACE)
-    accusations = context.database.accusations(seen.view.task)
-    if any(row.outcome is None or what is Exit.SETTLE for row in accusations):
+    if what in ENDS and claimant.bound(context, seen):
+        return None
+    if what is Exit.SETTLE and confronting.undecided(context, seen):
+        return None
+    rows = context.database.all_accusations(seen.view.task)
+    asked = [row for row in rows if row.asks and row.outcome is None and row.opening_until is not None]
+    accusations = [row for row in rows if not row.asks]
+    if asked or any(row.outcome is None or what is Exit.SETTLE for row in accusations):
         return None
     return None if what is Exit.REDRAW and own_seats(seen, context.clients) else what
 

@@ -57,11 +57,14 @@ def jobs(context: Context, seen: Observation) -> Iterator[Job]:
 
 
 def moot(context: Context, seen: Observation) -> list[int]:
-    """Looks that had accused an own seat, or look, when the task was convicted: the bond is the seat's."""
-    if seen.view.status is not TaskStatus.SLASHED:
+    """Looks whose accusations nobody will judge, and whose bonds are an own account's: after a conviction that of the
+    seat, or look, that was accused; where a jury has ended the task that of the look.
+    """
+    if seen.view.status is TaskStatus.SUBMITTED:
         return []
-    task = seen.view.task
-    own = [look for look in seen.looks if looked_at(context, seen, look).account in context.clients]
+    task, convicted = seen.view.task, seen.view.status is TaskStatus.SLASHED
+    due = {look: looked_at(context, seen, look) if convicted else look for look in seen.looks}
+    own = [look for look, seat in due.items() if seat.account in context.clients]
     stands = {look.number: context.looks.of(task, look.number) for look in own}
     return [number for number, found in stands.items() if found is not None and found.accused is not None]
 

@@ -80,9 +80,10 @@ def exit_due(seen: Observation, deployment: Deployment, grace: int = 0) -> Exit 
         return Exit.ASSIGN if now > view.bids_until else None
     if view.status is TaskStatus.TRAINING:
         return Exit.EXPIRE if now > view.train_until else None
-    closable = now > view.challenge_until and not view.open_games and not seen.accusations
-    if view.status is TaskStatus.UNPAID:
+    closable = now > view.challenge_until and not view.open_games
+    if view.status is TaskStatus.UNPAID:  # what looks have accused of is moot, and ends whenever
         return Exit.CLOSE if closable else None
+    closable = closable and not seen.accusations
     if seen.audit is None:
         return None
     audit = seen.audit

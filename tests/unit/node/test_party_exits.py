@@ -105,7 +105,9 @@ def test_a_deadline_of_a_status_ends_it_in_the_second_after(status: TaskStatus, 
 
 
 def test_a_stalled_task_waits_for_its_games() -> None:
+    stalled = seen(TaskStatus.UNPAID, END + 1)
     assert due(seen(TaskStatus.UNPAID, END + 1, open_games=1)) is None
+    assert due(replace(stalled, accusations=1)) is Exit.CLOSE, "what looks accuse of is moot"
 
 
 @pytest.mark.parametrize("drawn_at", [0, DRAWN])

@@ -1,0 +1,177 @@
+"""What a verifier leaves unsettled: tasks in which a look, an accusation or a claim of its own is undecided."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
+
+import pytest
+
+from protocol.beacon.networks import DEVELOPMENT
+from protocol.chain.parameters import DEVNET
+from protocol.chain.views import ItemClaim, LookView, TaskStatus
+from protocol.dispute.keys import salt_hash
+from protocol.node.database import Identity
+from protocol.node.party.exits import Exit, Observation
+from tests.unit.verifier.test_seats import AUDIT, ME, NOW, OTHER, VIEW, observation, seat
+from verifier import auditing, keeper, looking
+from verifier.context import Context
+from verifier.database import COMMITTING, Accusation, Database
+from verifier.juries import Jury
+from verifier.keeper import GRACE
+from verifier.looks import Revealed
+
+LOOK = 32
+OVER = NOW - GRACE - 1
+TOLD = Revealed(bytes([5]) * 32, bytes([6]) * 32)
+STANDS = LookView(bytes(32), None, until=0, lock=0, game=0, accusations=0)
+ASKS = Accusation(1, LOOK, ME, 2, bytes(32), b"", asks=True)
+
+
+class Scene:
+    """A task that can be settled. The look that an own account has at another's seat is attested, and has found another
+    root than was revealed; the solver's step tree is on the chain.
+    """
+
+    def __init__(self, database: Database) -> None:
+        self.database = database
+        self.stands: LookView | None = STANDS
+        self.told: Revealed | None = TOLD
+        self.posted = NOW
+        self.jury: Jury | None = None
+        self.seat = seat(0, OTHER, attested=True)
+        self.look = seat(LOOK, attested=True)
+        deployment = SimpleNamespace(
+            beacon=DEVELOPMENT, parameters=replace(DEVNET, stall_period=1_000, draw_delay=2)
+        )
+        client = SimpleNamespace(
+            address=ME,
+            deployment=deployment,
+            game=SimpleNamespace(claim=lambda _key: SimpleNamespace(posted_at=self.posted)),
+        )
+        self.context = cast(
+            Context,
+            SimpleNamespace(
+                client=client,
+                clients={ME: client},
+                database=database,
+                terms=lambda _task: SimpleNamespace(segments_per_verifier=1, jurors=3),
+                segments=lambda _task, _seat: [2],
+                looks=SimpleNamespace(
+                    of=lambda _task, _look: self.stands, revealed=lambda _task, _look: self.told
+                ),
+                juries=SimpleNamespace(of=lambda _task: self.jury),
+            ),
+        )
+        self.found(bytes([7]) * 32)
+
+    def found(self, root: bytes) -> None:
+        """What the look's own replay has for a root under the revealed salt."""
+        self.database.put_digest(1, salt_hash(TOLD.salt), 2, VIEW.root, root)
+
+    def seen(self, status: TaskStatus = TaskStatus.SUBMITTED) -> Observation:
+        """The task after the time for challenges."""
+        seen = observation(status, (self.seat,), challenge_until=OVER)
+        audit = replace(AUDIT, attested=1, audited=True, level=1, looks=1)
+        return replace(seen, audit=audit, looks=(self.look,))
+
+    def due(self, status: TaskStatus = TaskStatus.SUBMITTED) -> Exit | None:
+        return keeper.due(self.context, self.seen(status))
+
+
+@pytest.fixture
+def scene(tmp_path: Path) -> Iterator[Scene]:
+    database = Database(tmp_path / "verifier.sqlite", Identity("chain", "market", ME))
+    yield Scene(database)
+    database.close()
+
+
+def test_what_an_own_look_has_found_different_is_not_settled_before_it_is_decided(scene: Scene) -> None:
+    assert scene.due() is None, "it accuses"
+    scene.stands = replace(STANDS, accused=bytes(32), accusations=1)
+    assert scene.due() is None, "it waits for the answer"
+    scene.stands = replace(STANDS, accusations=1)
+    assert scene.due() is Exit.SETTLE, "it was answered"
+
+
+@pytest.mark.parametrize("changed", ["unseen", "unrevealed", "unread", "unreplayed"])
+def test_what_an_own_look_does_not_know_yet_is_not_settled(scene: Scene, changed: str) -> None:
+    if changed == "unseen":
+        scene.stands = None
+    elif changed == "unrevealed":  # the lock is there to be taken
+        scene.stands = replace(STANDS, revealed=None)
+    elif changed == "unread":
+        scene.told = None
+    else:
+        scene.told = replace(TOLD, salt=bytes([8]) * 32)
+    assert scene.due() is None
+
+
+@pytest.mark.parametrize("changed", ["equal", "caught", "unposted", "silent", "another's"])
+def test_what_an_own_look_cannot_accuse_of_is_settled(scene: Scene, changed: str) -> None:
+    if changed == "equal":
+        scene.found(TOLD.segment_root)
+    elif changed == "caught":
+        scene.seat = replace(scene.seat, caught=True)
+    elif changed == "unposted":  # no game brings the step tree any more
+        scene.posted = 0
+    elif changed == "silent":
+        scene.look = replace(scene.look, attested=False)
+    else:
+        scene.look = replace(scene.look, account=OTHER)
+    assert scene.due() is Exit.SETTLE
+
+
+def test_a_commitment_that_asks_for_a_step_tree_is_opened_before_anything_is_settled(scene: Scene) -> None:
+    scene.found(TOLD.segment_root)
+    scene.database.accuse(ASKS)
+    assert scene.due() is Exit.SETTLE, "nothing is at stake, and the time for games is over"
+    scene.database.update_accusation(ASKS.key, opening_until=COMMITTING)
+    assert scene.due() is None
+    scene.database.update_accusation(ASKS.key, outcome="dropped")
+    assert scene.due() is Exit.SETTLE
+
+
+@pytest.mark.parametrize(
+    ("status", "what"), [(TaskStatus.SUBMITTED, Exit.SETTLE), (TaskStatus.UNPAID, Exit.CLOSE)]
+)
+def test_an_own_claim_is_off_before_its_task_ends(scene: Scene, status: TaskStatus, what: Exit) -> None:
+    scene.found(TOLD.segment_root)
+    assert scene.due(status) is what
+    claim = ItemClaim(ME, bond=5, seat=0, item=1, until=0, tensor=0, walk=0, opened=0)
+    scene.jury = Jury(claim, None)
+    assert scene.due(status) is None
+    scene.jury = Jury(replace(claim, account=OTHER), None)
+    assert scene.due(status) is what, "another's bond comes back whatever the task becomes"
+
+
+def test_what_is_revealed_is_compared_after_the_time_for_challenges_too(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(auditing, "salted_seats", lambda *_: [])
+    scene.told = replace(TOLD, salt=bytes([8]) * 32)
+    assert list(auditing._own(scene.context, scene.seen())) == [2]
+    assert list(auditing._own(scene.context, scene.seen(TaskStatus.SETTLED))) == []
+
+
+@pytest.mark.parametrize(
+    ("status", "looker", "accused", "due"),
+    [
+        (TaskStatus.SUBMITTED, ME, OTHER, []),
+        (TaskStatus.SLASHED, ME, OTHER, []),
+        (TaskStatus.SLASHED, OTHER, ME, [LOOK]),
+        (TaskStatus.UNPAID, ME, OTHER, [LOOK]),
+        (TaskStatus.UNPAID, OTHER, ME, []),
+        (TaskStatus.VOID, ME, OTHER, [LOOK]),
+    ],
+)
+def test_the_bond_of_an_accusation_that_nobody_judges_is_fetched(
+    scene: Scene, status: TaskStatus, looker: str, accused: str, due: list[int]
+) -> None:
+    """The seat's where the solver was convicted, the look's where a jury ended the task."""
+    scene.stands = replace(STANDS, accused=bytes(32), accusations=1)
+    scene.look, scene.seat = replace(scene.look, account=looker), replace(scene.seat, account=accused)
+    assert looking.moot(scene.context, scene.seen(status)) == due
