@@ -12,12 +12,12 @@ from functools import partial
 from protocol.chain.views import Seat, TaskStatus
 from protocol.dispute.looks import Look
 from protocol.node.party.exits import Observation
-from verifier import auditing
 from verifier.context import Context
 from verifier.database import Accusation
 from verifier.jobs import Job
 from verifier.looks import Accused
 from verifier.replaying import Committed
+from verifier.salts import salted_seats
 
 
 def answers(context: Context, seen: Observation) -> Iterator[Job]:
@@ -73,7 +73,7 @@ def _playing(context: Context, seen: Observation, look: Seat, seat: Seat) -> Acc
 def _answer(context: Context, seen: Observation, look: Seat, seat: Seat, told: Accused) -> None:
     """Raises ChainError, CommitmentError."""
     view, material = seen.view, context.load(seen.view.task)
-    (own,) = auditing.salted_seats(context, seen, [seat])
+    (own,) = salted_seats(context, seen, [seat])
     (segment,) = context.segments(view.task, look.number)
     committed = Committed(view.root, view.size)
     opening = material.auditor.open_chunk(

@@ -24,17 +24,18 @@ from typing import TypeVar
 
 from protocol.chain.views import Seat, TaskStatus
 from protocol.commitments.digests import Digester, seat_digest
-from protocol.dispute.keys import NO_SEAT, salt_hash
-from protocol.dispute.looks import Look, is_look
+from protocol.dispute.keys import NO_SEAT
+from protocol.dispute.looks import is_look
 from protocol.node.party.exits import Observation
 from verifier import juror
 from verifier.context import Context
 from verifier.database import UNTIL_OVER, Accusation
 from verifier.jobs import Job, Jobs
+from verifier.look_duties import compared, revealing_seats
 from verifier.material import Material
 from verifier.replaying import Committed, Different
-from verifier.salts import Salted, salted
-from verifier.seats import attestable, due_by, due_segments, open_segments, own_seats
+from verifier.salts import Salted, salted_seats
+from verifier.seats import attestable, due_by, due_segments, open_segments, own_seats, waits_for_jury
 
 SLICE_SECONDS = 3.0
 AHEAD = 256
@@ -125,11 +126,6 @@ def _runs(context: Context, seen: Observation, material: Material) -> bool:
     return context.settings.whistleblow and seen.view.status is TaskStatus.UNPAID
 
 
-def waits_for_jury(seen: Observation, seat: Seat) -> bool:
-    """Whether the seat has claimed, and a jury is to judge it: until then it cannot attest."""
-    return seen.audit is not None and seen.audit.claimant == seat.number + 1
-
-
 def _turn(context: Context, seen: Observation, replays: Jobs) -> tuple[float, int, int]:
     """Tasks whose replays failed come after the others, then those that are run from their start, the one that has come
     least far first; then by the time that is left.
@@ -172,7 +168,7 @@ def _digesting(context: Context, seen: Observation) -> list[Salted]:
     """What segments are digested for: own seats and looks that are not attested, what own looks compare, and own seats
     that are looked at."""
     own = salted_seats(context, seen, own_seats(seen, context.clients))
-    return [*own, *compared(context, seen), *looked_at(context, seen)]
+    return [*own, *compared(context, seen), *revealing_seats(context, seen)]
 
 
 def segments_of(context: Context, seen: Observation, seat: Seat) -> tuple[int, ...]:
@@ -189,39 +185,6 @@ def digest_parts(context: Context, seen: Observation, own: Salted) -> tuple[list
     if len(digests) < len(due):
         return None
     return (digests, None) if is_look(own.seat.number) else (digests[:-1], digests[-1])
-
-
-def salted_seats(context: Context, seen: Observation, seats: Sequence[Seat]) -> list[Salted]:
-    """Own seats and looks with their salts."""
-    if seen.audit is None:
-        return []
-    task, seed = seen.view.task, seen.audit.seed
-    return [salted(context.clients[seat.account], task, seat, seed) for seat in seats]
-
-
-def compared(context: Context, seen: Observation) -> list[Salted]:
-    """Own looks with the salts of what they look at, as far as these are revealed."""
-    own = [look for look in seen.looks if look.account in context.clients]
-    found = [(look, context.looks.revealed(seen.view.task, look.number)) for look in own]
-    return [Salted(look, told.salt, salt_hash(told.salt)) for look, told in found if told is not None]
-
-
-def looked_at(context: Context, seen: Observation) -> list[Salted]:
-    """Own seats and looks that are looked at and have not opened their digests to it."""
-    numbers = {seat.number for _, seat in unopened(context, seen)}
-    seats = [seat for seat in seen.places if seat.number in numbers]
-    return salted_seats(context, seen, seats)
-
-
-def unopened(context: Context, seen: Observation) -> Iterator[tuple[int, Seat]]:
-    """Looks by their number, each with the own seat, or look, that it looks at, that has not revealed its digest."""
-    own = {seat.number: seat for seat in seen.places if seat.account in context.clients and not seat.caught}
-    each = context.terms(seen.view.task).segments_per_verifier if seen.looks else 0
-    for look in seen.looks:
-        stands = context.looks.of(seen.view.task, look.number)
-        seat = own.get(Look.of(look.number).looked_at(each))
-        if seat is not None and stands is not None and stands.revealed is None:
-            yield look.number, seat
 
 
 def _others(context: Context, seen: Observation) -> Iterator[tuple[Observation, int]]:

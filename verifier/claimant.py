@@ -20,15 +20,15 @@ from protocol.dispute.juries import (
     choose_objection,
     choose_unseen,
     constants_item,
-    is_upheld,
+    item_of,
 )
 from protocol.node.party.exits import Observation
 from protocol.node.party.funds import require_free
 from verifier import auditing, juror
 from verifier.context import Context
 from verifier.jobs import GRACE, Job, unless_refused
-from verifier.juries import Jury
 from verifier.replaying import Committed
+from verifier.salts import salted_seats
 from verifier.seats import attestable
 
 
@@ -49,7 +49,7 @@ def jobs(context: Context, seen: Observation) -> Iterator[Job]:
     # The claimant's seat waits for the verdict.
     if due is not None and seen.now > due + (0 if own else GRACE):
         yield Job(task, "close", partial(_close, context, task))
-    elif own and _may_object(jury, seen, terms.move_time, terms.jurors) and lacks(context, seen, claim.item):
+    elif own and jury.may_object(terms, seen.now) and lacks(context, seen, claim.item):
         yield Job(task, "object", partial(_object, context, task, claim.account, claim.item))
 
 
@@ -70,11 +70,11 @@ def missing_item(context: Context, seen: Observation, seat: Seat) -> int | None:
     committed = Committed(view.root, view.size)
     if not material.auditor.has_withheld(committed):
         return None
-    (own,) = auditing.salted_seats(context, seen, [seat])
+    (own,) = salted_seats(context, seen, [seat])
     digested = context.database.digested(view.task, own.hash, view.root)
     due = [segment for segment in auditing.segments_of(context, seen, seat) if segment not in digested]
     return next(
-        (juror.item_of(segment) for segment in due if not material.auditor.is_here(committed, segment)), None
+        (item_of(segment) for segment in due if not material.auditor.is_here(committed, segment)), None
     )
 
 
@@ -113,16 +113,6 @@ def _claims(context: Context, seen: Observation) -> Iterator[Job]:
                 # A task has one jury at a time.
                 yield Job(seen.view.task, "claim", partial(_claim, context, seen.view.task, seat, item))
                 return
-
-
-def _may_object(jury: Jury, seen: Observation, move_time: int, jurors: int) -> bool:
-    """Whether the second half of the time to object runs, and there is a verdict to object to."""
-    if jury.view is None or jury.view.pending or jury.objection is not None:
-        return False
-    until = jury.view.until
-    return is_upheld(jury.view.yes.bit_count(), jurors) and (
-        until + move_time // 2 < seen.now <= until + move_time
-    )
 
 
 def _claim(context: Context, task: int, seat: Seat, item: int) -> None:

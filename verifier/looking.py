@@ -18,13 +18,14 @@ from protocol.dispute.keys import steps_key
 from protocol.dispute.looks import Look
 from protocol.dispute.view import Phase
 from protocol.node.party.exits import Observation
-from verifier import auditing
+from verifier.auditing import digest_parts
 from verifier.context import Context
 from verifier.database import Accusation
 from verifier.jobs import GRACE, Job, unless_refused
+from verifier.look_duties import compared, unopened
 from verifier.looks import Revealed
 from verifier.replaying import Committed
-from verifier.salts import Salted, secret_of
+from verifier.salts import Salted, salted_seats, secret_of
 
 
 def jobs(context: Context, seen: Observation) -> Iterator[Job]:
@@ -35,9 +36,9 @@ def jobs(context: Context, seen: Observation) -> Iterator[Job]:
     if seen.view.status is not TaskStatus.SUBMITTED or seen.audit is None or not seen.looks:
         return
     until = seen.audit.picked_at + context.terms(task).move_time
-    for number, seat in auditing.unopened(context, seen):
-        (own,) = auditing.salted_seats(context, seen, [seat])
-        parts = auditing.digest_parts(context, seen, own)
+    for number, seat in unopened(context, seen):
+        (own,) = salted_seats(context, seen, [seat])
+        parts = digest_parts(context, seen, own)
         if parts is not None and seen.now <= until:
             yield Job(task, f"reveal {number}", partial(_reveal, context, seen, number, own, parts))
     for look in seen.looks:
@@ -96,7 +97,7 @@ def asking(context: Context, seen: Observation, look: Seat) -> Accusation:
 
 def different(context: Context, seen: Observation) -> Iterator[tuple[Seat, Revealed]]:
     """Own looks that have found another root than was revealed, with that, while the seat has its lock."""
-    for own in auditing.compared(context, seen):
+    for own in compared(context, seen):
         look, view = own.seat, seen.view
         told = context.looks.revealed(view.task, look.number)
         (segment,) = context.segments(view.task, look.number)

@@ -33,7 +33,7 @@ from verifier.games import Games
 from verifier.informer import Informer
 from verifier.jobs import Job, Jobs, Rests
 from verifier.registration import ensure_registered
-from verifier.seats import own_seats, releasable
+from verifier.seats import own_seats, releasable, waits_for_jury
 from verifier.server import application
 from verifier.settings import VerifierSettings
 from verifier.strategy import HONEST, Strategy
@@ -242,7 +242,7 @@ class VerifierNode(Node):
             return
         for seat in own_seats(seen, self.context.clients):
             late = seen.view.task, seat.number
-            waits = auditing.waits_for_jury(seen, seat)
+            waits = waits_for_jury(seen, seat)
             if seen.now > seat.until and not waits and late not in self._late:
                 self._late.add(late)
                 # Whoever is silent in a seat is in no draw until `ensure_registered` is called again.

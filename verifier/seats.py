@@ -29,6 +29,11 @@ def attestable(seen: Observation, accounts: Container[str]) -> list[Seat]:
     return [seat for seat in own_seats(seen, accounts) if in_time and seen.now <= seat.until]
 
 
+def waits_for_jury(seen: Observation, seat: Seat) -> bool:
+    """Whether the seat has claimed, and a jury is to judge it: until then it cannot attest."""
+    return seen.audit is not None and seen.audit.claimant == seat.number + 1
+
+
 def releasable(seen: Observation, accounts: Container[str]) -> list[Seat]:
     """The seats and looks that bind these accounts although nothing is owed in them any more. Who was caught in one is
     suspended instead.

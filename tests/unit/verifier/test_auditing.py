@@ -25,7 +25,7 @@ from verifier.auditing import _accuse, _replay, attestations, offer
 from verifier.context import Context
 from verifier.database import Database
 from verifier.jobs import Job, Jobs
-from verifier.juries import Jury
+from verifier.jury import Jury
 from verifier.replaying import Committed, Different, Equal, Finding
 from verifier.salts import salted
 

@@ -19,10 +19,11 @@ from protocol.dispute.juries import Objection
 from protocol.node.database import Identity
 from protocol.node.party.exits import Observation
 from tests.unit.verifier.test_seats import AUDIT, ME, NOW, OTHER, UNTIL, VIEW, observation, seat
-from verifier.claimant import GRACE, bound, jobs, lacks, missing_item, objection
+from verifier.claimant import bound, jobs, lacks, missing_item, objection
 from verifier.context import Context
 from verifier.database import Database
-from verifier.juries import Jury
+from verifier.jobs import GRACE
+from verifier.jury import Jury
 from verifier.metrics import Metrics
 from verifier.salts import salted
 

@@ -23,7 +23,7 @@ from verifier import informer as module
 from verifier.database import Database
 from verifier.errors import SaltRefused, TooManySalts
 from verifier.informer import SALTS_A_SEAT, Informer
-from verifier.informing import BLOCKS, Attestation, first_block, parsed_salt
+from verifier.informing import BLOCKS, Attestation, parsed_salt
 from verifier.metrics import Metrics
 
 TASK = 1
@@ -383,14 +383,3 @@ def test_a_salt_has_64_digits(text: str) -> None:
     with pytest.raises(SaltRefused, match="expected 64 hexadecimal digits"):
         parsed_salt(text)
     assert parsed_salt(SALT.hex()) == parsed_salt("0x" + SALT.hex().upper()) == SALT
-
-
-@pytest.mark.parametrize(("time", "number"), [(0, 5), (110, 5), (111, 6), (130, 15), (139, 20), (1_000, 20)])
-def test_the_first_block_after_a_time_is_found(time: int, number: int) -> None:
-    """Blocks 5 to 20, each two seconds after the other."""
-
-    def block(asked: int = 20) -> SimpleNamespace:
-        return SimpleNamespace(number=asked, time=100 + 2 * asked)
-
-    client = SimpleNamespace(connection=SimpleNamespace(block=block), deployment=SimpleNamespace(block=5))
-    assert first_block(cast(Client, client), time) == number

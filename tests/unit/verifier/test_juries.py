@@ -15,8 +15,9 @@ from protocol.chain.views import NOBODY, ItemClaim, JuryView, Seat, TaskStatus
 from protocol.dispute.juries import MAX_CLAIMS, UNAVAILABLE, JuryVerdict, Objection
 from protocol.tasks.task import Terms
 from tests.unit.verifier.test_seats import AUDIT, ME, MINE_TOO, NOW, OTHER, VIEW, observation, seat
-from verifier import juries
-from verifier.juries import Juries, Jury
+from verifier import task_events
+from verifier.juries import Juries
+from verifier.jury import Jury
 
 TERMS = cast(Terms, SimpleNamespace(jurors=3, move_time=20))
 CLAIM = ItemClaim(ME, bond=5, seat=1, item=2, until=0, tensor=0, walk=0, opened=0)
@@ -38,6 +39,7 @@ class Chain:
             Client,
             SimpleNamespace(
                 connection=None,
+                deployment=SimpleNamespace(block=1),
                 audit=SimpleNamespace(
                     address=ME, contract=contract, jury=lambda _task: self.jury, seat=self._seat
                 ),
@@ -64,8 +66,8 @@ class Chain:
 @pytest.fixture
 def chain(monkeypatch: pytest.MonkeyPatch) -> Chain:
     made = Chain()
-    monkeypatch.setattr(juries, "first_block", lambda _client, _time: 1)
-    monkeypatch.setattr(juries, "Follower", lambda *_arguments, **_named: made)
+    monkeypatch.setattr(task_events, "first_block", lambda *_about: 1)
+    monkeypatch.setattr(task_events, "Follower", lambda *_arguments, **_named: made)
     return made
 
 

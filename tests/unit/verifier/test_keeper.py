@@ -20,7 +20,7 @@ from tests.unit.verifier.test_seats import AUDIT, ME, NOW, OTHER, VIEW, observat
 from verifier import auditing, keeper, looking
 from verifier.context import Context
 from verifier.database import COMMITTING, Accusation, Database
-from verifier.juries import Jury
+from verifier.jury import Jury
 from verifier.keeper import GRACE
 from verifier.looks import Revealed
 
