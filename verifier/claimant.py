@@ -59,23 +59,22 @@ def bound(context: Context, seen: Observation) -> bool:
     return jury is not None and jury.claim is not None and jury.claim.account in context.clients
 
 
-def missing_item(context: Context, seen: Observation, seat: Seat) -> int | None:
-    """What the seat was refused and still lacks first; None where nothing is known to be. The first state is in the
-    bundle: where a replay from there lacks the roots, the state that it ends in is named.
+def missing_items(context: Context, seen: Observation, seat: Seat) -> list[int]:
+    """What the seat was refused and still lacks, first things first; empty where nothing is known to be missing. The
+    first state is in the bundle: where a replay from there lacks the roots, the state that it ends in is named.
     """
     view, terms = seen.view, context.terms(seen.view.task)
     material = context.materials.find(view.task)
     if material is None:
-        return constants_item(terms.segments) if context.materials.was_refused(terms) else None
+        return [constants_item(terms.segments)] if context.materials.was_refused(terms) else []
     committed = Committed(view.root, view.size)
     if not material.auditor.has_withheld(committed):
-        return None
+        return []
     (own,) = salted_seats(context, seen, [seat])
     digested = context.database.digested(view.task, own.hash, view.root)
     due = [segment for segment in auditing.segments_of(context, seen, seat) if segment not in digested]
-    return next(
-        (item_of(segment) for segment in due if not material.auditor.is_here(committed, segment)), None
-    )
+    missing = [item_of(segment) for segment in due if not material.auditor.is_here(committed, segment)]
+    return list(dict.fromkeys(missing))
 
 
 def lacks(context: Context, seen: Observation, item: int) -> bool:
@@ -108,8 +107,12 @@ def _claims(context: Context, seen: Observation) -> Iterator[Job]:
     for seat in seats if terms.jurors else ():
         late = seen.now > seat.until - terms.attest_period // 2
         if late:
-            item = missing_item(context, seen, seat)
-            if item is not None and context.juries.may_claim(seen.view.task, seat, item):
+            missing = missing_items(context, seen, seat)
+            # What a jury had is left to its jurors: another item may be what the solver withholds.
+            item = next(
+                (item for item in missing if context.juries.may_claim(seen.view.task, seat, item)), None
+            )
+            if item is not None:
                 # A task has one jury at a time.
                 yield Job(seen.view.task, "claim", partial(_claim, context, seen.view.task, seat, item))
                 return

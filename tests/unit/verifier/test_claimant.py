@@ -19,7 +19,7 @@ from protocol.dispute.juries import Objection
 from protocol.node.database import Identity
 from protocol.node.party.exits import Observation
 from tests.unit.verifier.test_seats import AUDIT, ME, NOW, OTHER, UNTIL, VIEW, observation, seat
-from verifier.claimant import bound, jobs, lacks, missing_item, objection
+from verifier.claimant import bound, jobs, lacks, missing_items, objection
 from verifier.context import Context
 from verifier.database import Database
 from verifier.jobs import GRACE
@@ -150,7 +150,7 @@ def test_no_other_seat_claims(scene: Scene, changed: str) -> None:
     if changed == "jurors":
         scene.terms.jurors = 0
     elif changed == "answered":
-        scene.answered = {1}
+        scene.answered = {1, 4, SEGMENTS}
     elif changed == "served":
         scene.auditor.here = {2, 5, VIEW.size}
     elif changed == "pending":
@@ -164,23 +164,51 @@ def test_no_other_seat_claims(scene: Scene, changed: str) -> None:
     assert scene.due(seen) == []
 
 
-def test_the_first_state_that_is_missing_is_claimed(scene: Scene) -> None:
-    assert missing_item(scene.context, LATE, SEATS[0]) == 1, "the state before segment 2"
-    scene.segments = [1, 5]
-    assert missing_item(scene.context, LATE, SEATS[0]) == 1, "the state before segment 1 is the bundle's"
+def test_the_states_that_are_missing_are_claimed_the_first_one_first(scene: Scene) -> None:
+    assert missing_items(scene.context, LATE, SEATS[0]) == [1, 4, SEGMENTS], (
+        "those before 2 and 5, the result"
+    )
+    scene.segments = [1, 2, 5]
+    assert missing_items(scene.context, LATE, SEATS[0]) == [1, 4, SEGMENTS], (
+        "that before segment 1 is the bundle's"
+    )
     scene.segments = [2, 5]
     scene.auditor.here = {2}
-    assert missing_item(scene.context, LATE, SEATS[0]) == 4
+    assert missing_items(scene.context, LATE, SEATS[0]) == [4, SEGMENTS]
     own = salted(cast(Any, scene.client), 1, SEATS[0], AUDIT.seed)
     scene.context.database.put_digest(1, own.hash, 5, VIEW.root, bytes(32))
-    assert missing_item(scene.context, LATE, SEATS[0]) == SEGMENTS, "the result"
+    assert missing_items(scene.context, LATE, SEATS[0]) == [SEGMENTS]
+    scene.auditor.here |= {VIEW.size}
+    assert missing_items(scene.context, LATE, SEATS[0]) == []
+
+
+@pytest.mark.parametrize(
+    ("here", "answered", "item"),
+    [
+        (set[int](), set[int](), 1),
+        (set[int](), {1}, 4),
+        ({2}, set[int](), 4),
+        ({5}, set[int](), 1),
+        ({5}, {1}, SEGMENTS),
+        ({2, 5}, set[int](), SEGMENTS),
+        ({5, VIEW.size}, {1}, None),
+        (set[int](), {1, 4, SEGMENTS}, None),
+    ],
+)
+def test_what_is_claimed_is_missing_and_no_jury_had_it(
+    scene: Scene, here: set[int], answered: set[int], item: int | None
+) -> None:
+    """The solver serves the states before some segments, and a jury had some of the others."""
+    scene.auditor.here, scene.answered = here, answered
+    found = [job.work for job in jobs(scene.context, LATE)]
+    assert [cast(Any, work).args[-1] for work in found] == ([] if item is None else [item])
 
 
 def test_without_the_bundle_the_constants_are_claimed(scene: Scene) -> None:
     scene.material = None
-    assert missing_item(scene.context, LATE, SEATS[0]) is None, "nobody was asked yet"
+    assert missing_items(scene.context, LATE, SEATS[0]) == [], "nobody was asked yet"
     scene.refused = True
-    assert missing_item(scene.context, LATE, SEATS[0]) == CONSTANTS
+    assert missing_items(scene.context, LATE, SEATS[0]) == [CONSTANTS]
 
 
 @pytest.mark.parametrize(
