@@ -13,7 +13,7 @@ from functools import partial
 from random import SystemRandom
 
 from protocol.chain.parameters import TOKEN
-from protocol.chain.views import Seat, TaskStatus
+from protocol.chain.views import Seat
 from protocol.dispute.juries import (
     JuryVerdict,
     Objection,
@@ -24,6 +24,7 @@ from protocol.dispute.juries import (
 )
 from protocol.node.party.exits import Observation
 from protocol.node.party.funds import require_free
+from protocol.node.party.juries import Ending, ending_due
 from verifier import auditing, juror
 from verifier.context import Context
 from verifier.jobs import GRACE, Job, unless_refused
@@ -40,14 +41,12 @@ def jobs(context: Context, seen: Observation) -> Iterator[Job]:
         yield from _claims(context, seen)
         return
     terms, claim, own = context.terms(task), jury.claim, jury.claim.account in context.clients
-    if jury.view is None or seen.view.status is not TaskStatus.SUBMITTED:
+    due = ending_due(claim, jury.view, terms, seen.view.status, seen.now - (0 if own else GRACE))
+    if due is Ending.DROP:
         # The bond is the claimant's; a claim that nobody will judge keeps other seats from claiming.
         if own or attestable(seen, context.clients):
             yield Job(task, "drop", partial(_drop, context, task))
-        return
-    due = jury.closable(terms)
-    # The claimant's seat waits for the verdict.
-    if due is not None and seen.now > due + (0 if own else GRACE):
+    elif due is Ending.CLOSE:
         yield Job(task, "close", partial(_close, context, task))
     elif own and jury.may_object(terms, seen.now) and lacks(context, seen, claim.item):
         yield Job(task, "object", partial(_object, context, task, claim.account, claim.item))

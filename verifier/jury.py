@@ -27,14 +27,6 @@ class Jury:
             return None
         return Objection(self.claim.tensor, self.claim.walk)
 
-    def closable(self, terms: Terms) -> int | None:
-        """The last second before the verdict cannot change any more; None where there is no verdict to come."""
-        if self.claim is None or self.view is None or self.view.pending:
-            return None
-        if not is_upheld(self.view.yes.bit_count(), terms.jurors):
-            return self.view.until
-        return self.claim.until or self.view.until + terms.move_time
-
     def may_object(self, terms: Terms, now: int) -> bool:
         """Whether the second half of the time to object runs, and there is a verdict to object to."""
         if self.view is None or self.view.pending or self.objection is not None:
