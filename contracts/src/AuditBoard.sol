@@ -13,7 +13,7 @@ import {DrawWords} from "./libraries/DrawWords.sol";
 import {Errors} from "./libraries/Errors.sol";
 import {Fees} from "./libraries/Fees.sol";
 import {TaskId} from "./types/Ids.sol";
-import {Audit, Seat} from "./types/Seats.sol";
+import {Audit, Registration, Seat} from "./types/Seats.sol";
 
 /// @title AuditBoard: registered verifiers, draws of seats, looks and juries by the beacon, attestations (dispute.md section 3).
 contract AuditBoard is Draws {
@@ -446,7 +446,7 @@ contract AuditBoard is Draws {
         private
         returns (address account, uint48 purse)
     {
-        Account storage registration = _accounts[Cells.holder(cell)];
+        Registration storage registration = _accounts[Cells.holder(cell)];
         account = registration.account;
         registration.suspended = true;
         uint256 lock = registration.lock;
