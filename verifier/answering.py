@@ -21,7 +21,7 @@ from verifier.salts import salted_seats
 
 
 def answers(context: Context, seen: Observation) -> Iterator[Job]:
-    """Answers to the accusations of own seats: each replays a segment."""
+    """Answers to the accusations of own seats: each replays a segment up to the state that is named."""
     for look, seat, told in _accused(context, seen):
         stands = context.looks.of(seen.view.task, look.number)
         in_time = stands is not None and seen.now <= stands.until

@@ -1,5 +1,5 @@
-"""What a verifier must remember over a crash (SQLite, WAL): what it digested, attested, accused and holds, states and
-others' salts that it will need.
+"""What a verifier must remember over a crash (SQLite, WAL): what it digested, attested, accused and holds, and the
+states, roots and others' salts that it will need.
 
 The chain knows tasks, seats and games, the journal of `protocol.chain` knows what was sent; here is only what neither
 knows. Every write is on disk when the method returns. A state's bytes are blobs elsewhere, written before their row.
@@ -7,6 +7,7 @@ knows. Every write is on disk when the method returns. A state's bytes are blobs
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -22,6 +23,11 @@ CREATE TABLE digests (
     task INTEGER NOT NULL, salt_hash BLOB NOT NULL, segment INTEGER NOT NULL, root BLOB NOT NULL, digest BLOB NOT NULL,
     PRIMARY KEY (task, salt_hash, segment)
 ) STRICT, WITHOUT ROWID;
+CREATE TABLE steps (
+    task INTEGER NOT NULL, salt_hash BLOB NOT NULL, segment INTEGER NOT NULL, roots BLOB NOT NULL,
+    PRIMARY KEY (task, salt_hash, segment)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE commitments (task INTEGER PRIMARY KEY, root BLOB NOT NULL, roots BLOB NOT NULL) STRICT;
 CREATE TABLE attested (
     task INTEGER NOT NULL, seat INTEGER NOT NULL, salt_hash BLOB NOT NULL, digest BLOB NOT NULL,
     PRIMARY KEY (task, salt_hash)
@@ -84,7 +90,7 @@ class Accusation:
 
     def checkpoint_roots(self) -> list[bytes]:
         """The solver's r_0, r_1, …; none for a blind challenge."""
-        return [self.roots[at : at + 32] for at in range(0, len(self.roots), 32)]
+        return _roots(self.roots)
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +107,7 @@ class Database(NodeDatabase):
     """The verifier's file."""
 
     PARTY = "verifier"
-    VERSION = 5
+    VERSION = 6
     APPLICATION = 0x41735631  # "AsV1"
     SCHEMA = _SCHEMA
 
@@ -116,6 +122,8 @@ class Database(NodeDatabase):
             self._execute("DELETE FROM states WHERE task = ?", (task,))
             self._execute("DELETE FROM checked WHERE task = ?", (task,))
             self._execute("DELETE FROM digests WHERE task = ?", (task,))
+            self._execute("DELETE FROM steps WHERE task = ?", (task,))
+            self._execute("DELETE FROM commitments WHERE task = ?", (task,))
             self._execute("DELETE FROM salts WHERE task = ?", (task,))
 
     def checked(self, task: int, root: bytes) -> set[int]:
@@ -150,6 +158,29 @@ class Database(NodeDatabase):
         self._execute(
             "INSERT OR REPLACE INTO digests VALUES (?, ?, ?, ?, ?)", (task, salt_hash, segment, root, digest)
         )
+
+    def steps(self, task: int, salt_hash: bytes, segment: int) -> list[bytes]:
+        """Roots of a segment's states s_0 … s_C under a salt, over which its digest is; none if they are not kept."""
+        rows = self._execute(
+            "SELECT roots FROM steps WHERE task = ? AND salt_hash = ? AND segment = ?",
+            (task, salt_hash, segment),
+        )
+        return _roots(rows[0][0]) if rows else []
+
+    def put_steps(self, task: int, salt_hash: bytes, segment: int, roots: Sequence[bytes]) -> None:
+        """Keep those of a segment that was replayed for its digest: 32 bytes a state."""
+        self._execute(
+            "INSERT OR REPLACE INTO steps VALUES (?, ?, ?, ?)", (task, salt_hash, segment, b"".join(roots))
+        )
+
+    def commitment(self, task: int, root: bytes) -> list[bytes]:
+        """The solver's r_0, r_1, … under the segment tree's root, as it once served them; none where it has not."""
+        rows = self._execute("SELECT roots FROM commitments WHERE task = ? AND root = ?", (task, root))
+        return _roots(rows[0][0]) if rows else []
+
+    def put_commitment(self, task: int, root: bytes, roots: Sequence[bytes]) -> None:
+        """Keep those of a task's latest commitment: 32 bytes a segment."""
+        self._execute("INSERT OR REPLACE INTO commitments VALUES (?, ?, ?)", (task, root, b"".join(roots)))
 
     def attested(self, task: int, salt_hash: bytes) -> bytes | None:
         """The digest that was stated, or is about to be, under the salt of a seat."""
@@ -324,6 +355,10 @@ class Database(NodeDatabase):
             "DELETE FROM states WHERE task = ? AND own = ? AND (number = ? OR own AND number > ?)",
             (task, row.own, row.number, row.number),
         )
+
+
+def _roots(joined: bytes) -> list[bytes]:
+    return [joined[at : at + 32] for at in range(0, len(joined), 32)]
 
 
 def _accusation(row: tuple[Any, ...]) -> Accusation:

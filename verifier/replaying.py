@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 import torch
 
-from protocol.commitments import Tree, chunk_count, segment_tree, step_tree
+from protocol.commitments import chunk_count, segment_tree, state_root, step_tree
 from protocol.commitments.digests import Digester, index_of
 from protocol.commitments.opened_chunks import Opening, Place, open_chunk_of
 from protocol.execution.replay import Executor, first_step, run_steps
@@ -79,11 +79,13 @@ class Auditor:
         self._provider = provider
         self._others = others
         self._revealed: dict[Committed, Sequence[bytes]] = {}
+        self._read: set[Committed] = set()
+        """Commitments whose roots were looked for on disk."""
         self._withheld: set[Committed] = set()
 
     def is_here(self, committed: Committed, segment: int) -> bool:
         """Whether the solver's word on this segment, and the state before it, are on this machine."""
-        roots = self._revealed.get(committed)
+        roots = self._known(committed)
         return roots is not None and self._states.has(segment - 1, roots[segment - 1])
 
     def has_withheld(self, committed: Committed) -> bool:
@@ -109,7 +111,7 @@ class Auditor:
         None if it cannot be told yet: one's own run from the start has come on by a segment, call again. Raises
         TwoReplays as `digest_own` does.
         """
-        roots = self._revealed.get(committed)
+        roots = self._known(committed)
         if roots is None:
             return self._audit_unserved(committed, segment, digesters)
         before = self._states.kept(segment - 1, roots[segment - 1])
@@ -166,36 +168,31 @@ class Auditor:
         self, committed: Committed, segment: int, digester: Digester, place: Place
     ) -> Opening | None:
         """One's own leaf at a place of a segment, under a salt, with its siblings; None where the state has no such
-        chunk. The segment is replayed.
+        chunk. The segment is replayed up to that state; and to its end where the roots of its states are not kept, or
+        not what this replay gives.
         """
-        roots, opened = list[bytes](), list[tuple[Tree, int, list[bytes]]]()
-
-        def note(state: State) -> None:
-            step = len(roots)
-            roots.append(self._salted_root(state, digester, step))
-            if step != place.step:
-                return
-            tensors = [tensor.data for tensor in self._program.checkpoint(state).tensors]
-            if place.tensor >= len(tensors):
-                return
-            data = tensors[place.tensor]
-            index = index_of(chunk_count(len(data)), place.turns, place.depth)
-            if index is not None:
-                salted = [digester.tensor_root(other, step) for other in tensors]
-                opened.append((digester.tensor_tree(data, step), index, salted))
-
-        before = self._before(committed, segment)
-        note(before)
-        first = first_step(segment, self._segment_steps)
-        run_steps(self._executor, before, first, self._segment_steps, lambda _, state: note(state))
-        if not opened:
+        if place.step > self._segment_steps:
             return None
-        tree, index, salted = opened[0]
+        first, before = first_step(segment, self._segment_steps), self._before(committed, segment)
+        state = run_steps(self._executor, before, first, place.step)
+        tensors = [tensor.data for tensor in self._program.checkpoint(state).tensors]
+        if place.tensor >= len(tensors):
+            return None
+        data = tensors[place.tensor]
+        index = index_of(chunk_count(len(data)), place.turns, place.depth)
+        if index is None:
+            return None
+        salted = [digester.tensor_root(other, place.step) for other in tensors]
+        roots = self._states.steps(segment, digester.salt)
+        if not roots or roots[place.step] != state_root(salted):
+            self._replay(before, segment, [digester])
+            roots = self._states.steps(segment, digester.salt)
+        tree = digester.tensor_tree(data, place.step)
         return open_chunk_of(tree, index, salted, place.tensor, roots, place.step)
 
     def state(self, committed: Committed, number: int) -> tuple[State, Sequence[bytes]] | None:
         """Checkpoint `number` of a commitment, and the roots r_0 …, if both are on this machine."""
-        roots = self._revealed.get(committed)
+        roots = self._known(committed)
         kept = None if roots is None else self._states.kept(number, roots[number])
         return None if kept is None or roots is None else (kept, roots)
 
@@ -213,17 +210,28 @@ class Auditor:
 
     def _segment_roots(self, committed: Committed) -> Sequence[bytes] | None:
         """The solver's checkpoint roots if somebody serves, or once served, those that it committed."""
-        if committed in self._revealed:
-            return self._revealed[committed]
+        known = self._known(committed)
+        if known is not None:
+            return known
         for provider in self._providers():
             roots = provider.segment_roots()
             if roots is None or len(roots) < committed.size:
                 continue
             roots = roots[: committed.size]
             if segment_tree(roots).root == committed.root:
+                self._states.keep_commitment(committed.root, roots)
                 self._revealed = {committed: roots}
                 return roots
         return None
+
+    def _known(self, committed: Committed) -> Sequence[bytes] | None:
+        """The checkpoint roots if somebody has served them, to this process or one before it."""
+        if committed not in self._revealed and committed not in self._read:
+            self._read.add(committed)
+            kept = self._states.commitment(committed.root)
+            if len(kept) == committed.size:
+                self._revealed = {committed: kept}
+        return self._revealed.get(committed)
 
     def _providers(self) -> Iterator[CheckpointProvider]:
         """The others are found out only where the solver does not serve."""
@@ -258,6 +266,8 @@ class Auditor:
             self._segment_steps,
             lambda _, state: digest(state),
         )
+        for digester, roots in zip(digesters, digested, strict=True):
+            self._states.keep_steps(segment, digester.salt, roots)
         return self._program.state_root(after), tuple(step_tree(roots).root for roots in digested)
 
     def _digest_result(self, result: State, digesters: Sequence[Digester]) -> tuple[bytes, ...]:

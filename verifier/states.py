@@ -1,16 +1,18 @@
 """States of one task at the ends of segments: one's own, run from the initial state on, and the solver's, as served.
 
 A served state is taken only if it has the committed root. Both kinds are kept on disk while the task lasts, for a
-solver that served a checkpoint once may refuse it when it is accused.
+solver that served a checkpoint once may refuse it when it is accused. So are roots: the solver's, and those of replays
+under a salt, by which an accusation is answered without another replay of the whole segment.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from protocol.commitments import BlobStore, CommitmentError
+from protocol.commitments import BlobStore, CommitmentError, segment_tree
 from protocol.commitments.checkpoints import load_checkpoint, save_checkpoint
 from protocol.commitments.states import Checkpoint
+from protocol.dispute.keys import salt_hash
 from protocol.execution.replay import Executor, first_step, run_steps
 from protocol.program.step import State, StepProgram
 from verifier.database import Database, StateRow
@@ -60,6 +62,24 @@ class States:
         while not self.extend(number):
             pass
         return self._load(self._database.states(self._task, own=True)[number])
+
+    def commitment(self, root: bytes) -> Sequence[bytes]:
+        """The solver's roots r_0, r_1, … under the root of its segment tree, as kept; none where they are not."""
+        roots = self._database.commitment(self._task, root)
+        return roots if roots and segment_tree(roots).root == root else ()
+
+    def keep_commitment(self, root: bytes, roots: Sequence[bytes]) -> None:
+        """Keep them while the task lasts."""
+        self._database.put_commitment(self._task, root, roots)
+
+    def steps(self, segment: int, salt: bytes) -> Sequence[bytes]:
+        """Roots s_0 … s_C of a segment's states under a salt, as kept; none where they are not."""
+        roots = self._database.steps(self._task, salt_hash(salt), segment)
+        return roots if len(roots) == self._segment_steps + 1 else ()
+
+    def keep_steps(self, segment: int, salt: bytes, roots: Sequence[bytes]) -> None:
+        """Keep them while the task lasts."""
+        self._database.put_steps(self._task, salt_hash(salt), segment, roots)
 
     def tensors(self, number: int, root: bytes) -> Sequence[bytes]:
         """Canonical bytes of the tensors of a checkpoint that is on disk."""

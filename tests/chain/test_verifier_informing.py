@@ -44,7 +44,7 @@ def happened(scene: Stage, name: str, task: int) -> list[Event]:
     """The events of a name about a task."""
     follower = Follower(scene.devnet.connection, scene.submitter.contracts, scene.deployment.block)
     events = follower.poll().events
-    return [event for event in events if event.name == name and event.arguments["task"] == task]
+    return [event for event in events if event.name == name and event.arguments.get("task") == task]
 
 
 def expected_digest(segments: list[int], salt: bytes) -> bytes:

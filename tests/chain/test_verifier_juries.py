@@ -99,7 +99,14 @@ class Case:
 
 
 def drawn(scene: Stage, stack: ExitStack, solver: SolverStrategy) -> Case:
-    """Which of the accounts has the seat is the beacon's choice."""
+    """A drawn task of a solver that runs on."""
+    task = sold(scene, stack, solver)
+    scene.until_drawn(task)
+    return seated(scene, task)
+
+
+def sold(scene: Stage, stack: ExitStack, solver: SolverStrategy) -> int:
+    """A task that the solver has won."""
     for name in ACCOUNTS:
         client = scene.client(name)
         client.fund(1_000 * TOKEN)
@@ -113,11 +120,14 @@ def drawn(scene: Stage, stack: ExitStack, solver: SolverStrategy) -> Case:
         "move_time": MOVE_TIME,
         "attest_period": PERIOD,
     }
-    task = scene.sold(segments_per_verifier=tiny.SEGMENTS, seat_lock=LOCK, **terms)
-    scene.until_drawn(task)
-    seated = scene.submitter.audit.seat(task, 0).account
+    return scene.sold(segments_per_verifier=tiny.SEGMENTS, seat_lock=LOCK, **terms)
+
+
+def seated(scene: Stage, task: int) -> Case:
+    """Which of the accounts has the seat is the beacon's choice."""
+    account = scene.submitter.audit.seat(task, 0).account
     case = Case(scene, task, "", ())
-    (seat,) = [name for name in ACCOUNTS if case.address(name) == seated]
+    (seat,) = [name for name in ACCOUNTS if case.address(name) == account]
     return Case(scene, task, seat, tuple(name for name in ACCOUNTS if name != seat))
 
 

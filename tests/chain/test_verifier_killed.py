@@ -34,10 +34,10 @@ def scene(scene: Stage) -> Stage:
 
 
 class Process:
-    """`verifier watch` in a process of its own, with the tokens of development account 2."""
+    """`verifier watch` in a process of its own, with the tokens of a development account."""
 
-    def __init__(self, scene: Stage, home: Path, log: Path) -> None:
-        scene.client("dev:2").close()  # gives it tokens
+    def __init__(self, scene: Stage, home: Path, log: Path, account: int = 2, *flags: str) -> None:
+        scene.client(f"dev:{account}").close()  # gives it tokens
         home.mkdir(exist_ok=True)
         deployment = home / "deployment.json"
         deployment.write_text(scene.deployment.model_dump_json())
@@ -45,7 +45,8 @@ class Process:
         settings = f'poll = 0.05\nport = 0\nrelays = ["{scene.relay}"]\nbundles = {bundles}\n'
         (home / "config.toml").write_text(f"[verifier]\n{settings}")
         self.command = [sys.executable, "-c", "import verifier.cli as cli; cli.main()", "watch", "--once"]
-        self.command += ["--whistleblow", "--dev-account", "2", "--rpc", scene.devnet.url]
+        self.command += [*(flags or ("--whistleblow",)), "--dev-account", str(account)]
+        self.command += ["--rpc", scene.devnet.url]
         self.command += ["--home", str(home), "--deployment", str(deployment)]
         self._log = log
         self._process = self._start()

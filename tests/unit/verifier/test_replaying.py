@@ -16,6 +16,8 @@ from torch import Tensor
 
 from protocol.commitments import BlobStore, CommitmentError, segment_tree, state_root, step_tree, tensor_root
 from protocol.commitments.digests import Digester
+from protocol.commitments.opened_chunks import Place
+from protocol.dispute.keys import salt_hash
 from protocol.dispute.provider import Frame
 from protocol.execution.replay import HonestExecutor
 from protocol.node.database import Identity
@@ -358,4 +360,50 @@ def test_others_are_not_asked_for_what_the_solver_serves(tmp_path: Path) -> None
     made = auditor(tmp_path, Told(HONEST, roots=checkpoint_roots(HONEST)), other)
     made.ask(due, [2, 3])
     assert other.asked == []
-    assert auditor(tmp_path, Told(HONEST)).state(due, 2) is None, "no roots"
+    assert auditor(tmp_path / "elsewhere", Told(HONEST)).state(due, 2) is None, "no roots"
+
+
+@dataclass
+class Counting:
+    """An executor that counts its steps."""
+
+    steps: list[int] = field(default_factory=list)
+
+    def step(self, state: State, number: int) -> State:
+        self.steps.append(number)
+        return EXECUTOR.step(state, number)
+
+
+def restarted(folder: Path, told: Told) -> tuple[Auditor, Database, Counting]:
+    """The auditor of a process that has just started on the folder."""
+    database, executor = Database(folder / "verifier.sqlite", Identity("a", "b", "c")), Counting()
+    states = States(
+        tiny.TASK, PROGRAM, executor, tiny.STEPS, tiny.initial, database, BlobStore(folder / "blobs")
+    )
+    return Auditor(PROGRAM, executor, tiny.STEPS, states, told), database, executor
+
+
+@pytest.mark.parametrize("step", [0, 2, tiny.STEPS])
+def test_an_accusation_is_answered_after_a_restart_by_a_replay_up_to_its_step(
+    tmp_path: Path, step: int
+) -> None:
+    """The solver, which served everything once, says nothing any more."""
+    told = Told(HONEST, checkpoint_roots(HONEST))
+    assert isinstance(auditor(tmp_path, told).audit(committed(HONEST), 2), Equal)
+    silent = Told(HONEST, tensors=dict.fromkeys(range(tiny.SEGMENTS + 1)))
+    again, database, executor = restarted(tmp_path, silent)
+    assert again.is_here(committed(HONEST), 2), "its roots are kept"
+    place, digester = Place(step, 1, 0, 0), DIGESTERS[0]
+    opening = again.open_chunk(committed(HONEST), 2, digester, place)
+    first = tiny.STEPS + 1
+    assert executor.steps == list(range(first, first + step))
+    assert silent.asked == []
+    data = canonical(HONEST[tiny.STEPS + step])[place.tensor]
+    assert opening is not None
+    assert opening.leaf == digester.tensor_root(data, step), "a tensor of one chunk"
+    assert opening.step_root(len(PROGRAM.state), tiny.STEPS + 1) == digests(HONEST, 2)[0]
+    database.put_steps(tiny.TASK, salt_hash(digester.salt), 2, [bytes(32)] * (tiny.STEPS + 1))
+    assert again.open_chunk(committed(HONEST), 2, digester, place) == opening, "damaged roots are made anew"
+    database.finish(tiny.TASK)
+    assert not again._states.steps(2, digester.salt)
+    assert not database.commitment(tiny.TASK, committed(HONEST).root)
