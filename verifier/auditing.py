@@ -2,10 +2,10 @@
 
 Each is decided anew from the chain and the database, so that a restart or a failure costs at most a replay. A segment
 comes to its verdict by steps: fetch the bundle, load it, ask the solver for the state before the segment, replay.
-Where the solver does not serve it, the task is run from its start; or, where the terms have jurors, `claimant` claims
-that it cannot be had. What own jurors (`juror`) need is fetched and loaded here too. Only fetching and asking wait for
-a stranger, and they have threads of their own, at most one a task. The result is one more segment, without steps
-(`replaying.Committed`).
+Where the solver does not serve it, the task is run from its start; or, where the terms have jurors, `item_claims`
+claims that it cannot be had. What own jurors (`juror`) need is fetched and loaded here too. Only fetching and asking
+wait for a stranger, and they have threads of their own, at most one a task. The result is one more segment, without
+steps (`replaying.Committed`).
 
 A seat attests the digest of the states that its replays passed, under its own salt, so a segment that two own seats
 have, or that was replayed before the draw, is replayed for each of them. Without every digest nothing is attested.

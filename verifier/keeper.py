@@ -10,7 +10,7 @@ from functools import partial
 
 from protocol.chain.views import TaskStatus, TaskView
 from protocol.node.party.exits import Exit, Observation, exit_due, observe_audit, perform
-from verifier import claimant, claiming, confronting, juror
+from verifier import compensation, confronting, item_claims, juror
 from verifier.context import Context
 from verifier.jobs import Job, unless_refused
 from verifier.seats import own_seats, releasable
@@ -36,7 +36,7 @@ def due(context: Context, seen: Observation) -> Exit | None:
     punishes no silence of its own. Raises ChainError.
     """
     what = exit_due(seen, context.client.deployment, GRACE)
-    if what in ENDS and claimant.bound(context, seen):
+    if what in ENDS and item_claims.bound(context, seen):
         return None
     if what is Exit.SETTLE and confronting.undecided(context, seen):
         return None
@@ -58,7 +58,7 @@ def jobs(context: Context, seen: Observation) -> Iterator[Job]:
         yield Job(about, what, partial(_perform, context, seen, what))
     for seat in (*releasable(seen, context.clients), *juror.releasable(context, seen)):
         yield Job(task, f"release {seat.number}", partial(_release, context, task, seat.number))
-    yield from claiming.jobs(context, seen)
+    yield from compensation.jobs(context, seen)
 
 
 def _perform(context: Context, seen: Observation, what: Exit) -> None:

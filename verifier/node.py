@@ -27,7 +27,7 @@ from protocol.node.party.funds import withdraw_above, withdraw_credit
 from protocol.node.party.node import Node
 from protocol.node.serving import Serving
 from protocol.node.stopping import Stop
-from verifier import answering, auditing, claimant, claiming, confronting, juror, keeper, looking
+from verifier import answering, auditing, compensation, confronting, item_claims, juror, keeper, looking
 from verifier.context import Context
 from verifier.games import Games
 from verifier.informer import Informer
@@ -202,8 +202,8 @@ class VerifierNode(Node):
         bound = (
             releasable(seen, self.context.clients)
             or juror.releasable(self.context, seen)
-            or claimant.bound(self.context, seen)
-            or claiming.pending(self.context, seen)
+            or item_claims.bound(self.context, seen)
+            or compensation.pending(self.context, seen)
             or looking.moot(self.context, seen)
         )
         if view.status.is_over and not bound and self.context.client.is_over_for_good(task):
@@ -270,7 +270,7 @@ class VerifierNode(Node):
             looking.jobs(self.context, seen),
             answering.contests(self.context, seen),
             juror.refusals(self.context, seen),
-            claimant.jobs(self.context, seen),
+            item_claims.jobs(self.context, seen),
             keeper.jobs(self.context, seen),
         ):
             for job in jobs:

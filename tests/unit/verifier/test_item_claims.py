@@ -19,9 +19,9 @@ from protocol.dispute.juries import Objection
 from protocol.node.database import Identity
 from protocol.node.party.exits import Observation
 from tests.unit.verifier.test_seats import AUDIT, ME, NOW, OTHER, UNTIL, VIEW, observation, seat
-from verifier.claimant import bound, jobs, lacks, missing_items, objection
 from verifier.context import Context
 from verifier.database import Database
+from verifier.item_claims import bound, jobs, lacks, missing_items, objection
 from verifier.jobs import GRACE
 from verifier.jury import Jury
 from verifier.metrics import Metrics
