@@ -15,7 +15,7 @@ from protocol.node.party.exits import Observation
 from verifier.context import Context
 from verifier.database import Accusation
 from verifier.jobs import Job
-from verifier.looks import Accused
+from verifier.look_events import Accused
 from verifier.replaying import Committed
 from verifier.salts import salted_seats
 

@@ -20,8 +20,8 @@ from protocol.node.party.exits import Observation
 from protocol.program.step import StepProgram
 from verifier.context import Context
 from verifier.jobs import Job
+from verifier.look_events import Revealed
 from verifier.looking import asking, different, looked_at
-from verifier.looks import Revealed
 
 NO_GAME = 0
 TRIES = 1

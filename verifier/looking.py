@@ -23,7 +23,7 @@ from verifier.context import Context
 from verifier.database import Accusation
 from verifier.jobs import GRACE, Job, unless_refused
 from verifier.look_duties import compared, unopened
-from verifier.looks import Revealed
+from verifier.look_events import Revealed
 from verifier.replaying import Committed
 from verifier.salts import Salted, salted_seats, secret_of
 

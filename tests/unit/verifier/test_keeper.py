@@ -22,7 +22,7 @@ from verifier.context import Context
 from verifier.database import COMMITTING, Accusation, Database
 from verifier.jury import Jury
 from verifier.keeper import GRACE
-from verifier.looks import Revealed
+from verifier.look_events import Revealed
 
 LOOK = 32
 OVER = NOW - GRACE - 1

@@ -39,7 +39,7 @@ class _Told:
     stands: dict[int, LookView] = field(default_factory=dict)
 
 
-class Looks(TaskEvents[_Told]):
+class LookEvents(TaskEvents[_Told]):
     """By task, from the first look on. `see` is for the loop's thread, the others for any."""
 
     def see(self, seen: Observation) -> None:

@@ -39,7 +39,7 @@ class _Told:
     stands: Jury | None = None
 
 
-class Juries(TaskEvents[_Told]):
+class JuryEvents(TaskEvents[_Told]):
     """By task, where its terms have juries. `see` is for the loop's thread, the others for any."""
 
     def see(self, seen: Observation, terms: Terms) -> bool:
