@@ -76,7 +76,7 @@ def _answer(context: Context, seen: Observation, look: Seat, seat: Seat, told: A
     (own,) = salted_seats(context, seen, [seat])
     (segment,) = context.segments(view.task, look.number)
     committed = Committed(view.root, view.size)
-    opening = material.auditor.open_chunk(
+    opening = material.replayer.open_chunk(
         committed, segment, own.digester(material.terms.thinning), told.place
     )
     if opening is not None and opening.leaf == told.leaf:
@@ -92,7 +92,7 @@ def _answer(context: Context, seen: Observation, look: Seat, seat: Seat, told: A
             seat.account,
             segment,
             secrets.token_bytes(32),
-            b"".join(material.auditor.roots(committed)),
+            b"".join(material.replayer.roots(committed)),
         )
     )
 

@@ -78,13 +78,13 @@ def offer(context: Context, observed: Sequence[Observation], fetches: Jobs, repl
         material = _at_hand(context, seen, replays, missing)
         if material is None:
             continue
-        if material.auditor.is_here(committed, segment):
+        if material.replayer.is_here(committed, segment):
             replays.offer(
                 Job(task, f"replay {segment}", partial(_replay, context, seen, material, committed, segment))
             )
             continue
         missing.setdefault(task, (material, committed, []))[2].append(segment)
-        if material.auditor.has_withheld(committed) and _runs(context, seen, material):
+        if material.replayer.has_withheld(committed) and _runs(context, seen, material):
             # One run from the start serves all segments of its task.
             run = _digest_own if task in accused else _replay
             if task not in accused or attestable(seen, context.clients):
@@ -102,7 +102,7 @@ def offer(context: Context, observed: Sequence[Observation], fetches: Jobs, repl
         if material is None:
             fetch = partial(context.fetch, task, fetches.rests.lost(task))
         else:
-            fetch = partial(material.auditor.ask, committed, segments[:ASKED_AT_ONCE])
+            fetch = partial(material.replayer.ask, committed, segments[:ASKED_AT_ONCE])
         fetches.offer(Job(task, "fetch", fetch))
 
 
@@ -206,7 +206,7 @@ def _replay(
     """
     task, root = seen.view.task, committed.root
     seats, digesters = _undigested(context, seen, material, segment)
-    finding = _for_a_slice(lambda: material.auditor.audit(committed, segment, digesters))
+    finding = _for_a_slice(lambda: material.replayer.audit(committed, segment, digesters))
     if finding is None:
         return
     if isinstance(finding, Different):
@@ -230,7 +230,7 @@ def _digest_own(
     withholds what it has committed to. Raises ChainError, CommitmentError, TwoReplays, OSError.
     """
     seats, digesters = _undigested(context, seen, material, segment)
-    digests = _for_a_slice(lambda: material.auditor.digest_own(committed, segment, digesters))
+    digests = _for_a_slice(lambda: material.replayer.digest_own(committed, segment, digesters))
     if digests is not None:
         _note(context, seen, segment, seats, digests)
         context.log.info("digested", task=seen.view.task, segment=segment)

@@ -67,12 +67,12 @@ def missing_items(context: Context, seen: Observation, seat: Seat) -> list[int]:
     if material is None:
         return [constants_item(terms.segments)] if context.materials.was_refused(terms) else []
     committed = Committed(view.root, view.size)
-    if not material.auditor.has_withheld(committed):
+    if not material.replayer.has_withheld(committed):
         return []
     (own,) = salted_seats(context, seen, [seat])
     digested = context.database.digested(view.task, own.hash, view.root)
     due = [segment for segment in auditing.segments_of(context, seen, seat) if segment not in digested]
-    missing = [item_of(segment) for segment in due if not material.auditor.is_here(committed, segment)]
+    missing = [item_of(segment) for segment in due if not material.replayer.is_here(committed, segment)]
     return list(dict.fromkeys(missing))
 
 

@@ -75,7 +75,7 @@ def is_here(context: Context, seen: Observation, material: Material, item: int) 
     """Whether an item is on this machine, and for a state the roots beside it; constants are in the bundle."""
     if item == constants_item(material.terms.segments) or context.items.has_state(seen.view.task, item):
         return True
-    return material.auditor.is_here(Committed(seen.view.root, seen.view.size), item + 1)
+    return material.replayer.is_here(Committed(seen.view.root, seen.view.size), item + 1)
 
 
 def votes(context: Context, seen: Observation) -> Iterator[Job]:
@@ -134,7 +134,7 @@ def _held(context: Context, seen: Observation, item: int) -> Held:
     found = context.items.state(task, item, len(program.state))
     if found is None:
         committed = Committed(seen.view.root, seen.view.size)
-        kept = material.auditor.state(committed, item)
+        kept = material.replayer.state(committed, item)
         assert kept is not None, "who asks has seen to it that it is here"
         state, roots = kept
         found = [tensor.data for tensor in program.checkpoint(state).tensors], list(roots)

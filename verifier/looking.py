@@ -89,7 +89,7 @@ def asks(context: Context, seen: Observation) -> Iterator[Job]:
 def asking(context: Context, seen: Observation, look: Seat) -> Accusation:
     """An accusation that only asks for the step tree of a look's segment. Raises BundleError, ChainError."""
     view = seen.view
-    roots = context.load(view.task).auditor.roots(Committed(view.root, view.size))
+    roots = context.load(view.task).replayer.roots(Committed(view.root, view.size))
     (segment,) = context.segments(view.task, look.number)
     salt = secrets.token_bytes(32)
     return Accusation(view.task, look.number, look.account, segment, salt, b"".join(roots), asks=True)

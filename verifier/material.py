@@ -24,7 +24,7 @@ from protocol.tasks.bundles.write import MANIFEST
 from protocol.tasks.task import Terms
 from verifier.database import Accusation, Database
 from verifier.errors import StateLost
-from verifier.replaying import Auditor
+from verifier.replaying import Replayer
 from verifier.solver_client import CheckpointProvider
 from verifier.states import States
 from verifier.strategy import Strategy
@@ -46,7 +46,7 @@ class Material:
     executor: Executor
     states: States
     provider: CheckpointProvider
-    auditor: Auditor
+    replayer: Replayer
 
     def run(self, accusation: Accusation) -> Replay:
         """One's own run below an accusation: from the solver's state before the false segment, or from the start."""
@@ -198,7 +198,7 @@ class Materials:
             return self._strategy.provider(address, task, work.program, terms, self._limits.reach)
 
         provider = provided(endpoint)
-        auditor = Auditor(
+        replayer = Replayer(
             work.program,
             executor,
             terms.segment_steps,
@@ -206,4 +206,4 @@ class Materials:
             provider,
             lambda: map(provided, self._sources(task)),
         )
-        return Material(terms, work, executor, states, provider, auditor)
+        return Material(terms, work, executor, states, provider, replayer)

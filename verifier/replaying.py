@@ -58,7 +58,7 @@ Others = Callable[[], Iterable[CheckpointProvider]]
 """Who serves a task's checkpoints besides its solver."""
 
 
-class Auditor:
+class Replayer:
     """Asks for what replays of one task need, the solver first, and replays. Any thread may do either, and none waits
     for another.
     """

@@ -156,7 +156,7 @@ class Scene:
         self.jury: Jury | None = None
         self.clients = {account: self._client(account, index) for account, index in ((ME, 2), (MINE_TOO, 3))}
         self.material = SimpleNamespace(
-            auditor=replays,
+            replayer=replays,
             terms=SimpleNamespace(thinning=THINNING, jurors=jurors, segments=RESULT - 1),
             states=SimpleNamespace(tensors=lambda _number, _root: []),
         )

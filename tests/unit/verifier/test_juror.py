@@ -49,7 +49,7 @@ class Scene:
         self.material: Any = SimpleNamespace(
             terms=terms,
             work=SimpleNamespace(program=PROGRAM, fixed=tiny.fixed()),
-            auditor=SimpleNamespace(
+            replayer=SimpleNamespace(
                 is_here=lambda _committed, segment: self.here and segment == CLAIM.item + 1,
                 state=lambda _committed, number: (HONEST[number * tiny.STEPS], checkpoint_roots(HONEST)),
             ),
