@@ -30,8 +30,8 @@ from protocol.node.stopping import Stop
 from verifier import answering, auditing, compensation, confronting, item_claims, juror, keeper, looking
 from verifier.context import Context
 from verifier.games import Games
-from verifier.informer import Informer
 from verifier.jobs import Job, Jobs, Rests
+from verifier.offered_salts import OfferedSalts
 from verifier.registration import ensure_registered
 from verifier.seats import own_seats, releasable, waits_for_jury
 from verifier.server import application
@@ -71,7 +71,9 @@ class VerifierNode(Node):
         self._informs = Jobs(1, longest_rest=8)
         """Of its own, so that strangers' salts keep no attestation waiting."""
         self._games = Games(self.context, self._fetches)
-        self._informer = Informer(client, self.context.clients, self.context.database, self.context.metrics)
+        self._offered = OfferedSalts(
+            client, self.context.clients, self.context.database, self.context.metrics
+        )
         self._looks = Rests(longest=30)
         self._withdraw = True
         self._url = ""
@@ -93,7 +95,7 @@ class VerifierNode(Node):
             with ExitStack() as serving:
                 serving.enter_context(self.context.metrics.served(settings.metrics_port))
                 if settings.stake:
-                    app = application(self.context.results, self.context.items, self._informer.offer)
+                    app = application(self.context.results, self.context.items, self._offered.offer)
                     held = serving.enter_context(Serving(app, settings.host, settings.port, settings.proxies))
                     self._url = settings.url or held.url
                 return self._loop(once)
@@ -165,7 +167,7 @@ class VerifierNode(Node):
                 observed.append(seen)
             self._games.begin()
         if not self._stop.asked:
-            for job in self._informer.jobs():
+            for job in self._offered.jobs():
                 self._informs.offer(job)
         for seen in observed:
             for job in (
@@ -263,7 +265,7 @@ class VerifierNode(Node):
 
     def _offer_actions(self, seen: Observation) -> None:
         """Offer the transactions that a task asks for."""
-        self._informer.see(seen)
+        self._offered.see(seen)
         for jobs in (
             self._games.make_ready(seen),
             auditing.attestations(self.context, seen),
@@ -293,7 +295,7 @@ class VerifierNode(Node):
         database.finish(task)
         self.context.materials.drop(task)
         self._games.forget(task)
-        self._informer.forget(task)
+        self._offered.forget(task)
         self.context.looks.forget(task)
         self.context.juries.forget(task)
         self.context.items.drop(task)

@@ -21,7 +21,7 @@ from protocol.dispute.keys import NO_SEAT
 from protocol.node.home import Home
 from protocol.node.party.exits import Exit, Observation
 from tests.unit.verifier.test_seats import AUDIT, ME, NOW, OTHER, observation, seat
-from verifier import auditing, informer, keeper
+from verifier import auditing, keeper, offered_salts
 from verifier.database import COMMITTING, UNTIL_OVER, Accusation
 from verifier.jobs import Job
 from verifier.keeper import GRACE
@@ -139,7 +139,7 @@ def test_no_flood_of_salts_keeps_an_attestation_waiting(
         node._offer_actions(seen)
         return seen
 
-    monkeypatch.setattr(informer, "Attested", ask)
+    monkeypatch.setattr(offered_salts, "Attested", ask)
     monkeypatch.setattr(node, "_open_tasks", lambda: [1])
     monkeypatch.setattr(node, "_look", look)
     monkeypatch.setattr(node, "_take_earnings", lambda: None)
