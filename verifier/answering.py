@@ -13,7 +13,7 @@ from protocol.chain.views import Seat, TaskStatus
 from protocol.dispute.looks import Look
 from protocol.node.party.exits import Observation
 from verifier.context import Context
-from verifier.database import Accusation
+from verifier.database import Challenge
 from verifier.jobs import Job
 from verifier.look_events import Accused
 from verifier.replaying import Committed
@@ -56,14 +56,14 @@ def _accused(context: Context, seen: Observation) -> Iterator[tuple[Seat, Seat, 
             yield look, seat, told
 
 
-def _playing(context: Context, seen: Observation, look: Seat, seat: Seat) -> Accusation | None:
-    """What the seat's account accuses the solver of that makes the segment that is looked at another: in that segment
-    or an earlier one, or in one that is not known yet. With several the last segment.
+def _playing(context: Context, seen: Observation, look: Seat, seat: Seat) -> Challenge | None:
+    """The challenge of the seat's account that makes the segment that is looked at another: in that segment or an
+    earlier one, or in one that is not known yet. With several the last segment.
     """
     (segment,) = context.segments(seen.view.task, look.number)
     rows = [
         row
-        for row in context.database.accusations(seen.view.task)
+        for row in context.database.challenges(seen.view.task)
         if row.account == seat.account and not row.asks and row.outcome is None
         if row.segment is None or row.segment <= segment
     ]
@@ -85,8 +85,8 @@ def _answer(context: Context, seen: Observation, look: Seat, seat: Seat, told: A
         context.log.info("answered", task=view.task, look=look.number, gas=receipt.gas_used)
         return
     context.log.warning("different", task=view.task, segment=segment, solver=view.solver)
-    context.database.accuse(
-        Accusation(
+    context.database.put_challenge(
+        Challenge(
             view.task,
             seat.number,
             seat.account,
@@ -97,7 +97,7 @@ def _answer(context: Context, seen: Observation, look: Seat, seat: Seat, told: A
     )
 
 
-def _contest(context: Context, task: int, look: int, row: Accusation) -> None:
+def _contest(context: Context, task: int, look: int, row: Challenge) -> None:
     assert row.game is not None, "an open game is named"
     context.clients[row.account].looks.contest(task, look, row.game)
     context.log.warning("contested", task=task, look=look, game=row.game)

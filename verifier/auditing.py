@@ -1,4 +1,4 @@
-"""The seats of one verifier: replay their segments, hold the result, attest, accuse what is not as committed.
+"""The seats of one verifier: replay their segments, hold the result, attest, challenge what is not as committed.
 
 Each is decided anew from the chain and the database, so that a restart or a failure costs at most a replay. A segment
 comes to its verdict by steps: fetch the bundle, load it, ask the solver for the state before the segment, replay.
@@ -9,7 +9,7 @@ steps (`replaying.Committed`).
 
 A seat attests the digest of the states that its replays passed, under its own salt, so a segment that two own seats
 have, or that was replayed before the draw, is replayed for each of them. Without every digest nothing is attested.
-Where a solver that stands accused withholds states, the digests are those of one's own run from the start. A look is a
+Where a solver that is challenged withholds states, the digests are those of one's own run from the start. A look is a
 seat with one segment and without the result; what `looking` compares is digested here too.
 """
 
@@ -29,7 +29,7 @@ from protocol.dispute.looks import is_look
 from protocol.node.party.exits import Observation
 from verifier import juror
 from verifier.context import Context
-from verifier.database import UNTIL_OVER, Accusation
+from verifier.database import UNTIL_OVER, Challenge
 from verifier.jobs import Job, Jobs
 from verifier.look_duties import compared, revealing_seats
 from verifier.material import Material
@@ -51,11 +51,11 @@ _Missing = dict[int, tuple[Material | None, Committed, list[int]]]
 def attestations(context: Context, seen: Observation) -> Iterator[Job]:
     """Attest the seats whose segments were all replayed, once the result is held.
 
-    A solver that stands accused is attested only in its open game, which lets nobody be paid: whoever accuses is not
+    A solver that is challenged is attested only in its open game, which lets nobody be paid: whoever challenges is not
     silent, and an attestation says what was computed.
     """
-    view, accusations = seen.view, context.database.accusations(seen.view.task)
-    if accusations and not any(row.game is not None and row.outcome is None for row in accusations):
+    view, challenges = seen.view, context.database.challenges(seen.view.task)
+    if challenges and not any(row.game is not None and row.outcome is None for row in challenges):
         return
     seats = [seat for seat in attestable(seen, context.clients) if not waits_for_jury(seen, seat)]
     for own in salted_seats(context, seen, seats):
@@ -68,12 +68,12 @@ def attestations(context: Context, seen: Observation) -> Iterator[Job]:
 def offer(context: Context, observed: Sequence[Observation], fetches: Jobs, replays: Jobs) -> None:
     """Offer the next step of every segment that is due: fetches first to the tasks that have cost the least time.
 
-    Where the solver stands accused, a run from the start finds nothing more: it is made only for an own seat's digests.
+    Where the solver is challenged, a run from the start finds nothing more: it is made only for an own seat's digests.
     """
     turns = sorted(observed, key=lambda seen: _turn(context, seen, replays))
-    accused = {seen.view.task for seen in turns if context.database.accusations(seen.view.task)}
+    challenged = {seen.view.task for seen in turns if context.database.challenges(seen.view.task)}
     missing: _Missing = {}
-    for seen, segment in _due(context, turns, accused):
+    for seen, segment in _due(context, turns, challenged):
         task, committed = seen.view.task, Committed(seen.view.root, seen.view.size)
         material = _at_hand(context, seen, replays, missing)
         if material is None:
@@ -86,8 +86,8 @@ def offer(context: Context, observed: Sequence[Observation], fetches: Jobs, repl
         missing.setdefault(task, (material, committed, []))[2].append(segment)
         if material.replayer.has_withheld(committed) and _runs(context, seen, material):
             # One run from the start serves all segments of its task.
-            run = _digest_own if task in accused else _replay
-            if task not in accused or attestable(seen, context.clients):
+            run = _digest_own if task in challenged else _replay
+            if task not in challenged or attestable(seen, context.clients):
                 replays.offer(Job(task, "run", partial(run, context, seen, material, committed, segment)))
     for seen in turns:
         items = [item for _, item in juror.awaited(context, seen)]
@@ -136,11 +136,11 @@ def _turn(context: Context, seen: Observation, replays: Jobs) -> tuple[float, in
 
 
 def _due(
-    context: Context, turns: Sequence[Observation], accused: Container[int]
+    context: Context, turns: Sequence[Observation], challenged: Container[int]
 ) -> Iterator[tuple[Observation, int]]:
     """What own seats ask for in all tasks, then, for a whistleblower, all other segments that were not checked."""
-    live = [seen for seen in turns if seen.view.task not in accused]
-    late = [seen for seen in turns if seen.view.task in accused]
+    live = [seen for seen in turns if seen.view.task not in challenged]
+    late = [seen for seen in turns if seen.view.task in challenged]
     own = ((seen, segment) for seen in [*live, *late] for segment in _own(context, seen))
     if not context.settings.whistleblow:
         return own
@@ -211,7 +211,7 @@ def _replay(
         return
     if isinstance(finding, Different):
         context.log.warning("different", task=task, segment=finding.segment, solver=seen.view.solver)
-        _accuse(context, task, segment, finding)
+        _challenge(context, task, segment, finding)
     elif segment == committed.size:
         context.results.hold(task, segment - 1, material.states.tensors(segment - 1, seen.view.result))
         context.database.hold(task, UNTIL_OVER)
@@ -226,7 +226,7 @@ def _replay(
 def _digest_own(
     context: Context, seen: Observation, material: Material, committed: Committed, segment: int
 ) -> None:
-    """Digest a segment, or the result, of one's own run: what is attested while the solver, which stands accused,
+    """Digest a segment, or the result, of one's own run: what is attested while the solver, which is challenged,
     withholds what it has committed to. Raises ChainError, CommitmentError, TwoReplays, OSError.
     """
     seats, digesters = _undigested(context, seen, material, segment)
@@ -267,8 +267,8 @@ def _for_a_slice(work: Callable[[], Found]) -> Found:
     return found
 
 
-def _accuse(context: Context, task: int, segment: int, finding: Different) -> None:
-    """Note the accusation of every own seat that has the false segment: each speaks up from its account, for it is
+def _challenge(context: Context, task: int, segment: int, finding: Different) -> None:
+    """Note the challenge of every own seat that has the false segment: each speaks up from its account, for it is
     paid by a conviction only then. Where the first false segment is not known, of one seat that has the replayed one.
     Without a seat, of the account that has the replayed segment in one, for it may be looked at, else of the main one.
     Raises ChainError.
@@ -282,8 +282,8 @@ def _accuse(context: Context, task: int, segment: int, finding: Different) -> No
     replaying = [seat.account for seat in seats if segment in context.segments(task, seat.number)]
     for number, account in named or [(NO_SEAT, (*replaying, context.client.address)[0])]:
         salt = secrets.token_bytes(32)
-        context.database.accuse(
-            Accusation(task, number, account, finding.segment, salt, b"".join(finding.roots))
+        context.database.put_challenge(
+            Challenge(task, number, account, finding.segment, salt, b"".join(finding.roots))
         )
 
 

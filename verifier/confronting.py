@@ -56,9 +56,9 @@ def jobs(context: Context, seen: Observation) -> Iterator[Job]:
         if stands is None or stands.accused is not None or stands.accusations >= TRIES:
             continue
         (segment,) = context.segments(view.task, look.number)
-        row = context.database.accusation(view.task, look.number)
+        row = context.database.challenge(view.task, look.number)
         if row is not None and not row.asks:
-            continue  # the solver stands accused
+            continue  # the solver is challenged
         claim = context.client.game.claim(steps_key(view.task, segment))
         if not claim.posted_at:
             continue
@@ -76,7 +76,7 @@ def drops(context: Context, seen: Observation) -> Iterator[Job]:
     if seen.view.status is not TaskStatus.SUBMITTED:
         return
     looks = {look.number: look for look in seen.looks}
-    for row in context.database.all_accusations(seen.view.task):
+    for row in context.database.all_challenges(seen.view.task):
         look = looks.get(row.seat)
         if look is None or not row.asks or row.outcome is not None or row.game is None:
             continue

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 @dataclass(frozen=True)
 class Context:
     """One verifier's collaborators. `client` makes the calls that anyone may make; `clients` are those of the accounts
-    that take seats, and accuse in them, by address.
+    that take seats, and challenge in them, by address.
     """
 
     client: Client

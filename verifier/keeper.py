@@ -1,4 +1,4 @@
-"""Making the calls that move tasks on (`protocol.node.party.exits`), but none for a solver that stands accused.
+"""Making the calls that move tasks on (`protocol.node.party.exits`), but none for a solver that is challenged here.
 
 Others may be first: a refusal is no failure.
 """
@@ -31,7 +31,7 @@ def observe(context: Context, view: TaskView, now: int) -> Observation:
 
 
 def due(context: Context, seen: Observation) -> Exit | None:
-    """The call that this verifier makes now. It ends nothing that it accuses, never pays a solver that it has found
+    """The call that this verifier makes now. It ends nothing that it challenges, never pays a solver that it has found
     false, settles nothing that an own look may still take a lock in, and nothing before an own claim is off, and
     punishes no silence of its own. Raises ChainError.
     """
@@ -40,10 +40,10 @@ def due(context: Context, seen: Observation) -> Exit | None:
         return None
     if what is Exit.SETTLE and confronting.undecided(context, seen):
         return None
-    rows = context.database.all_accusations(seen.view.task)
+    rows = context.database.all_challenges(seen.view.task)
     asked = [row for row in rows if row.asks and row.outcome is None and row.opening_until is not None]
-    accusations = [row for row in rows if not row.asks]
-    if asked or any(row.outcome is None or what is Exit.SETTLE for row in accusations):
+    challenges = [row for row in rows if not row.asks]
+    if asked or any(row.outcome is None or what is Exit.SETTLE for row in challenges):
         return None
     return None if what is Exit.REDRAW and own_seats(seen, context.clients) else what
 

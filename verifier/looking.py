@@ -1,7 +1,7 @@
 """Looks (dispute.md section 3): opening one's digest to whoever looks at it, comparing what others open, accusing.
 
-A look that finds another root than its own needs the solver's step tree of the segment: unless it is on the chain, an
-accusation that only asks is played (`games`), and its game is dropped by `accuse`. Where the solver's tree is not the
+A look that finds another root than its own needs the solver's step tree of the segment: unless it is on the chain, a
+challenge that only asks is played (`games`), and its game is dropped by `accuse`. Where the solver's tree is not the
 replay's, that game goes on against the solver, and no seat is accused.
 """
 
@@ -20,7 +20,7 @@ from protocol.dispute.view import Phase
 from protocol.node.party.exits import Observation
 from verifier.auditing import digest_parts
 from verifier.context import Context
-from verifier.database import Accusation
+from verifier.database import Challenge
 from verifier.jobs import GRACE, Job, unless_refused
 from verifier.look_duties import compared, unopened
 from verifier.look_events import Revealed
@@ -79,20 +79,20 @@ def asks(context: Context, seen: Observation) -> Iterator[Job]:
         if not look.attested:
             continue  # it could not accuse, and its game would be lost
         segment, number = context.segments(seen.view.task, look.number)[0], look.number
-        if context.database.accusation(seen.view.task, number) is not None:
+        if context.database.challenge(seen.view.task, number) is not None:
             continue
         if context.client.game.claim(steps_key(seen.view.task, segment)).posted_at:
             continue
         yield Job(seen.view.task, f"ask {number}", partial(_ask, context, seen, look))
 
 
-def asking(context: Context, seen: Observation, look: Seat) -> Accusation:
-    """An accusation that only asks for the step tree of a look's segment. Raises BundleError, ChainError."""
+def asking(context: Context, seen: Observation, look: Seat) -> Challenge:
+    """A challenge that only asks for the step tree of a look's segment. Raises BundleError, ChainError."""
     view = seen.view
     roots = context.load(view.task).replayer.roots(Committed(view.root, view.size))
     (segment,) = context.segments(view.task, look.number)
     salt = secrets.token_bytes(32)
-    return Accusation(view.task, look.number, look.account, segment, salt, b"".join(roots), asks=True)
+    return Challenge(view.task, look.number, look.account, segment, salt, b"".join(roots), asks=True)
 
 
 def different(context: Context, seen: Observation) -> Iterator[tuple[Seat, Revealed]]:
@@ -119,7 +119,7 @@ def _is_contested(context: Context, game: int) -> bool:
 
 def _ask(context: Context, seen: Observation, look: Seat) -> None:
     context.log.warning("a look differs", task=seen.view.task, look=look.number)
-    context.database.accuse(asking(context, seen, look))
+    context.database.put_challenge(asking(context, seen, look))
 
 
 def _close_moot(context: Context, task: int, look: int) -> None:

@@ -79,7 +79,7 @@ class VerifierNode(Node):
         self._url = ""
         """Where results are served, and salts taken; empty for a mere whistleblower."""
         self._alive = 1
-        """Tasks and accusations that are not over, as the last look found."""
+        """Tasks and challenges that are not over, as the last look found."""
         self._finished = 0
         self._late: set[tuple[int, int]] = set()
         """Tasks and seats whose time ran out unattested."""
@@ -134,16 +134,16 @@ class VerifierNode(Node):
         return self._verdict() if once and not self._alive and self._seen_enough() else None
 
     def _at_stake(self) -> dict[str, object]:
-        return {"open_accusations": len(self.context.database.open_accusations())}
+        return {"open_challenges": len(self.context.database.open_challenges())}
 
     def _may_stop(self) -> bool:
         return not self._games.moves_due
 
     def turn(self, block: Block) -> int:
-        """One look at everything as of this block; how many tasks and accusations are not over. Raises ChainError."""
+        """One look at everything as of this block; how many tasks and challenges are not over. Raises ChainError."""
         self._collect()
         context = self.context
-        accusations = self._games.play()
+        challenges = self._games.play()
         observed: list[Observation] = []
         tasks = self._open_tasks()
         alive = len(tasks)
@@ -185,11 +185,11 @@ class VerifierNode(Node):
             context.results.drop(task)
             context.database.let_go(task)
         self._take_earnings()
-        context.metrics.accusations.set(accusations)
+        context.metrics.challenges.set(challenges)
         context.metrics.tasks.set(alive)
         return (
             (0 if self._stop.asked else alive)
-            + accusations
+            + challenges
             + self._sends.busy
             + self._informs.busy
             + self._answers.busy
@@ -279,15 +279,15 @@ class VerifierNode(Node):
                 self._sends.offer(job)
 
     def _over(self, view: TaskView, now: int) -> None:
-        """Forget a task once its accusations, if any, are over too."""
+        """Forget a task once its challenges, if any, are over too."""
         task, database = view.task, self.context.database
-        accusations = database.all_accusations(task)
-        at_stake = any(row.opening_until is not None and row.outcome is None for row in accusations)
+        challenges = database.all_challenges(task)
+        at_stake = any(row.opening_until is not None and row.outcome is None for row in challenges)
         if at_stake or self._games.is_busy(task):
             return
-        for row in accusations:
+        for row in challenges:
             if row.outcome is None:  # somebody else was first, and nothing of ours is at stake
-                database.update_accusation(row.key, outcome="needless")
+                database.update_challenge(row.key, outcome="needless")
             self._outcomes.add(row.outcome)
         if database.is_held(task):
             settled = view.status is TaskStatus.SETTLED

@@ -18,7 +18,7 @@ def due_segments(seat: Seat, segments: Sequence[int], size: int) -> tuple[int, .
 
 def own_seats(seen: Observation, accounts: Container[str]) -> list[Seat]:
     """The seats and looks of these accounts that are not attested: also those whose time is over and that nobody has
-    drawn again, for a difference that comes to light too late to attest is still accused.
+    drawn again, for a difference that comes to light too late to attest is still challenged.
     """
     return [seat for seat in seen.places if seat.account in accounts and not seat.attested]
 

@@ -93,9 +93,9 @@ def wait(what: Callable[[], bool], seconds: float = 60) -> None:
 
 
 def outcome(watcher: Watcher, task: int) -> str | None:
-    """How the watcher's first accusation ended, if there is one and it has."""
-    accusations = watcher.node.context.database.accusations(task)
-    return accusations[0].outcome if accusations else None
+    """How the watcher's first challenge ended, if there is one and it has."""
+    challenges = watcher.node.context.database.challenges(task)
+    return challenges[0].outcome if challenges else None
 
 
 def is_suspended(scene: Stage, watcher: Watcher) -> bool:

@@ -322,7 +322,7 @@ def test_a_damaged_kept_state_is_made_anew(tmp_path: Path) -> None:
 
 
 def test_a_damaged_state_takes_no_other_with_it(tmp_path: Path) -> None:
-    """What a solver served while it was not accused, it may not serve again."""
+    """What a solver served while it was not challenged, it may not serve again."""
     told = Told(HONEST, checkpoint_roots(HONEST))
     first = replayer(tmp_path, told)
     for segment in (2, 3):
