@@ -10,7 +10,7 @@ from functools import partial
 
 from protocol.chain.views import TaskStatus, TaskView
 from protocol.node.party.exits import Exit, Observation, exit_due, observe_audit, perform
-from verifier import compensation, confronting, item_claims, juror
+from verifier import accusing, compensation, item_claims, juror
 from verifier.context import Context
 from verifier.jobs import Job, unless_refused
 from verifier.seats import own_seats, releasable
@@ -38,7 +38,7 @@ def due(context: Context, seen: Observation) -> Exit | None:
     what = exit_due(seen, context.client.deployment, GRACE)
     if what in ENDS and item_claims.bound(context, seen):
         return None
-    if what is Exit.SETTLE and confronting.undecided(context, seen):
+    if what is Exit.SETTLE and accusing.undecided(context, seen):
         return None
     rows = context.database.all_challenges(seen.view.task)
     asked = [row for row in rows if row.asks and row.outcome is None and row.opening_until is not None]

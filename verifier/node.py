@@ -27,7 +27,7 @@ from protocol.node.party.funds import withdraw_above, withdraw_credit
 from protocol.node.party.node import Node
 from protocol.node.serving import Serving
 from protocol.node.stopping import Stop
-from verifier import answering, auditing, compensation, confronting, item_claims, juror, keeper, looking
+from verifier import accusing, answering, auditing, compensation, item_claims, juror, keeper, looking
 from verifier.context import Context
 from verifier.games import Games
 from verifier.jobs import Job, Jobs, Rests
@@ -173,8 +173,8 @@ class VerifierNode(Node):
             for job in (
                 *answering.answers(context, seen),
                 *looking.asks(context, seen),
-                *confronting.jobs(context, seen),
-                *confronting.drops(context, seen),
+                *accusing.jobs(context, seen),
+                *accusing.drops(context, seen),
                 *juror.openings(context, seen),
                 *juror.votes(context, seen),
                 *juror.keeping(context, seen),

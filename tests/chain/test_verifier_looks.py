@@ -27,7 +27,7 @@ from tests.chain.solver_stage import Solver, Stage, over
 from tests.chain.test_verifier_informing import happened, wealth
 from tests.chain.test_verifier_watch import Watcher, wait
 from tests.unit.solver import tiny
-from verifier.confronting import SegmentStates
+from verifier.accusing import SegmentStates
 
 pytestmark = pytest.mark.chain
 

@@ -67,8 +67,8 @@ def jobs(context: Context, seen: Observation) -> Iterator[Job]:
             if row.game is None or context.client.game.game(row.game).phase is not Phase.STEP:
                 continue  # it is about to be opened
             game = row.game
-        work = partial(_confront, context, seen, look, told, claim.root, game)
-        yield Job(view.task, f"confront {look.number}", work)
+        work = partial(_accuse, context, seen, look, told, claim.root, game)
+        yield Job(view.task, f"accuse {look.number}", work)
 
 
 def drops(context: Context, seen: Observation) -> Iterator[Job]:
@@ -119,7 +119,7 @@ def _drop(context: Context, task: int, look: Seat, game: int) -> None:
     context.log.info("dropped: the seat was caught", task=task, look=look.number, game=game)
 
 
-def _confront(
+def _accuse(
     context: Context, seen: Observation, look: Seat, told: Revealed, step_root: bytes, game: int
 ) -> None:
     """Accuse, or go on against the solver. Raises ChainError, CommitmentError, NotEnoughTokens."""
