@@ -369,9 +369,12 @@ class Counting:
 
     steps: list[int] = field(default_factory=list)
 
-    def step(self, state: State, number: int) -> State:
+    def step(self, state: State, number: int, /) -> State:
         self.steps.append(number)
         return EXECUTOR.step(state, number)
+
+    def trace(self, state: State, number: int, /) -> Frame:
+        return EXECUTOR.trace(state, number)
 
 
 def restarted(folder: Path, told: Told) -> tuple[Replayer, Database, Counting]:
