@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,7 @@ from solver.server import application
 from solver.strategy import Strategy as SolverStrategy
 from tests.adversaries.tiny import moves_a_weight_far
 from tests.chain.rounds import draw_first
-from tests.chain.solver_stage import Stage, over, stage, submitted
+from tests.chain.solver_stage import Stage, over, submitted
 from tests.chain.test_verifier_informing import happened
 from tests.chain.test_verifier_juries import (
     ACCOUNTS,
@@ -54,10 +54,10 @@ def claims(case: Case) -> list[dict[str, Any]]:
 
 
 @pytest.fixture
-def scene(tmp_path: Path) -> Iterator[Stage]:
-    with stage(tmp_path) as made:
-        made.submitter.audit.resign()
-        yield made
+def scene(scene: Stage) -> Stage:
+    """The verifier under test is the only one in the draw."""
+    scene.submitter.audit.resign()
+    return scene
 
 
 class Claimant:

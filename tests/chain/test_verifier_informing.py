@@ -22,7 +22,7 @@ from protocol.errors import ExitCode
 from protocol.execution.replay import HonestExecutor
 from protocol.program.execute import Interpreter
 from tests.adversaries.outsourcing import DigestService, attest_by, offer
-from tests.chain.solver_stage import PARAMETERS, Solver, Stage, stage
+from tests.chain.solver_stage import PARAMETERS, Solver, Stage
 from tests.chain.test_verifier_watch import Watcher, until_registered, wait
 from tests.unit.solver import tiny
 from tests.unit.verifier.test_replaying import canonical
@@ -38,12 +38,6 @@ pytestmark = pytest.mark.chain
 LOCK = 8 * TOKEN
 FEE = TOKEN
 THINNING = 2
-
-
-@pytest.fixture
-def scene(tmp_path: Path) -> Iterator[Stage]:
-    with stage(tmp_path) as made:
-        yield made
 
 
 def happened(scene: Stage, name: str, task: int) -> list[Event]:

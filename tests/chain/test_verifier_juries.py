@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
-from pathlib import Path
 from random import Random
 
 import pytest
@@ -29,7 +27,7 @@ from protocol.tasks.task import Terms
 from solver.strategy import Strategy as SolverStrategy
 from tests.adversaries.withholding import from_the_withholder, serves_its_accomplice
 from tests.chain.rounds import ANYTHING
-from tests.chain.solver_stage import PARAMETERS, Solver, Stage, over, stage
+from tests.chain.solver_stage import PARAMETERS, Solver, Stage, over
 from tests.chain.test_verifier_informing import happened, wealth
 from tests.chain.test_verifier_watch import Watcher, wait
 from tests.unit.solver import tiny
@@ -50,10 +48,10 @@ WITHHOLDING = SolverStrategy(app=serves_its_accomplice)
 
 
 @pytest.fixture
-def scene(tmp_path: Path) -> Iterator[Stage]:
-    with stage(tmp_path) as made:
-        made.submitter.audit.resign()
-        yield made
+def scene(scene: Stage) -> Stage:
+    """The verifier under test is the only one in the draw."""
+    scene.submitter.audit.resign()
+    return scene
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,6 @@ import os
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -19,7 +18,7 @@ from protocol.errors import ExitCode
 from solver.strategy import Strategy
 from tests.adversaries.tiny import moves_a_weight_far
 from tests.attacks import blinding
-from tests.chain.solver_stage import Solver, Stage, over, stage
+from tests.chain.solver_stage import Solver, Stage, over
 from tests.chain.test_verifier_watch import until_registered, wait
 
 pytestmark = pytest.mark.chain
@@ -28,10 +27,10 @@ KILLED_AFTER = ("Committed", "Challenged", "StepSelected")
 
 
 @pytest.fixture
-def scene(tmp_path: Path) -> Iterator[Stage]:
-    with stage(tmp_path) as made:
-        made.submitter.audit.resign()
-        yield made
+def scene(scene: Stage) -> Stage:
+    """The verifier under test is the only one in the draw."""
+    scene.submitter.audit.resign()
+    return scene
 
 
 class Process:
