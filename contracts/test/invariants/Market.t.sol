@@ -212,9 +212,9 @@ contract MarketInvariants is LooksInvariants {
         uint256[3] memory looked;
         bytes32[] memory names = _names();
         uint256[] memory done = new uint256[](names.length);
-        for (uint256 run; run < 90; ++run) {
+        for (uint256 run; run < 120; ++run) {
             uint256 start = vm.snapshotState();
-            for (uint256 i; i < 70; ++i) {
+            for (uint256 i; i < 80; ++i) {
                 _act(uint256(keccak256(abi.encode(run, i))));
             }
             for (uint8 s = 4; s <= 7; ++s) {
@@ -319,15 +319,14 @@ contract MarketInvariants is LooksInvariants {
 
     /// @dev What a handler counts of looks and juries: each is to happen.
     function _names() private pure returns (bytes32[] memory names) {
-        names = new bytes32[](21);
+        names = new bytes32[](20);
         (names[0], names[1], names[2]) = ("inform", "reveal", "takeUnrevealed");
         (names[3], names[4], names[5]) = ("lapse", "lapse of a jury", "accuse");
         (names[6], names[7], names[8]) = ("answer", "contest", "takeUnanswered");
-        (names[9], names[10]) = ("closeMoot of a conviction", "closeMoot of a verdict");
-        (names[11], names[12], names[13]) = ("dropGame", "claim of a seat", "claim of a look");
-        (names[14], names[15], names[16], names[17]) = ("yes", "no", "object", "open");
+        (names[9], names[10], names[11]) = ("closeMoot", "dropGame", "claim of a seat");
+        (names[12], names[13], names[14]) = ("claim of a look", "yes", "no");
+        (names[15], names[16], names[17]) = ("object", "open", "drop of a claim");
         (names[18], names[19]) = ("verdict that it is there", "verdict that it is withheld");
-        names[20] = "drop of a claim";
     }
 
     /// @dev What is left of the stake: of a convicted task what was not paid out, until it burns; at least a quarter burns.
