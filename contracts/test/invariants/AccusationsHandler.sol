@@ -64,8 +64,7 @@ abstract contract AccusationsHandler is LooksHandler {
         (TaskId task, uint256 look) = _accusedLook(seed, false);
         if (look == 0) return;
         looks.closeMoot(task, look);
-        bool slashed = market.statusOf(task) == ITaskMarket.Status.Slashed;
-        ++done[slashed ? bytes32("closeMoot of a conviction") : bytes32("closeMoot of a verdict")];
+        ++done["closeMoot"];
     }
 
     /// @notice A look whose aim another has hit gives up its game.

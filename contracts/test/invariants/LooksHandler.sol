@@ -54,6 +54,8 @@ abstract contract LooksHandler is Digested {
             Seat memory seat = board.seatOf(task, _lookedAt(task, look));
             if (seat.caught || honest[seat.account] || _isRevealed(task, look)) continue;
             _reach(_revealsUntil(task) + 1);
+            // Most accounts open what they have meanwhile.
+            if (_isRevealed(task, look)) return;
             looks.takeUnrevealed(task, look);
             ++done["takeUnrevealed"];
             return;

@@ -315,9 +315,9 @@ contract MarketHandler is HonestHandler {
         else if (audit.claimant != 0) _advanceJury(seed, choice);
         else if (choice == 2 || (choice == 0 && looks.openAccusations(task) != 0)) claimItem(seed);
         else if (looks.openAccusations(task) != 0 && choice > 4) _advanceAccusation(seed, choice);
-        else if (audit.pickedAt != 0 && choice == 3) reveal(seed);
+        else if (audit.pickedAt != 0 && choice == 3) takeUnrevealed(seed);
         else if (audit.pickedAt != 0 && choice == 4) accuse(seed);
-        else if (audit.pickedAt != 0 && choice == 5) takeUnrevealed(seed);
+        else if (audit.pickedAt != 0 && choice == 5) accuse(seed);
         else if (_time <= audit.until) attest(seed, choice != 0 && audit.level == 0);
         else if (looks.openAccusations(task) != 0) takeUnanswered(seed);
         else finish(seed);
