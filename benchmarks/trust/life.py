@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from typing import Final
+from typing import Any, Final
 
 from assay.submitting import post
 from benchmarks.trust.market import VERIFIERS, Market, until
 from protocol.chain.recommendation import RULES, default_jurors, move_time
-from protocol.chain.views import NOBODY, TaskStatus
+from protocol.chain.views import NOBODY, TaskStatus, TaskView
 from protocol.commitments.tensors import Tensor
 from protocol.numerics.types import to_bytes
 from protocol.tasks.amounts import Amounts, derive
@@ -70,7 +70,11 @@ class Life:
 
     def _train(self, task: int) -> None:
         """Bidding, and training that takes the whole period: a quarter of the steps in a quarter of the time."""
-        market, view = self._market, lambda: self._tasks.task(task)
+        market = self._market
+
+        def view() -> TaskView:
+            return self._tasks.task(task)
+
         until(lambda: view().bidder != NOBODY, "a bid")
         market.skip_to(view().bids_until + 1)
         until(lambda: view().status is TaskStatus.TRAINING, "the assignment")
@@ -129,9 +133,12 @@ class Life:
         bundle = Bundle("price-of-trust", program, state, dataset, ())
         hash_ = write_bundle(bundle, self._market.bundles)
         parameters = self._market.deployment.parameters
+        changed: dict[str, Any] = dict(made.terms())
+        if look_chance is not None:
+            changed["look_chance"] = look_chance
         return Terms(
             **committed_terms(bundle),
-            **made.terms() | ({} if look_chance is None else {"look_chance": look_chance}),
+            **changed,
             bundle_hash=hash_,
             bundle=self._market.bundles.as_uri(),
             segments=SEGMENTS,

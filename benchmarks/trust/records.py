@@ -149,7 +149,9 @@ def _locked(calls: list[Call]) -> Counter[str]:
     found: Counter[str] = Counter()
     for call in calls:
         for event in call.events:
-            lock = event.arguments.get("lock")
+            if event.name not in ("Locked", "Released", "Paid", "Burned"):
+                continue
+            lock: int = event.arguments["lock"]
             if event.name == "Locked":
                 maker[lock] = call.function
                 found[call.function] -= event.arguments["amount"] * call.time

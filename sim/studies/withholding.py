@@ -7,6 +7,7 @@ rollup, in budgets. The submitter is the cheater's, and the cheater its own chal
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
@@ -126,30 +127,46 @@ class Withholding(Study):
     def answer(self, table: Table) -> Answer:
         """Two claims a point, and a finding for each grid that was played."""
         points = points_of(self, table)
-        claims = []
-        for name, expected in (
-            ("found", [_found(point) for point in points]),
-            ("advantage", _advantages(points)),
-        ):
-            seen, errors = mean(table, name), standard_error(table, name)
-            least = 1 / (table["rounds"][0] * (table["run"].max() + 1))
-            claims += [
-                Claim(
-                    f"{name} at {where(self, point)}",
-                    theory,
-                    float(seen[n]),
-                    max(float(errors[n]), float(least)),
-                    draws=draws(table, n),
-                    bound=CHANCE,
-                )
-                for n, (point, theory) in enumerate(zip(points, expected))
-            ]
+        found = [_found(point) for point in points]
+        lost = [caught(point) * each for point, each in zip(points, found)]
+        most = withheld().stake
+        claims = self._claims(table, points, "found", found, [_coin(table, each) for each in found])
+        least = [most * _coin(table, each) for each in lost]
+        claims += self._claims(table, points, "advantage", _advantages(points), least)
         findings = [
             finding(points, mean(table, name))
             for axis, name, finding in (("free", "found", _juries), ("retrained", "advantage", _retrainers))
             if len({point[axis] for point in points}) > 1
         ]
         return Answer(findings or [agreement(claims)], claims)
+
+    def _claims(
+        self,
+        table: Table,
+        points: Sequence[Point],
+        name: str,
+        expected: Sequence[float],
+        least: Sequence[float],
+    ) -> list[Claim]:
+        """One of each point; `least` are the least standard errors."""
+        seen, errors = mean(table, name), standard_error(table, name)
+        return [
+            Claim(
+                f"{name} at {where(self, point)}",
+                expected[n],
+                float(seen[n]),
+                max(float(errors[n]), least[n]),
+                draws=draws(table, n),
+                bound=CHANCE,
+            )
+            for n, point in enumerate(points)
+        ]
+
+
+def _coin(table: Table, chance: float) -> float:
+    """Standard error of a chance, at least one task's share: a rare end is no contradiction where it is not met."""
+    tasks = float(table["rounds"][0] * (table["run"].max() + 1))
+    return max(math.sqrt(max(0.0, chance * (1 - chance)) / tasks), 1 / tasks)
 
 
 def audit() -> tuple[int, int, int]:

@@ -1,0 +1,71 @@
+"""The measured price of trust: what is kept is what the page shows, and records are summed as they should be."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from benchmarks.trust.price import duties, parts
+from benchmarks.trust.records import Record
+from protocol.chain.parameters import TOKEN
+from sim.trust_table import DAY, MEASURED, PARTS, ROLLUP, measured_lines
+
+KEPT: dict[str, Any] = json.loads(MEASURED.read_text())
+
+
+def record(looks: int) -> Record:
+    """A task that costs exactly what its terms say, and gas of a million."""
+    priced = ROLLUP.price(1_000, 3)
+    amounts = priced.amounts
+    gas = {
+        "solver": {"settle": [1_000_000]},
+        "verifier": {"attest": [3 * 100_000], "attest look": [50_000] * looks},
+    }
+    return Record(
+        looks=looks,
+        seconds=5 * DAY,
+        gas=gas,
+        seat_fees=[amounts.seat_fee] * 3,
+        look_fees=[amounts.audit_fee] * looks,
+        draw_fees=[priced.setting.draw_fee] * 2,
+        escrow=0,
+        delay_penalty=0,
+        stake=amounts.stake * 5 * DAY,
+        seats=[4 * DAY] * 3,
+        lookers=[2 * DAY] * looks,
+    )
+
+
+def test_fees_are_the_tables() -> None:
+    found = {part.name: part for part in parts([record(0), record(2)])}
+    assert found["audits"].ratio == pytest.approx(1)
+    assert found["looks"].ratio == pytest.approx(1)
+    assert found["all"].measured == pytest.approx(
+        sum(found[name].measured for name in PARTS if name != "all")
+    )
+
+
+def test_capital_is_what_was_locked_for_as_long_as_it_was() -> None:
+    priced = ROLLUP.price(1_000, 3)
+    capital = next(part for part in parts([record(0), record(2)]) if part.name == "capital")
+    stake = priced.amounts.stake * 5 / 365 / 10
+    assert capital.measured > 100 * stake / (1_000 * TOKEN)
+
+
+def test_gas_is_by_what_it_was_for() -> None:
+    task, seat, look, _draw = duties([record(0), record(2)])
+    assert (task.measured, seat.measured, look.measured) == (1_000_000, 100_000, 50_000)
+
+
+def test_the_page_shows_what_is_kept() -> None:
+    text = " ".join(measured_lines(KEPT))
+    assert f"{KEPT['tasks']} tasks of 1,000 tokens" in " ".join(text.split())
+    assert f"| measured | {KEPT['parts']['audits'][0]:.3f} |" in text
+
+
+def test_the_table_counts_what_was_measured() -> None:
+    for name, (measured, _) in KEPT["parts"].items():
+        counted = 100 * ROLLUP.price(KEPT["budget"], KEPT["days of training"]).share(*PARTS[name])
+        assert measured == pytest.approx(counted, rel=0.1), name
