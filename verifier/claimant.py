@@ -2,8 +2,9 @@
 
 Where terms have jurors a seat does not run the task from its start: at half of its time it claims what it still lacks
 first. While the jury sits it asks on, jurors that voted yes too (`material`); with nothing at half of the time to
-object it has them open a chunk at random. After a verdict its time begins again, and it asks everybody again; where the
-jury was undecided it claims once more, at half of that time.
+object it has them open a chunk at random, however few of the jury they are. After a verdict its time begins again, and
+it asks everybody again; at half of that time it claims what it lacks then: the next item, or the same one where the
+jury was undecided.
 """
 
 from __future__ import annotations
@@ -16,12 +17,14 @@ from protocol.chain.errors import Reverted
 from protocol.chain.parameters import TOKEN
 from protocol.chain.views import Seat
 from protocol.dispute.juries import (
+    JURY_DRAWS,
     JuryVerdict,
     Objection,
     choose_objection,
     choose_unseen,
     constants_item,
-    is_upheld,
+    may_object,
+    most_claims,
 )
 from protocol.node.party.exits import Observation
 from protocol.node.party.funds import require_free
@@ -107,25 +110,26 @@ def _claims(context: Context, seen: Observation) -> Iterator[Job]:
     seats = attestable(seen, context.clients)
     if seen.audit is None or seen.audit.pending or seen.audit.claimant or not seats:
         return
+    if seen.audit.draws >= JURY_DRAWS:
+        return
     terms = context.terms(seen.view.task)
+    most = most_claims(terms.segments_per_verifier)
     for seat in seats if terms.jurors else ():
         late = seen.now > seat.until - terms.attest_period // 2
         if late:
             item = missing_item(context, seen, seat)
-            if item is not None and context.juries.may_claim(seen.view.task, seat, item):
+            if item is not None and context.juries.may_claim(seen.view.task, seat, item, most):
                 # A task has one jury at a time.
                 yield Job(seen.view.task, "claim", partial(_claim, context, seen.view.task, seat, item))
                 return
 
 
 def _may_object(jury: Jury, seen: Observation, move_time: int, jurors: int) -> bool:
-    """Whether the second half of the time to object runs, and there is a verdict to object to."""
+    """Whether the second half of the time to object runs, and there are votes to object to."""
     if jury.view is None or jury.view.pending or jury.objection is not None:
         return False
-    until = jury.view.until
-    return is_upheld(jury.view.yes.bit_count(), jurors) and (
-        until + move_time // 2 < seen.now <= until + move_time
-    )
+    until, yes, no = jury.view.until, jury.view.yes.bit_count(), jury.view.no.bit_count()
+    return may_object(yes, no, jurors) and until + move_time // 2 < seen.now <= until + move_time
 
 
 def _claim(context: Context, task: int, seat: Seat, item: int) -> None:

@@ -22,6 +22,10 @@ contract AuditBoard is Draws {
 
     /// @dev Draws of a level of looks, before those that are silent are given up.
     uint256 private constant LOOK_TRIES = 3;
+    /// @dev Most draws of a task, which are numbered by a byte; and of these the first ones alone may be of juries, so that claims leave
+    /// enough for seats and looks.
+    uint8 private constant MAX_DRAWS = type(uint8).max;
+    uint8 private constant JURY_DRAWS = 128;
 
     uint32 private immutable STALL_PERIOD;
 
@@ -143,7 +147,7 @@ contract AuditBoard is Draws {
         (cell, account) = _seat(task, seat);
         if (cell & (Cells.ATTESTED | Cells.CAUGHT) != Cells.ATTESTED) revert Errors.NotAttested(task, seat);
         _seats[task].set(seat, cell | Cells.CAUGHT);
-        paid = VAULT.pay(_accounts[Cells.holder(cell)].lock, to, terms.lock / 2);
+        if (to != address(0)) paid = VAULT.pay(_accounts[Cells.holder(cell)].lock, to, terms.lock / 2);
         _suspend(cell, terms.lock - paid, false);
     }
 
@@ -174,7 +178,7 @@ contract AuditBoard is Draws {
     /// @inheritdoc IAuditBoard
     function askJury(TaskId task, uint256 seat, uint256 jurors, uint48 purse) external onlyJuries {
         Audit storage audit = _audits[task];
-        _requireNumber(task, audit);
+        _requireNumber(task, audit, JURY_DRAWS);
         audit.claimant = uint8(seat) + 1;
         MARKET.drawAsked(task, false);
         _ask(task, audit, Cells.JURY, uint32((1 << jurors) - 1), purse);
@@ -353,9 +357,9 @@ contract AuditBoard is Draws {
         if (terms.status != ITaskMarket.Status.Submitted) revert Errors.WrongStatus(task, terms.status);
     }
 
-    /// @dev Draws of a task are numbered by a byte.
-    function _requireNumber(TaskId task, Audit storage audit) private view {
-        if (audit.draws == type(uint8).max) revert Errors.NoDrawsLeft(task, type(uint8).max);
+    /// @dev The task has had fewer than `most` draws.
+    function _requireNumber(TaskId task, Audit storage audit, uint8 most) private view {
+        if (audit.draws >= most) revert Errors.NoDrawsLeft(task, most);
     }
 
     function _requireOver(TaskId task) private view {
@@ -383,7 +387,7 @@ contract AuditBoard is Draws {
     }
 
     function _redrawSeats(TaskId task, Audit storage audit, ITaskMarket.SeatTerms memory terms) private {
-        _requireNumber(task, audit);
+        _requireNumber(task, audit, MAX_DRAWS);
         uint32 seats;
         // Left by an informed seat, which is empty since then.
         uint48 purse = audit.purse;
@@ -410,7 +414,7 @@ contract AuditBoard is Draws {
         uint32 slots = audit.looking;
         if (slots == 0) revert Errors.NothingToRedraw(task);
         uint8 level = audit.level;
-        bool last = audit.lookDraws == LOOK_TRIES || audit.draws == type(uint8).max;
+        bool last = audit.lookDraws == LOOK_TRIES || audit.draws == MAX_DRAWS;
         uint48 purse;
         for (uint256 i; slots >> i != 0; ++i) {
             if (slots >> i & 1 == 0) continue;
