@@ -117,8 +117,8 @@ class Juries:
             return told is not None and (seat.number, seat.account) in told.claims
 
     def may_claim(self, task: int, seat: Seat, item: int, most: int) -> bool:
-        """Whether the account has a claim left in this seat, of `most`, and is to use it for the item: it has not had its
-        `TRIES`, nor the answer that the item is to be had, for another jury would say the same for another bond.
+        """Whether the account has a claim left in this seat, of `most`, and is to use it for the item: it has not had
+        its `TRIES`, nor the answer that the item is to be had, for another jury would say the same for another bond.
         """
         with self._lock:
             told = self._tasks.get(task)
