@@ -21,7 +21,7 @@ from protocol.chain.views import (
     TaskStatus,
     TaskView,
 )
-from protocol.dispute.juries import constants_item, is_upheld
+from protocol.dispute.juries import constants_item, may_object
 from protocol.dispute.looks import Look, is_look
 from protocol.dispute.view import Phase
 from protocol.node.addresses import parsed
@@ -238,7 +238,7 @@ def awaited(claim: ItemClaim, jury: JuryView, terms: Terms, now: int) -> tuple[J
     steps = [(JuryStep.VOTES, jury.until)]
     if claim.until:
         steps.append((JuryStep.OPENINGS, claim.until))
-    elif is_upheld(jury.yes.bit_count(), terms.jurors):
+    elif may_object(jury.yes.bit_count(), jury.no.bit_count(), terms.jurors):
         steps.append((JuryStep.OBJECTION, jury.until + terms.move_time))
     return next(((step, until - now) for step, until in steps if now <= until), (JuryStep.VERDICT, None))
 

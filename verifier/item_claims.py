@@ -2,8 +2,9 @@
 
 Where terms have jurors a seat does not run the task from its start: at half of its time it claims what it still lacks
 first. While the jury sits it asks on, jurors that voted yes too (`material`); with nothing at half of the time to
-object it has them open a chunk at random. After a verdict its time begins again, and it asks everybody again; where the
-jury was undecided it claims once more, at half of that time.
+object it has them open a chunk at random, however few of the jury they are. After a verdict its time begins again, and
+it asks everybody again; at half of that time it claims what it lacks then: the next item, or the same one where the
+jury was undecided.
 """
 
 from __future__ import annotations
@@ -15,12 +16,14 @@ from random import SystemRandom
 from protocol.chain.parameters import TOKEN
 from protocol.chain.views import Seat
 from protocol.dispute.juries import (
+    JURY_DRAWS,
     JuryVerdict,
     Objection,
     choose_objection,
     choose_unseen,
     constants_item,
     item_of,
+    most_claims,
 )
 from protocol.node.party.exits import Observation
 from protocol.node.party.funds import require_free
@@ -102,14 +105,17 @@ def _claims(context: Context, seen: Observation) -> Iterator[Job]:
     seats = attestable(seen, context.clients)
     if seen.audit is None or seen.audit.pending or seen.audit.claimant or not seats:
         return
+    if seen.audit.draws >= JURY_DRAWS:
+        return
     terms = context.terms(seen.view.task)
+    most = most_claims(terms.segments_per_verifier)
     for seat in seats if terms.jurors else ():
         late = seen.now > seat.until - terms.attest_period // 2
         if late:
             missing = missing_items(context, seen, seat)
             # What a jury had is left to its jurors: another item may be what the solver withholds.
             item = next(
-                (item for item in missing if context.juries.may_claim(seen.view.task, seat, item)), None
+                (item for item in missing if context.juries.may_claim(seen.view.task, seat, item, most)), None
             )
             if item is not None:
                 # A task has one jury at a time.

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from protocol.chain.views import ItemClaim, JuryView, Seat
-from protocol.dispute.juries import Objection, is_upheld, juror_number
+from protocol.dispute.juries import Objection, juror_number, may_object
 from protocol.tasks.task import Terms
 
 
@@ -28,12 +28,13 @@ class Jury:
         return Objection(self.claim.tensor, self.claim.walk)
 
     def may_object(self, terms: Terms, now: int) -> bool:
-        """Whether the second half of the time to object runs, and there is a verdict to object to."""
+        """Whether the second half of the time to object runs, and there are votes to object to."""
         if self.view is None or self.view.pending or self.objection is not None:
             return False
-        until = self.view.until
-        return is_upheld(self.view.yes.bit_count(), terms.jurors) and (
-            until + terms.move_time // 2 < now <= until + terms.move_time
+        until, yes, no = self.view.until, self.view.yes.bit_count(), self.view.no.bit_count()
+        return (
+            may_object(yes, no, terms.jurors)
+            and until + terms.move_time // 2 < now <= until + terms.move_time
         )
 
     def has_voted(self, juror: Seat) -> bool:

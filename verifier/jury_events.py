@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 from protocol.chain.events import Follower
 from protocol.chain.views import Seat, TaskStatus
 from protocol.dispute.juries import (
-    MAX_CLAIMS,
     UNAVAILABLE,
     JuryVerdict,
     is_juror,
@@ -23,6 +22,9 @@ from protocol.node.party.exits import Observation
 from protocol.tasks.task import Terms
 from verifier.jury import Jury
 from verifier.task_events import TaskEvents
+
+TRIES = 3
+"""Claims of one item: where juries sleep, more of them cost bonds and decide nothing either."""
 
 
 @dataclass(slots=True)
@@ -80,15 +82,15 @@ class JuryEvents(TaskEvents[_Told]):
             told = self._tasks.get(task)
             return told is not None and (seat.number, seat.account) in told.claims
 
-    def may_claim(self, task: int, seat: Seat, item: int) -> bool:
-        """Whether the account has a claim left in this seat, and no jury has answered it that the item is to be had:
-        another one would cost another bond and say the same.
+    def may_claim(self, task: int, seat: Seat, item: int, most: int) -> bool:
+        """Whether the account has a claim left in this seat, of `most`, and is to use it for the item: it has not had
+        its `TRIES`, nor the answer that the item is to be had, for another jury would say the same for another bond.
         """
         with self._lock:
             told = self._tasks.get(task)
             items = [] if told is None else told.claims.get((seat.number, seat.account), [])
             answered = told is not None and item in items and (seat.number, item) in told.available
-            return len(items) < MAX_CLAIMS and not answered
+            return len(items) < most and items.count(item) < TRIES and not answered
 
     def has_voted_yes(self, task: int, accounts: Container[str]) -> bool:
         """Whether one of these accounts serves what it has as a juror of a task."""

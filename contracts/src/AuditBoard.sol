@@ -136,7 +136,7 @@ contract AuditBoard is JuryVotes {
         (cell, account) = _seat(task, seat);
         if (cell & (Cells.ATTESTED | Cells.CAUGHT) != Cells.ATTESTED) revert Errors.NotAttested(task, seat);
         _seats[task].set(seat, cell | Cells.CAUGHT);
-        paid = VAULT.pay(_accounts[Cells.holder(cell)].lock, to, terms.lock / 2);
+        if (to != address(0)) paid = VAULT.pay(_accounts[Cells.holder(cell)].lock, to, terms.lock / 2);
         _suspend(cell, terms.lock - paid, false);
     }
 
@@ -282,7 +282,7 @@ contract AuditBoard is JuryVotes {
     }
 
     function _redrawSeats(TaskId task, Audit storage audit, ITaskMarket.SeatTerms memory terms) private {
-        _requireNumber(task, audit);
+        _requireNumber(task, audit, MAX_DRAWS);
         uint32 seats;
         // Left by an informed seat, which is empty since then.
         uint48 purse = audit.purse;
@@ -309,7 +309,7 @@ contract AuditBoard is JuryVotes {
         uint32 slots = audit.looking;
         if (slots == 0) revert Errors.NothingToRedraw(task);
         uint8 level = audit.level;
-        bool last = audit.lookDraws == LOOK_TRIES || audit.draws == type(uint8).max;
+        bool last = audit.lookDraws == LOOK_TRIES || audit.draws == MAX_DRAWS;
         uint48 purse;
         for (uint256 i; slots >> i != 0; ++i) {
             if (slots >> i & 1 == 0) continue;

@@ -22,8 +22,9 @@ contract Juries is IJuries {
         uint8 claims;
     }
 
-    /// @dev Claims of one registration in a seat: another jury may decide what one did not, and there is more than one item to fetch.
-    uint256 private constant MAX_CLAIMS = 3;
+    /// @dev Claims of one registration in a seat, beside one for each of its segments: of the result and of the constants, and of two
+    /// items that a jury could not decide on. The board's limit on draws keeps the count in its byte.
+    uint256 private constant SPARE_CLAIMS = 4;
     /// @dev Bits of a walk.
     uint256 private constant WALK = 32;
 
@@ -48,7 +49,7 @@ contract Juries is IJuries {
         if (item > constants) revert Errors.OutOfBounds("item", 0, constants, item);
         Claim storage entry = _claims[task];
         if (entry.account != address(0)) revert Errors.JuryOpen(task);
-        _requireAwaited(task, seat);
+        _requireAwaited(task, seat, uint256(terms.segmentsPerVerifier) + SPARE_CLAIMS);
         (entry.account, entry.seat, entry.item) = (msg.sender, uint8(seat), item);
         entry.bond = uint48(VAULT.lock(msg.sender, _auditFee(terms)));
         // No other draw is asked for: all that have an account and are not attested were in the last one.
@@ -62,11 +63,11 @@ contract Juries is IJuries {
         Claim storage entry = _claim(task);
         if (msg.sender != entry.account) revert Errors.NotAllowed(entry.account, msg.sender);
         if (entry.until != 0) revert Errors.AlreadyObjected(task);
-        (uint64 until, uint256 yes,) = _votes(task);
+        (uint64 until, uint256 yes, uint256 no) = _votes(task);
         if (block.timestamp <= until) revert Errors.TooEarly(until, block.timestamp);
         until += terms.moveTime;
         if (block.timestamp > until) revert Errors.TooLate(until, block.timestamp);
-        if (!_isMost(yes, terms)) revert Errors.NotObjected(task);
+        if (!_isObjectable(yes, no, terms)) revert Errors.NotObjected(task);
         (, uint256 tensors) = _treeOf(task, entry.item, terms);
         if (tensor >= tensors) revert Errors.OutOfBounds("tensor", 0, tensors - 1, tensor);
         until = uint64(block.timestamp) + terms.moveTime;
@@ -102,11 +103,11 @@ contract Juries is IJuries {
         Claim memory entry = _claim(task);
         (uint64 until, uint256 yes, uint256 no) = _votes(task);
         if (entry.until != 0) until = entry.until;
-        else if (_isMost(yes, terms)) until += terms.moveTime;
+        else if (_isObjectable(yes, no, terms)) until += terms.moveTime;
         if (block.timestamp <= until) revert Errors.TooEarly(until, block.timestamp);
         delete _claims[task];
         if (entry.until != 0) {
-            _forfeit(task, yes & ~uint256(entry.opened), entry.account);
+            _forfeit(task, yes & ~uint256(entry.opened));
             yes &= entry.opened;
         }
         Verdict verdict = Verdict.Undecided;
@@ -148,15 +149,15 @@ contract Juries is IJuries {
         if (entry.account == address(0)) revert Errors.NoClaim(task);
     }
 
-    /// @dev The caller has the seat, or the look, is not attested and in time, and may claim there once more, which is counted.
-    function _requireAwaited(TaskId task, uint256 seat) private {
+    /// @dev The caller has the seat, or the look, is not attested and in time, and may claim there once more, of `most` times: it is counted.
+    function _requireAwaited(TaskId task, uint256 seat, uint256 most) private {
         Seat memory found = BOARD.seatOf(task, seat);
         if (msg.sender != found.account) revert Errors.NotAllowed(found.account, msg.sender);
         if (found.attested) revert Errors.AlreadyAttested(task, seat);
         if (block.timestamp > found.until) revert Errors.TooLate(found.until, block.timestamp);
         Counted storage counted = _counted[task][seat];
         uint256 claims = counted.registration == found.registration ? counted.claims : 0;
-        if (claims == MAX_CLAIMS) revert Errors.NoClaimsLeft(task, seat, MAX_CLAIMS);
+        if (claims == most) revert Errors.NoClaimsLeft(task, seat, most);
         (counted.registration, counted.claims) = (found.registration, uint8(claims + 1));
     }
 
@@ -199,6 +200,15 @@ contract Juries is IJuries {
         return 2 * _count(slots) > terms.jurors;
     }
 
+    /// @dev Somebody voted yes, and would be paid for it: the claimant may have each such juror show that it has the item.
+    function _isObjectable(uint256 yes, uint256 no, ITaskMarket.SeatTerms memory terms)
+        private
+        pure
+        returns (bool)
+    {
+        return yes != 0 && !_isMost(no, terms);
+    }
+
     /// @dev The chunk that the objection names is in the item, and under the salt in the digest. The walk's first bits are its turns.
     function _requireChunk(
         TaskId task,
@@ -228,13 +238,13 @@ contract Juries is IJuries {
         Proofs.requireLeaf(root, uint64(tensors), uint64(tensor), opening.tensor);
     }
 
-    /// @dev These jurors lose their locks.
-    function _forfeit(TaskId task, uint256 slots, address claimant) private {
+    /// @dev These jurors lose their locks, which burn whole: an honest juror that was away for a move time is nobody's gain.
+    function _forfeit(TaskId task, uint256 slots) private {
         for (uint256 slot; slots >> slot != 0; ++slot) {
             if (slots >> slot & 1 == 0) continue;
             uint256 juror = Cells.number(Cells.JURY, slot);
-            (address account, uint256 paid) = BOARD.forfeit(task, juror, claimant);
-            emit Unopened(task, juror, account, paid);
+            (address account,) = BOARD.forfeit(task, juror, address(0));
+            emit Unopened(task, juror, account);
         }
     }
 

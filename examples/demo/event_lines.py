@@ -87,8 +87,7 @@ class EventLines:
             "Objected": lambda a, _e: f"the claimant still lacks it: a chunk is to be opened{_cost(a)}",
             "Opened": lambda a, e: f"{self._name(e, 'account')} opens the chunk{_cost(a)}",
             "Unopened": lambda _a, e: (
-                f"{self._name(e, 'account')} had not what it said: it has lost its lock, "
-                f"{tokens(e.arguments['paid'])} of it to the claimant"
+                f"{self._name(e, 'account')} has not shown what it said: its lock burns"
             ),
             "EdgeJudged": self._edge_judged,
             "Ended": lambda _a, e: f"game over: {ENDINGS[Verdict(e.arguments['verdict'])]}",

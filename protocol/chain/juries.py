@@ -16,8 +16,9 @@ class Juries(BoundContract):
     """Every write raises Reverted with the contract's own error when it is out of order, early or late."""
 
     def claim(self, task: int, seat: int, item: int) -> Receipt:
-        """As the account of a seat or look that is not attested, three times at most: state that the item cannot be
-        fetched. Locks an audit fee and a draw fee of its free balance, and asks for the draw of the jury.
+        """As the account of a seat or look that is not attested, at most `most_claims` times (protocol.dispute.juries):
+        state that the item cannot be fetched. Locks an audit fee and a draw fee of its free balance, and asks for the
+        draw of the jury.
         """
         return self.write("claim", task, seat, item)
 

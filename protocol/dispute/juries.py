@@ -22,8 +22,11 @@ from protocol.dispute.openings import NO_LEAF, Leaf
 FIRST_JUROR: Final = MAX_LOOKS * (LEVELS + 1)
 """160: numbers below are those of seats and looks."""
 MAX_JURORS: Final = 32
-MAX_CLAIMS: Final = 3
-"""Of an account in one seat, or look."""
+SPARE_CLAIMS: Final = 4
+"""Of an account in one seat, or look, beside one for each of a seat's segments: of the result and of the constants, and
+of two items that a jury could not decide on."""
+JURY_DRAWS: Final = 128
+"""A task that has had so many draws has no more juries."""
 UNAVAILABLE: Final = bytes(32)
 """In place of digest and of the salt's hash: the juror could not get the item."""
 
@@ -85,9 +88,14 @@ def item_of(segment: int) -> int:
     return max(segment - 1, 1)
 
 
-def is_upheld(votes: int, jurors: int) -> bool:
-    """Whether so many votes make an item available: more than half of the jury."""
-    return 2 * votes > jurors
+def most_claims(segments: int) -> int:
+    """How often an account may claim in a seat of so many segments, or in a look at one."""
+    return segments + SPARE_CLAIMS
+
+
+def may_object(yes: int, no: int, jurors: int) -> bool:
+    """Whether a claimant may have those that voted yes open a chunk, for so many votes: some of them would be paid."""
+    return yes > 0 and 2 * no <= jurors
 
 
 def possession_digest(salt: bytes, tensors: Sequence[BytesLike]) -> bytes:

@@ -46,6 +46,8 @@ abstract contract Draws is Registrations {
     /// and 32 seats need 64 tries.
     uint256 private constant MAX_TRIES = 32;
     uint256 private constant MAX_TRIES_OF_DRAW = 256;
+    /// @dev Draws of a task are numbered by a byte.
+    uint8 internal constant MAX_DRAWS = type(uint8).max;
     /// @dev Operations that an offer's fee is for.
     uint256 private constant GIGA = 1e9;
 
@@ -145,7 +147,7 @@ abstract contract Draws is Registrations {
         uint8 level = audit.level;
         bool more = terms.lookChance != 0 && level < Cells.LOOK_LEVELS && (level == 0 || audit.looked != 0)
             && audit.looks < terms.verifiers * terms.segmentsPerVerifier
-            && audit.escrowDraws < Fees.ESCROW_DRAWS + Fees.LOOK_DRAWS && audit.draws != type(uint8).max;
+            && audit.escrowDraws < Fees.ESCROW_DRAWS + Fees.LOOK_DRAWS && audit.draws != MAX_DRAWS;
         if (!more) return;
         (audit.level, audit.lookDraws) = (level + 1, 1);
         ++audit.escrowDraws;

@@ -14,6 +14,9 @@ import {SeatCells} from "./SeatCells.sol";
 abstract contract JuryVotes is SeatCells {
     using Cells for Cells.Table;
 
+    /// @dev The first draws of a task alone may be of juries, so that claims leave enough for seats and looks.
+    uint8 private constant JURY_DRAWS = 128;
+
     modifier onlyJuries() {
         _only(_juries());
         _;
@@ -22,7 +25,7 @@ abstract contract JuryVotes is SeatCells {
     /// @inheritdoc IAuditBoard
     function askJury(TaskId task, uint256 seat, uint256 jurors, uint48 purse) external onlyJuries {
         Audit storage audit = _audits[task];
-        _requireNumber(task, audit);
+        _requireNumber(task, audit, JURY_DRAWS);
         audit.claimant = uint8(seat) + 1;
         MARKET.drawAsked(task, false);
         _ask(task, audit, Cells.JURY, uint32((1 << jurors) - 1), purse);

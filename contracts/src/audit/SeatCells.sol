@@ -33,9 +33,9 @@ abstract contract SeatCells is Draws {
         if (terms.status != ITaskMarket.Status.Submitted) revert Errors.WrongStatus(task, terms.status);
     }
 
-    /// @dev Draws of a task are numbered by a byte.
-    function _requireNumber(TaskId task, Audit storage audit) internal view {
-        if (audit.draws == type(uint8).max) revert Errors.NoDrawsLeft(task, type(uint8).max);
+    /// @dev The task has had fewer than `most` draws.
+    function _requireNumber(TaskId task, Audit storage audit, uint8 most) internal view {
+        if (audit.draws >= most) revert Errors.NoDrawsLeft(task, most);
     }
 
     /// @dev The seat binds its account no longer.

@@ -79,7 +79,7 @@ interface IAuditBoard {
     function attest(TaskId task, uint256 seat, bytes32 digest, bytes32 saltHash) external;
 
     /// @notice Juries only: the account of this seat, or look, claims that data are withheld; it is in time and not attested, and no jury of
-    /// the task is open. Asks for the draw of so many jurors, which the lock `purse` pays.
+    /// the task is open. Asks for the draw of so many jurors, which the lock `purse` pays. Reverts where the task has had 128 draws.
     function askJury(TaskId task, uint256 seat, uint256 jurors, uint48 purse) external;
 
     /// @notice Juries only: the jury is over. Who was silent in it is punished as in a seat, all others are free. If the task `goesOn`, the
@@ -92,7 +92,7 @@ interface IAuditBoard {
     function caught(TaskId task, uint256 seat, address to) external returns (address account, uint256 paid);
 
     /// @notice Looks and juries only: what a seat, a look or a juror attested is false, or was not shown. Half of the seat's lock, rounded down, goes to `to`,
-    /// the rest burns. The account is suspended and paid no fee; it stays in the seat. Once a seat.
+    /// the rest burns; all of it where `to` is zero. The account is suspended and paid no fee; it stays in the seat. Once a seat.
     function forfeit(TaskId task, uint256 seat, address to) external returns (address account, uint256 paid);
 
     /// @notice Anyone: the task is over, so the seat binds its account no longer.

@@ -56,8 +56,8 @@ interface IJuries {
     event Objected(TaskId indexed task, uint32 tensor, uint32 walk, uint64 until);
     /// @notice The juror has opened the chunk.
     event Opened(TaskId indexed task, uint256 indexed juror, address indexed account);
-    /// @notice The juror voted yes and did not open the chunk: it lost its lock, of which the claimant got `paid`.
-    event Unopened(TaskId indexed task, uint256 indexed juror, address indexed account, uint256 paid);
+    /// @notice The juror voted yes and did not open the chunk: its lock is burned.
+    event Unopened(TaskId indexed task, uint256 indexed juror, address indexed account);
     /// @notice The verdict, by so many jurors whose yes stands, and so many that voted no.
     event Judged(
         TaskId indexed task, uint256 indexed seat, uint32 item, Verdict verdict, uint256 yes, uint256 no
@@ -65,13 +65,14 @@ interface IJuries {
     /// @notice There will be no verdict, and the account has its bond back.
     event Dropped(TaskId indexed task, uint256 indexed seat, address indexed account);
 
-    /// @notice The account of a seat, or of a look, that is not attested and in time, three times at most: "I cannot fetch this". Locks, of
-    /// its free balance, `auditFee` as a bond and a draw fee, and asks for the draw of the jury. It cannot attest until the verdict.
-    /// Reverts unless the task is Submitted and its terms have juries, and while a jury is open.
+    /// @notice The account of a seat, or of a look, that is not attested and in time: "I cannot fetch this". At most `segmentsPerVerifier` + 4
+    /// times, so it may claim each item that a seat needs. Locks, of its free balance, `auditFee` as a bond and a draw fee, and asks
+    /// for the draw of the jury. It cannot attest until the verdict. Reverts unless the task is Submitted and its terms have
+    /// juries, while a jury is open, and where the task has had 128 draws.
     function claim(TaskId task, uint256 seat, uint32 item) external;
 
-    /// @notice The claimant, once, within `moveTime` after the time for votes: "I still do not have it". Reverts unless more than half of
-    /// the jury voted yes.
+    /// @notice The claimant, once, within `moveTime` after the time for votes: "I still do not have it". Reverts where nobody voted yes, and
+    /// where more than half of the jury voted no: then no yes is paid.
     /// @param tensor Of the item. @param walk Names a chunk of it: from the root of the tensor's tree down bit 31, 30, ... is 0 to the
     /// left, 1 to the right, until a leaf. A tree of chunks is at most 30 deep, so every walk ends at one.
     function object(TaskId task, uint32 tensor, uint32 walk) external;
@@ -82,9 +83,8 @@ interface IJuries {
     function open(TaskId task, uint256 juror, bytes32 secret, bytes32 digest, Opening calldata opening)
         external;
 
-    /// @notice Anyone, when nothing can change the verdict: after the time for votes if at most half of the jury voted yes, else after
-    /// the time to object, or to open. A juror that owed an opening loses its lock, half to the claimant, rounded down, and its
-    /// yes stands no more. *Available* if the yes that stand are more than half of the jury: they are paid. *Withheld* if the no are:
+    /// @notice Anyone, when nothing can change what it does: after the time for votes if nobody may object, else after the time to
+    /// object, or to open. A juror that owed an opening and did not give it loses its lock, which burns, and its yes stands no more. *Available* if the yes that stand are more than half of the jury: they are paid. *Withheld* if the no are:
     /// they are paid, and the market takes it from there (`ITaskMarket.withheld`). Else *undecided*: yes that stand and no are paid.
     /// Each that is paid has its share of the bond, auditFee / jurors, rounded down; the rest burns. Unless data are withheld
     /// everybody's time to attest begins again. A silent juror loses what a silent seat loses.

@@ -159,7 +159,7 @@ library Errors {
     error NoClaimsLeft(TaskId task, uint256 seat, uint256 limit);
     /// @notice The claimant has objected before.
     error AlreadyObjected(TaskId task);
-    /// @notice There is no objection, or no use for one: at most half of the jury voted yes.
+    /// @notice There is no objection, or no use for one: nobody voted yes, or more than half of the jury voted no.
     error NotObjected(TaskId task);
     /// @notice The juror owes no opening: it did not vote yes, or has opened.
     error NothingToOpen(TaskId task, uint256 juror);

@@ -25,7 +25,7 @@ contract AnyJuryTest is Claiming {
         jurors = uint8(bound(size, 3, 9));
         uint256 all = (1 << jurors) - 1;
         _voted(3, yes & all, no & all & ~yes);
-        objects = objects && 2 * _bits(yes & all) > jurors;
+        objects = objects && yes & all != 0 && 2 * _bits(no & all & ~yes) <= jurors;
         if (objects) {
             _object(0, _walk(0, 1));
             _open(yes & opened & all);
@@ -60,7 +60,7 @@ contract AnyJuryTest is Claiming {
         due.share = uint256(SEAT_FEE) / jurors;
         uint256 paid = _bits(due.winners) * due.share;
         uint256 silent = jurors - _bits(yes) - _bits(no);
-        due.burned = SEAT_FEE - paid + silent * PENALTY + _bits(due.liars) * (LOCK / 2);
+        due.burned = SEAT_FEE - paid + silent * PENALTY + _bits(due.liars) * LOCK;
         if (due.verdict == IJuries.Verdict.Withheld) due.burned += STAKE / 16 - BACK;
     }
 
@@ -76,7 +76,7 @@ contract AnyJuryTest is Claiming {
             assertEq(board.registrationOf(sat[slot]).freeSince, since);
             assertEq(_account(FIRST + slot), address(0));
         }
-        uint256 got = _bits(due.liars) * (LOCK / 2) + (due.verdict == IJuries.Verdict.Withheld ? BACK : 0);
+        uint256 got = due.verdict == IJuries.Verdict.Withheld ? BACK : 0;
         assertEq(_free(claimant), FUNDS - SEAT_STAKE - BACK + got);
         assertEq(vault.burned(), due.burned);
     }

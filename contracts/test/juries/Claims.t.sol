@@ -125,41 +125,59 @@ contract ClaimsTest is Claiming {
         _expectNoClaim(FIRST, 1, abi.encodeWithSelector(Errors.JuryOpen.selector, task));
     }
 
-    /// @dev Three claims in a seat, of any items and whatever the verdicts were. The other seat has three of its own.
-    function test_claim_fourth_reverts() public {
+    /// @dev Claims in a seat of two segments, of any items and whatever the verdicts were. The other seat has six of its own.
+    function test_claim_afterTheLast_reverts() public {
         jurors = 6;
         _voted(1, 63, 0);
         _reach(uint256(_audit().until) + MOVE_TIME + 1);
         _close();
-        _undecided(0, 2);
         _undecided(1, 1);
-        _undecided(0, 2);
-        bytes memory refusal = abi.encodeWithSelector(Errors.NoClaimsLeft.selector, task, 0, 3);
+        for (uint256 k = 1; k < 6; ++k) {
+            _undecided(0, 2);
+        }
+        bytes memory refusal = abi.encodeWithSelector(Errors.NoClaimsLeft.selector, task, 0, 6);
         _expectNoClaim(0, 3, refusal);
-        _undecided(1, 1);
+        for (uint256 k = 1; k < 6; ++k) {
+            _undecided(1, 1);
+        }
         _expectNoClaim(0, 3, refusal);
-        _undecided(1, 1);
-        _expectNoClaim(1, 1, abi.encodeWithSelector(Errors.NoClaimsLeft.selector, task, 1, 3));
+        _expectNoClaim(1, 1, abi.encodeWithSelector(Errors.NoClaimsLeft.selector, task, 1, 6));
         _assertConserved();
     }
 
-    /// @dev The account that is drawn into the seat after that has three claims of its own.
+    /// @dev A solver that serves the jurors what was claimed and withholds the next item is asked for each in turn.
+    function test_claim_everyItem_succeeds() public {
+        (seats, each, jurors) = (1, 6, 3);
+        _start();
+        for (uint32 item; item <= CONSTANTS; ++item) {
+            vm.warp(vm.getBlockTimestamp() + 1);
+            _claim(0, item);
+            _drawWith(bytes32(uint256(item)));
+            _voteYes(7);
+            _reach(uint256(_audit().until) + MOVE_TIME + 1);
+            _close();
+        }
+        _attest(0);
+        _settle();
+    }
+
+    /// @dev The account that is drawn into the seat after that has claims of its own: five, for one segment.
     function test_claim_drawnAgain_succeeds() public {
         (seats, each, jurors) = (1, 1, 6);
         _start();
-        for (uint256 k; k < 3; ++k) {
+        for (uint256 k; k < 5; ++k) {
             _undecided(0, 1);
         }
         address first = _account(0);
-        _expectNoClaim(0, 1, abi.encodeWithSelector(Errors.NoClaimsLeft.selector, task, 0, 3));
+        _expectNoClaim(0, 1, abi.encodeWithSelector(Errors.NoClaimsLeft.selector, task, 0, 5));
         _reach(uint256(_audit().until) + 1);
         _redraw();
         _drawWith(0);
         assertNotEq(_account(0), first);
-        for (uint256 k; k < 3; ++k) {
+        for (uint256 k; k < 5; ++k) {
             _undecided(0, 1);
         }
-        _expectNoClaim(0, 1, abi.encodeWithSelector(Errors.NoClaimsLeft.selector, task, 0, 3));
+        _expectNoClaim(0, 1, abi.encodeWithSelector(Errors.NoClaimsLeft.selector, task, 0, 5));
     }
 
     function test_claim_overTask_reverts() public {
@@ -188,18 +206,22 @@ contract ClaimsTest is Claiming {
         assertEq(market.taskOf(task).challengeUntil, _audit().until + REST_OF_WINDOW);
     }
 
-    function test_claim_noNumberOfADrawLeft_reverts() public {
+    /// @dev Claims leave 127 draws of a task to its seats and looks.
+    function test_claim_drawsOfOthers_reverts() public {
         (seats, each) = (1, 1);
         _start();
-        for (uint256 k = 1; k < 255; ++k) {
-            address silent = _account(0);
-            _redraw();
-            vm.prank(silent);
-            board.resume();
-            _drawWith(bytes32(k));
-        }
-        assertEq(_audit().draws, 255);
-        _expectNoClaim(0, 0, abi.encodeWithSelector(Errors.NoDrawsLeft.selector, task, 255));
+        _silentUntil(127);
+        uint256 before = vm.snapshotState();
+        _claim(0, 0);
+        vm.revertToState(before);
+        _silentUntil(128);
+        bytes memory refusal = abi.encodeWithSelector(Errors.NoDrawsLeft.selector, task, 128);
+        _expectNoClaim(0, 0, refusal);
+        _silentUntil(255);
+        _expectNoClaim(0, 0, refusal);
+        _reach(uint256(_audit().until) + 1);
+        vm.expectRevert(abi.encodeWithSelector(Errors.NoDrawsLeft.selector, task, 255));
+        board.redraw(task);
     }
 
     /// @dev The account that claims waits for its jury; the other seat attests in time.
@@ -246,6 +268,17 @@ contract ClaimsTest is Claiming {
         board.forfeit(task, FIRST - 1, anyone);
     }
 
+    /// @dev Seat 0 is silent and drawn again until the task has had so many draws.
+    function _silentUntil(uint256 draws) private {
+        while (_audit().draws < draws) {
+            address silent = _account(0);
+            _redraw();
+            vm.prank(silent);
+            board.resume();
+            _drawWith(bytes32(uint256(_audit().draws)));
+        }
+    }
+
     /// @dev A claim whose jury of six is halved.
     function _undecided(uint256 seat, uint32 item) private {
         vm.warp(vm.getBlockTimestamp() + 1);
@@ -253,7 +286,7 @@ contract ClaimsTest is Claiming {
         _drawWith(bytes32(vm.getBlockTimestamp()));
         _voteYes(7);
         _voteNo(56);
-        _reach(uint256(_audit().until) + 1);
+        _reach(uint256(_audit().until) + MOVE_TIME + 1);
         vm.expectEmit();
         emit IJuries.Judged(task, seat, item, IJuries.Verdict.Undecided, 3, 3);
         _close();

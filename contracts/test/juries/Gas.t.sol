@@ -31,13 +31,13 @@ contract JuriesGasTest is Claiming, Snapshot {
         _matches("open", 200_000);
     }
 
-    /// @dev As many jurors as there may be, in the dearest verdict: 17 voted yes and lose their locks, 15 are silent.
+    /// @dev As many jurors as there may be, in the dearest verdict: all voted yes and lose their locks.
     /// forge-config: default.isolate = true
     function test_gas_mostJurors_belowTargets_succeeds() public {
         jurors = 32;
         _register(60);
         _seated(3);
-        for (uint256 slot; slot < 17; ++slot) {
+        for (uint256 slot; slot < 32; ++slot) {
             address account = _account(FIRST + slot);
             vm.prank(account);
             board.attest(task, FIRST + slot, "digest", "salt hash");

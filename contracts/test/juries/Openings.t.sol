@@ -62,9 +62,22 @@ contract OpeningsTest is Claiming {
         _object(2, 0);
     }
 
-    /// @dev Three of seven are no majority: the verdict is there, and no opening would change it.
-    function test_object_noMajority_reverts() public {
-        _voted(3, 7, 0);
+    /// @dev One yes of seven is no majority, but it would be paid.
+    function test_object_noMajority_succeeds() public {
+        _voted(3, 1, 14);
+        _object(0, _walk(0, 1));
+        _open(1);
+    }
+
+    function test_object_nobodySaidYes_reverts() public {
+        _voted(3, 0, 7);
+        _expectNoObjection(_claimant(), 0, abi.encodeWithSelector(Errors.NotObjected.selector, task));
+        _close();
+    }
+
+    /// @dev Four of seven say no: the verdict is there, and no yes is paid.
+    function test_object_mostSaidNo_reverts() public {
+        _voted(3, 7, 120);
         _expectNoObjection(_claimant(), 0, abi.encodeWithSelector(Errors.NotObjected.selector, task));
         _close();
     }

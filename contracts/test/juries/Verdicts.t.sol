@@ -90,7 +90,7 @@ contract VerdictsTest is Claiming {
         _assertConserved();
     }
 
-    /// @dev Five voted yes and one has not opened: it loses its lock, half to the claimant, and has no share. Four are enough.
+    /// @dev Five voted yes and one has not opened: its lock burns, and it has no share. Four are enough.
     function test_close_oneUnopened_available_succeeds() public {
         _objected(3, 31, 96, 0, 1);
         _open(30);
@@ -98,14 +98,15 @@ contract VerdictsTest is Claiming {
         address[] memory sat = _jurors();
         _reach(uint256(juries.claimOf(task).until) + 1);
         vm.expectEmit();
-        emit IJuries.Unopened(task, FIRST, liar, LOCK / 2);
+        emit IJuries.Unopened(task, FIRST, liar);
         vm.expectEmit();
         emit IJuries.Judged(task, 0, 3, IJuries.Verdict.Available, 4, 2);
         _close();
-        assertEq(_free(claimant), FUNDS - SEAT_STAKE - BACK + LOCK / 2);
+        // Whoever objects gains the verdict alone.
+        assertEq(_free(claimant), FUNDS - SEAT_STAKE - BACK);
         assertEq(_free(liar), FUNDS - SEAT_STAKE);
         assertEq(_stakeOf(liar), SEAT_STAKE - LOCK);
-        assertEq(vault.burned(), LOCK / 2 + SEAT_FEE - 4 * SHARE);
+        assertEq(vault.burned(), LOCK + SEAT_FEE - 4 * SHARE);
         for (uint256 slot = 1; slot < 5; ++slot) {
             assertEq(_free(sat[slot]), FUNDS - SEAT_STAKE + SHARE);
         }
@@ -152,6 +153,7 @@ contract VerdictsTest is Claiming {
         _voted(3, 7, 56);
         address claimant = _claimant();
         address[] memory sat = _jurors();
+        _reach(uint256(_audit().until) + MOVE_TIME + 1);
         vm.expectEmit();
         emit IJuries.Judged(task, 0, 3, IJuries.Verdict.Undecided, 3, 3);
         _close();
@@ -217,9 +219,9 @@ contract VerdictsTest is Claiming {
         vm.expectEmit();
         emit IJuries.Judged(task, 0, 3, IJuries.Verdict.Undecided, 3, 2);
         _close();
-        assertEq(_free(claimant), FUNDS - SEAT_STAKE - BACK + LOCK / 2);
+        assertEq(_free(claimant), FUNDS - SEAT_STAKE - BACK);
         assertEq(_stakeOf(liar), SEAT_STAKE - LOCK);
-        assertEq(vault.burned(), LOCK / 2 + SEAT_FEE - 5 * SHARE + PENALTY);
+        assertEq(vault.burned(), LOCK + SEAT_FEE - 5 * SHARE + PENALTY);
         for (uint256 slot; slot < 7; ++slot) {
             assertEq(_free(sat[slot]), FUNDS - SEAT_STAKE + (slot == 3 || slot == 6 ? 0 : SHARE));
         }
@@ -227,10 +229,49 @@ contract VerdictsTest is Claiming {
         _assertGoesOn();
     }
 
+    /// @dev Three say yes, of whom one has any bytes: no majority, but it is not paid for them.
+    function test_close_falseYes_undecided_succeeds() public {
+        _seated(3);
+        _voteYes(3);
+        address liar = _account(FIRST + 2);
+        vm.prank(liar);
+        board.attest(task, FIRST + 2, "digest", "salt hash");
+        _voteNo(56);
+        _reach(uint256(_audit().until) + 1);
+        _object(0, _walk(0, 1));
+        _open(3);
+        address[] memory sat = _jurors();
+        _reach(uint256(juries.claimOf(task).until) + 1);
+        vm.expectEmit();
+        emit IJuries.Unopened(task, FIRST + 2, liar);
+        vm.expectEmit();
+        emit IJuries.Judged(task, 0, 3, IJuries.Verdict.Undecided, 2, 3);
+        _close();
+        assertEq(_stakeOf(liar), SEAT_STAKE - LOCK);
+        for (uint256 slot; slot < 7; ++slot) {
+            assertEq(_free(sat[slot]), FUNDS - SEAT_STAKE + (slot == 2 || slot == 6 ? 0 : SHARE));
+        }
+        assertEq(vault.burned(), LOCK + SEAT_FEE - 5 * SHARE + PENALTY);
+        _assertFreed(sat, 68);
+        _assertGoesOn();
+    }
+
+    /// @dev Wherever a yes may be objected to the claimant has its time for that.
+    function test_close_undecided_early_reverts() public {
+        _voted(3, 1, 56);
+        uint64 until = _audit().until + MOVE_TIME;
+        vm.warp(until);
+        vm.expectRevert(abi.encodeWithSelector(Errors.TooEarly.selector, until, until));
+        _close();
+        vm.warp(until + 1);
+        _close();
+    }
+
     /// @dev Half of an even jury is no majority, for yes and for no.
     function test_close_halfOfTheJury_undecided_succeeds() public {
         jurors = 6;
         _voted(3, 7, 56);
+        _reach(uint256(_audit().until) + MOVE_TIME + 1);
         _close();
         assertEq(vault.burned(), SEAT_FEE - 6 * (uint256(SEAT_FEE) / 6));
         _assertGoesOn();
@@ -239,6 +280,7 @@ contract VerdictsTest is Claiming {
     /// @dev What one jury could not decide another one does, of the same claimant and item.
     function test_close_undecided_thenWithheld_succeeds() public {
         _voted(3, 7, 56);
+        _reach(uint256(_audit().until) + MOVE_TIME + 1);
         _close();
         vm.warp(_audit().until);
         _claim(0, 3);
@@ -257,7 +299,7 @@ contract VerdictsTest is Claiming {
 
     // ------------------------------------------------------------------ closing
 
-    /// @dev Where no majority is left to stand there is nothing to wait for but the votes.
+    /// @dev Where most said no there is nothing to wait for but the votes.
     function test_close_withheld_early_reverts() public {
         _seated(3);
         _voteNo(127);

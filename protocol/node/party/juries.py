@@ -8,7 +8,7 @@ from __future__ import annotations
 from enum import StrEnum
 
 from protocol.chain.views import ItemClaim, JuryView, TaskStatus
-from protocol.dispute.juries import is_upheld
+from protocol.dispute.juries import may_object
 from protocol.tasks.task import Terms
 
 
@@ -22,10 +22,10 @@ class Ending(StrEnum):
 
 
 def closable(claim: ItemClaim | None, jury: JuryView | None, terms: Terms) -> int | None:
-    """The last second before the verdict cannot change any more; None where there is no verdict to come."""
+    """The last second before nothing can change what the verdict does; None where there is no verdict to come."""
     if claim is None or jury is None or jury.pending:
         return None
-    if not is_upheld(jury.yes.bit_count(), terms.jurors):
+    if not may_object(jury.yes.bit_count(), jury.no.bit_count(), terms.jurors):
         return jury.until
     return claim.until or jury.until + terms.move_time
 

@@ -21,8 +21,9 @@ from protocol.dispute.juries import (
     choose_unseen,
     constants_item,
     is_juror,
-    is_upheld,
     juror_number,
+    may_object,
+    most_claims,
     possession_digest,
     show,
 )
@@ -55,10 +56,22 @@ def test_the_constants_come_after_the_states() -> None:
 
 
 @pytest.mark.parametrize(
-    ("votes", "jurors", "upheld"), [(0, 1, False), (1, 1, True), (1, 2, False), (2, 3, True), (16, 32, False)]
+    ("yes", "no", "jurors", "may"),
+    [
+        (0, 0, 3, False),
+        (1, 0, 3, True),
+        (1, 1, 3, True),
+        (1, 2, 3, False),
+        (1, 16, 32, True),
+        (31, 0, 31, True),
+    ],
 )
-def test_more_than_half_of_a_jury_decide(votes: int, jurors: int, upheld: bool) -> None:
-    assert is_upheld(votes, jurors) is upheld
+def test_any_yes_may_be_objected_to_but_where_most_said_no(yes: int, no: int, jurors: int, may: bool) -> None:
+    assert may_object(yes, no, jurors) is may
+
+
+def test_a_seat_may_claim_every_item_that_it_needs() -> None:
+    assert [most_claims(segments) - (segments + 2) for segments in (1, 14, 64)] == [2, 2, 2]
 
 
 @given(

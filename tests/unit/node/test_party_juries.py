@@ -27,8 +27,11 @@ PENDING = replace(YES, pending=True, yes=0)
         (CLAIM, None, None),
         (CLAIM, PENDING, None),
         (CLAIM, replace(YES, yes=0b001, no=0b110), VOTED),
+        (CLAIM, replace(YES, yes=0b000, no=0b010), VOTED),
+        (CLAIM, replace(YES, yes=0b001, no=0b010), VOTED + 20),
         (CLAIM, YES, VOTED + 20),
         (OBJECTED, YES, VOTED + 15),
+        (OBJECTED, replace(YES, yes=0b001), VOTED + 15),
     ],
 )
 def test_a_verdict_is_due_when_nothing_can_change_it(

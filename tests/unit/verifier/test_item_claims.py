@@ -34,7 +34,8 @@ HALF = UNTIL - PERIOD // 2
 VOTED = NOW + 100
 CLAIM = ItemClaim(ME, bond=5, seat=0, item=1, until=0, tensor=0, walk=0, opened=0)
 YES = JuryView(0, pending=False, until=VOTED, yes=0b11, no=0)
-NO = replace(YES, yes=0b1, no=0b10)
+NO = replace(YES, yes=0b1, no=0b110)
+SPLIT = replace(YES, yes=0b1, no=0b10)
 
 
 class Replayer:
@@ -66,7 +67,13 @@ class Scene:
             work=SimpleNamespace(program=SimpleNamespace(state_types=types, fixed_types=types[1:])),
         )
         self.terms = SimpleNamespace(
-            jurors=3, attest_period=PERIOD, move_time=MOVE, segments=SEGMENTS, constants=2, state_tensors=7
+            jurors=3,
+            attest_period=PERIOD,
+            move_time=MOVE,
+            segments=SEGMENTS,
+            segments_per_verifier=2,
+            constants=2,
+            state_tensors=7,
         )
         self.client = SimpleNamespace(
             address=ME,
@@ -91,7 +98,7 @@ class Scene:
                 ),
                 juries=SimpleNamespace(
                     of=lambda _task: self.jury,
-                    may_claim=lambda _task, _seat, item: item not in self.answered,
+                    may_claim=lambda _task, _seat, item, most: item not in self.answered and most == 6,
                 ),
                 items=SimpleNamespace(has_state=lambda _task, _number: False),
                 metrics=Metrics(),
@@ -143,7 +150,7 @@ def test_a_seat_claims_at_half_of_its_time_what_it_lacks(scene: Scene) -> None:
 
 
 @pytest.mark.parametrize(
-    "changed", ["jurors", "answered", "served", "pending", "attested", "other", "unasked"]
+    "changed", ["jurors", "answered", "served", "pending", "attested", "other", "draws", "unasked"]
 )
 def test_no_other_seat_claims(scene: Scene, changed: str) -> None:
     seen = LATE
@@ -159,6 +166,8 @@ def test_no_other_seat_claims(scene: Scene, changed: str) -> None:
         seen = replace(seen, seats=(seat(0, attested=True), SEATS[1]))
     elif changed == "other":
         seen = replace(seen, audit=replace(AUDIT, claimant=2))
+    elif changed == "draws":
+        seen = replace(seen, audit=replace(AUDIT, draws=128))
     else:
         scene.replayer.asked = False
     assert scene.due(seen) == []
@@ -217,6 +226,9 @@ def test_without_the_bundle_the_constants_are_claimed(scene: Scene) -> None:
         (replace(YES, pending=True), VOTED + 1, []),
         (NO, VOTED, []),
         (NO, VOTED + 1, ["close"]),
+        (SPLIT, VOTED + 1, []),
+        (SPLIT, VOTED + MOVE // 2 + 1, ["object"]),
+        (SPLIT, VOTED + MOVE + 1, ["close"]),
         (YES, VOTED + 1, []),
         (YES, VOTED + MOVE // 2, []),
         (YES, VOTED + MOVE // 2 + 1, ["object"]),

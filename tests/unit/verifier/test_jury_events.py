@@ -12,17 +12,19 @@ from protocol.chain.client import Client
 from protocol.chain.events import Batch
 from protocol.chain.receipts import Event, Log
 from protocol.chain.views import NOBODY, ItemClaim, JuryView, Seat, TaskStatus
-from protocol.dispute.juries import MAX_CLAIMS, UNAVAILABLE, JuryVerdict, Objection
+from protocol.dispute.juries import UNAVAILABLE, JuryVerdict, Objection
 from protocol.tasks.task import Terms
 from tests.unit.verifier.test_seats import AUDIT, ME, MINE_TOO, NOW, OTHER, VIEW, observation, seat
 from verifier import task_events
 from verifier.jury import Jury
-from verifier.jury_events import JuryEvents
+from verifier.jury_events import TRIES, JuryEvents
 
 TERMS = cast(Terms, SimpleNamespace(jurors=3, move_time=20))
 CLAIM = ItemClaim(ME, bond=5, seat=1, item=2, until=0, tensor=0, walk=0, opened=0)
 VOTES = JuryView(1, pending=False, until=NOW + 100, yes=0, no=0)
 CLAIMED = replace(AUDIT, claimant=2)
+MOST = 18
+"""Claims in a seat of 14 segments."""
 
 
 class Chain:
@@ -127,17 +129,26 @@ def judged(chain: Chain, verdict: JuryVerdict, seat: int = 1, item: int = 2, acc
     chain.tell("Judged", seat=seat, item=item, verdict=int(verdict), yes=0, no=0)
 
 
-def test_an_undecided_jury_is_asked_again_until_no_claim_is_left(chain: Chain) -> None:
+def test_an_undecided_jury_is_asked_again_a_few_times(chain: Chain) -> None:
     found, mine = JuryEvents(chain.client), seat(1, ME)
-    for _ in range(MAX_CLAIMS):
-        assert found.may_claim(1, mine, 2)
+    for _ in range(TRIES):
+        assert found.may_claim(1, mine, 2, MOST)
         judged(chain, JuryVerdict.UNDECIDED)
         assert found.see(observation(), TERMS), "after a verdict everybody is asked again"
     assert not found.see(observation(), TERMS)
-    assert not found.may_claim(1, mine, 2)
-    assert not found.may_claim(1, mine, 3), "in all"
-    assert found.may_claim(1, seat(0, ME), 2), "another seat"
-    assert found.may_claim(1, seat(1, OTHER), 2), "drawn again"
+    assert not found.may_claim(1, mine, 2, MOST)
+    assert found.may_claim(1, seat(0, ME), 2, MOST), "another seat"
+    assert found.may_claim(1, seat(1, OTHER), 2, MOST), "drawn again"
+
+
+def test_one_item_after_the_other_is_claimed_as_often_as_the_seat_may(chain: Chain) -> None:
+    """A solver serves what a jury looks for, and withholds the next item."""
+    found, mine = JuryEvents(chain.client), seat(1, ME)
+    for item in range(MOST):
+        assert found.may_claim(1, mine, item, MOST)
+        judged(chain, JuryVerdict.AVAILABLE, item=item)
+        found.see(observation(), TERMS)
+    assert not found.may_claim(1, mine, MOST, MOST)
 
 
 def test_what_a_jury_has_is_not_claimed_again(chain: Chain) -> None:
@@ -145,12 +156,12 @@ def test_what_a_jury_has_is_not_claimed_again(chain: Chain) -> None:
     judged(chain, JuryVerdict.AVAILABLE)
     judged(chain, JuryVerdict.AVAILABLE, seat=0, item=3, account=OTHER)
     found.see(observation(), TERMS)
-    assert not found.may_claim(1, mine, 2)
-    assert found.may_claim(1, mine, 3), "another item, that another seat has claimed"
-    assert found.may_claim(1, seat(1, OTHER), 2), "the answer was not this account's"
+    assert not found.may_claim(1, mine, 2, MOST)
+    assert found.may_claim(1, mine, 3, MOST), "another item, that another seat has claimed"
+    assert found.may_claim(1, seat(1, OTHER), 2, MOST), "the answer was not this account's"
     judged(chain, JuryVerdict.UNDECIDED, account=OTHER)
     found.see(observation(), TERMS)
-    assert found.may_claim(1, seat(1, OTHER), 2), "the last verdict counts"
+    assert found.may_claim(1, seat(1, OTHER), 2, MOST), "the last verdict counts"
 
 
 def test_who_voted_yes_owes_an_opening_once() -> None:
