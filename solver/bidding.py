@@ -36,7 +36,7 @@ class Figures:
     what it has won or bid on. `operations_a_second` is its measured or assumed speed. `opening` is the fraction of the
     budget that a first bid asks for. `disk` are the bytes that a task's checkpoints may take. `block_seconds` pass
     between two blocks, `draw_delay` between a submission and its draw's round. `taken` are the tasks that it has to
-    train or defend beside.
+    train or defend beside. `uplink` are the bytes a second that it serves.
     """
 
     free: int
@@ -47,6 +47,7 @@ class Figures:
     block_seconds: float = 0.0
     draw_delay: float = 0.0
     taken: tuple[Terms, ...] = ()
+    uplink: float = math.inf
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +70,13 @@ def seconds_needed(terms: Terms, figures: Figures) -> float:
     return terms.steps * terms.step_operations / figures.operations_a_second
 
 
+def copies_at_once(terms: Terms) -> int:
+    """States that are asked for in one attestation period: one for each segment of each seat (and no more by looks), or
+    one by each juror. Jurors ask when the solver alone has it, so that they cannot serve each other yet.
+    """
+    return max(terms.seat_segments, terms.jurors)
+
+
 def decide(terms: Terms, figures: Figures, best: Best | None = None) -> Offer | Refusal:
     """A first bid, or an answer to the best bid of somebody else."""
     if terms.arithmetic != ARITHMETIC:
@@ -82,6 +90,12 @@ def decide(terms: Terms, figures: Figures, best: Best | None = None) -> Offer | 
     if kept > figures.disk:
         return Refusal(
             f"its checkpoints take up to {kept} bytes, {figures.disk:.0f} are free for them on the disk"
+        )
+    served = copies_at_once(terms) * terms.state_bytes
+    if 2 * served > figures.uplink * terms.attest_period:
+        return Refusal(
+            f"it may have to serve {served} bytes within {terms.attest_period / 2:g} s, half of the "
+            f"attestation period, its line carries {figures.uplink:.0f} a second (uplink_mbit)"
         )
     unsafe = _unsafe(terms, figures)
     if unsafe is not None:

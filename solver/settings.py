@@ -44,6 +44,10 @@ class SolverSettings(NodeSettings):
     """Share of the registered stake whose offers must take a task that is bid on; empty: one half, on a development
     chain none. Else terms could be written for their submitter's own accounts.
     """
+    uplink_mbit: Annotated[float, Field(gt=0, le=10**9)] = 100
+    """Megabits a second that its line serves: no task whose states it could not serve to all seats, or to a whole jury,
+    within half of the attestation period.
+    """
     progress_every: Annotated[int, Field(ge=0)] = 0
     """Segments between two progress transactions; 0: a quarter of the task's."""
     processes: Annotated[int, Field(ge=1, le=64)] = 1
@@ -100,6 +104,7 @@ class SolverSettings(NodeSettings):
             block_seconds,
             draw_delay,
             tuple(taken),
+            self.uplink_mbit * 125_000,
         )
 
     def segments_between(self, terms: Terms) -> int:

@@ -17,6 +17,7 @@ from protocol.chain.parameters import TOKEN
 from protocol.chain.views import Offer
 from protocol.node.party.settings import NodeSettings
 from protocol.node.settings import SettingsError
+from protocol.tasks.task import SAFETY
 from verifier.seat_fee import SeatFee, seat_fee
 
 MOST_LEVEL: Final = 15
@@ -38,8 +39,10 @@ class VerifierSettings(NodeSettings):
     """Tokens that each account locks at most: the largest power of two of the deployment's units that they pay. What is
     drawn grows with it. 0: not registered, as a mere whistleblower may be.
     """
-    seat_hours: Annotated[float, Field(gt=0, le=10**5)] = 12
-    """No seat whose replays take longer at `speed`."""
+    seat_speed: Annotated[float, Field(gt=0, lt=2**64)] | None = None
+    """No seat whose replays need more operations a second, to be done within the attestation period, with looks within
+    a move time. Without, a third of `speed`, for the machine does other work, by the number of its accounts.
+    """
     state_gib: Annotated[float, Field(gt=0, le=10**6)] = 8
     """No seat of a task whose states are larger."""
     lock: Tokens | None = None
@@ -106,10 +109,12 @@ class VerifierSettings(NodeSettings):
 
     def offer(self, stake: int, least_fee: int) -> Offer:
         """What seats are taken for a stake of so many token units, none that pays less than `least_fee` of them."""
-        operations = int(self.seat_hours * 3600 * self.speed)
+        speed = self.speed / SAFETY / (1 + len(self.further_accounts))
+        if self.seat_speed is not None:
+            speed = self.seat_speed
         fee = self.cost_per_hour * TOKEN * 10**9 / 3600 / Decimal(self.speed)
         return Offer(
-            operations=min(operations, 2**64 - 1),
+            speed=min(int(speed), 2**64 - 1),
             state_bytes=min(int(self.state_gib * 2**30), 2**64 - 1),
             lock=stake if self.lock is None else int(self.lock * TOKEN),
             fee=min(int(fee.to_integral_value(ROUND_UP)), MOST_FEE),

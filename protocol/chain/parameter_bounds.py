@@ -12,7 +12,7 @@ from typing import Final
 
 from protocol.chain.parameters import Parameters, ParametersError
 from protocol.tasks.amounts import RATE_UNIT, YEAR
-from protocol.tasks.task import MAX_JURORS, MAX_LOCK
+from protocol.tasks.task import ESCROW_DRAWS, MAX_JURORS, MAX_LOCK
 
 _UINT32: Final = (1 << 32) - 1
 _UINT64: Final = (1 << 64) - 1
@@ -38,7 +38,8 @@ def bounds(parameters: Parameters) -> Iterator[Bound]:
     yield Bound("max_period", parameters.min_period + 2 * clock, _UINT32)
     yield Bound("opening_period", clock, _UINT32)
     yield Bound("draw_delay", 1, _UINT32)
-    yield Bound("stall_period", parameters.min_period, _UINT32)
+    # Else one silent seat could end a task: the shortest attestation period's draws all go into it.
+    yield Bound("stall_period", ESCROW_DRAWS * (parameters.min_period + parameters.draw_delay), _UINT32)
     # Who resigned can still be drawn by a round that was fixed before, and is liable until the task can be ended.
     yield Bound("unbonding_period", parameters.draw_delay + parameters.stall_period, _UINT32)
     yield Bound("stake_unit", 1, MAX_LOCK >> MAX_LEVEL)

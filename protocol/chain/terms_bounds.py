@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from protocol.chain.parameter_bounds import MAX_LEVEL, Bound
 from protocol.chain.parameters import Parameters
 from protocol.tasks.amounts import least_bond, least_seat_lock
-from protocol.tasks.task import JURY_SHARE, MAX_JURORS, MAX_LOCK, Terms, TermsError
+from protocol.tasks.task import ESCROW_DRAWS, JURY_SHARE, LINE, MAX_JURORS, MAX_LOCK, Terms, TermsError
 
 
 def bounds(terms: Terms, parameters: Parameters) -> Iterator[Bound]:
@@ -20,11 +20,15 @@ def bounds(terms: Terms, parameters: Parameters) -> Iterator[Bound]:
     yield Bound("bidding_period", least, most)
     yield Bound("extension", least, terms.bidding_period)
     yield Bound("training_period", least, most)
-    yield Bound("attest_period", least, min(most, parameters.stall_period))
+    # Else one silent seat could have the task stalled: so many draws go into the stall period.
+    longest = parameters.stall_period // ESCROW_DRAWS - parameters.draw_delay
+    yield Bound("attest_period", least, min(most, longest))
     yield Bound("move_time", least, terms.attest_period)
     yield Bound("challenge_period", terms.attest_period + 2 * parameters.min_clock, most)
     yield Bound("clock", parameters.min_clock, parameters.max_clock)
     yield Bound("replay_allowance", 0, most)
+    carried = LINE * terms.attest_period // (terms.segments_per_verifier + 2)
+    yield Bound("state_bytes", 1, min(carried, LINE * terms.move_time // 2))
     least_lock = least_seat_lock(terms.seat_fee, parameters.draw_fee)
     yield Bound("seat_lock", least_lock, parameters.stake_unit << MAX_LEVEL)
     yield Bound("game_cost", parameters.game_floor, MAX_LOCK)

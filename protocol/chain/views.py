@@ -87,8 +87,10 @@ class TaskView:
 class Offer:
     """What a registered account takes (Seats.sol): draws pass it over for a task that asks for more, or pays less."""
 
-    operations: int
-    """Most scalar operations of a seat."""
+    speed: int
+    """Operations a second, with the account's own margin: of a seat's replays within the time that the terms leave for
+    them (`Terms.least_speed`).
+    """
     state_bytes: int
     """Most bytes of a state."""
     lock: int
@@ -98,7 +100,7 @@ class Offer:
     seat_fee: int
     """Least that a seat pays, and a look where the task has looks, whatever its operations, token units."""
     period: int
-    """Most seconds that a task's terms bind a seat (`Terms.seat_period`)."""
+    """Most seconds that a task's terms bind a seat (`Terms.seat_period`). Redraws, claims and games bind it longer."""
 
     def unmet(self, terms: Terms) -> tuple[str, ...]:
         """Names of its fields that a task with these terms does not keep to, as the audit board reckons: a draw finds
@@ -106,7 +108,7 @@ class Offer:
         """
         operations = terms.seat_operations
         kept = {
-            "operations": operations <= self.operations,
+            "speed": terms.least_speed <= self.speed,
             "state_bytes": terms.state_bytes <= self.state_bytes,
             "lock": terms.seat_lock <= self.lock,
             "fee": terms.seat_fee * 10**9 >= self.fee * operations,

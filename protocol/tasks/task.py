@@ -37,6 +37,8 @@ ESCROW_DRAWS: Final = 8
 """Draws of a task that its escrow pays at most, those of looks aside."""
 LOOK_DRAWS: Final = LEVELS
 """Further ones that it may pay for looks: the first of each level."""
+LINE: Final = 1 << 22
+"""Bytes that every party's line has to carry in a second, 4 MiB: a task asks nobody for more (TermsCheck.sol)."""
 MAX_BUNDLE_LENGTH: Final = 1_024
 MAX_LOCK: Final = (1 << 94) - 1
 """Most token units that one lock of the vault holds."""
@@ -210,6 +212,13 @@ class Terms:
     def seat_operations(self) -> int:
         """Scalar operations of a seat's replays."""
         return self.step_operations * self.segment_steps * self.segments_per_verifier
+
+    @property
+    def least_speed(self) -> int:
+        """Operations a second that a seat's account must manage, rounded up: all replays by the end of the attestation
+        period, and where there are looks, which may accuse each segment at the same time, again within a move time.
+        """
+        return -(-self.seat_operations // (self.move_time if self.look_chance else self.attest_period))
 
     def escrow(self, draw_fee: int) -> int:
         """What posting locks: the budget, the fees of V seats and of as many draws as the escrow may pay; where there

@@ -36,7 +36,7 @@ from protocol.program.step import State, StepProgram
 from protocol.tasks.task import Terms
 from tests.chain.rounds import ANYTHING, draw_first, show
 
-PARAMETERS = replace(DEVNET, stall_period=80_000, unbonding_period=80_002)
+PARAMETERS = replace(DEVNET, stall_period=600_000, unbonding_period=600_002)
 """Attestations may take as long as clocks are moved."""
 SALT = bytes(32)
 MAX_TURNS = 400

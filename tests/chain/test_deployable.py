@@ -103,7 +103,7 @@ OUTSIDE = [
     replace(DEVNET, max_period=DEVNET.min_period + 2 * DEVNET.min_clock - 1),
     replace(DEVNET, opening_period=DEVNET.min_clock - 1),
     replace(DEVNET, draw_delay=0),
-    replace(DEVNET, stall_period=DEVNET.min_period - 1),
+    replace(DEVNET, stall_period=8 * (DEVNET.min_period + DEVNET.draw_delay) - 1),
     replace(DEVNET, unbonding_period=DEVNET.draw_delay + DEVNET.stall_period - 1),
     replace(DEVNET, draw_fee=DEVNET.stake_unit + 1),
     replace(DEVNET, stake_unit=0),
@@ -118,9 +118,11 @@ OUTSIDE = [
 AT_THE_BOUNDS = [
     DEVNET,
     RECOMMENDED,
-    Parameters(1, 3, 1, 1, 1, 1, 2, 1, 0, 1, 1, 0, 0, 1),
+    Parameters(1, 3, 1, 1, 1, 16, 17, 1, 0, 1, 1, 0, 0, 1),
     replace(
-        Parameters(UINT32 - 2, UINT32, 1, UINT32, 1, UINT32 - 1, UINT32, UINT32, 0, 1, 1, 0, 10_000, 32),
+        Parameters(
+            (UINT32 - 1) // 8 - 1, UINT32, 1, UINT32, 1, UINT32 - 1, UINT32, UINT32, 0, 1, 1, 0, 10_000, 32
+        ),
         draw_fee=GREATEST_UNIT,
         stake_unit=GREATEST_UNIT,
         game_floor=GREATEST_FLOOR,

@@ -153,7 +153,7 @@ def test_the_status_tells_of_seats_and_of_draws_that_wait(chain: Devnet, connect
 def test_a_seat_that_nobody_fills_voids_the_task(chain: Devnet, connected: Connect) -> None:
     scene = Scene(chain, connected, verifiers=1)
     (verifier,) = scene.verifiers
-    # Eight times attestPeriod: more than the stall period, so anyone might stall it as well.
+    # The stall period has time for all eight draws.
     task = scene.submitted(verifiers=2, attest_period=5, challenge_period=20)
     for draws in range(1, ESCROW_DRAWS + 1):
         scene.draw()
@@ -277,7 +277,7 @@ def test_a_task_with_too_few_verifiers_is_not_posted(connected: Connect) -> None
 
 
 JUST = Offer(
-    operations=terms().seat_operations,
+    speed=terms().least_speed,
     state_bytes=terms().state_bytes,
     lock=terms().seat_lock,
     fee=terms().seat_fee * 10**9 // terms().seat_operations,
@@ -291,7 +291,7 @@ def test_the_accounts_that_are_eligible_are_those_that_are_drawn(chain: Devnet, 
     scene = Scene(chain, connected, verifiers=0)
     unable = [connected(index) for index in range(3, 9)]
     offers = [
-        replace(JUST, operations=JUST.operations - 1),
+        replace(JUST, speed=JUST.speed - 1),
         replace(JUST, state_bytes=JUST.state_bytes - 1),
         replace(JUST, lock=JUST.lock - 1),
         replace(JUST, fee=JUST.fee + 1),

@@ -214,10 +214,14 @@ abstract contract Draws is Registrations {
         return (0, address(0));
     }
 
-    /// @dev The offer takes the task. Products have at most 224 bits.
+    /// @dev The offer takes the task. Where there are looks a move time has to do for all of a seat's segments: each may be accused of at
+    /// the same time, and is replayed for the answer. Products have at most 224 bits.
     function _takes(Offer storage offer, ITaskMarket.SeatTerms memory terms) private view returns (bool) {
-        return terms.operations <= offer.operations && terms.stateBytes <= offer.stateBytes
-            && terms.lock <= offer.lock && terms.fee * GIGA >= offer.fee * terms.operations
-            && terms.leastFee >= offer.seatFee && terms.period <= offer.period;
+        unchecked {
+            uint256 time = terms.lookChance == 0 ? terms.attestPeriod : terms.moveTime;
+            return terms.operations <= offer.speed * time && terms.stateBytes <= offer.stateBytes
+                && terms.lock <= offer.lock && terms.fee * GIGA >= offer.fee * terms.operations
+                && terms.leastFee >= offer.seatFee && terms.period <= offer.period;
+        }
     }
 }

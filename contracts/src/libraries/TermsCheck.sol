@@ -36,6 +36,8 @@ library TermsCheck {
     /// @notice A rate of 100 %, in hundredths of a percent, and what it is a rate of.
     uint256 internal constant RATE_OF_ALL = 10_000;
     uint256 internal constant YEAR = 365 days;
+    /// @notice What every party's line has to carry in a second, 4 MiB: a task asks nobody to fetch or serve more.
+    uint256 internal constant LINE = 1 << 22;
     /// @notice Longest address of a bundle.
     uint256 internal constant MAX_BUNDLE_LENGTH = 1_024;
 
@@ -60,7 +62,8 @@ library TermsCheck {
         _within("maxPeriod", parameters.maxPeriod, parameters.minPeriod + 2 * clock, type(uint32).max);
         _within("openingPeriod", parameters.openingPeriod, clock, type(uint32).max);
         _within("drawDelay", parameters.drawDelay, 1, type(uint32).max);
-        _within("stallPeriod", parameters.stallPeriod, parameters.minPeriod, type(uint32).max);
+        uint256 shortest = Fees.ESCROW_DRAWS * (uint256(parameters.minPeriod) + parameters.drawDelay);
+        _within("stallPeriod", parameters.stallPeriod, shortest, type(uint32).max);
         uint256 least = uint256(parameters.drawDelay) + parameters.stallPeriod;
         _within("unbondingPeriod", parameters.unbondingPeriod, least, type(uint32).max);
         _within("stakeUnit", parameters.stakeUnit, 1, MAX_LOCK >> MAX_LEVEL);
@@ -85,7 +88,6 @@ library TermsCheck {
         _within("segments", terms.segments, 1, MAX_SEGMENTS);
         _within("segmentSteps", terms.segmentSteps, 1, MAX_SEGMENT_STEPS);
         _within("stepOperations", terms.stepOperations, 1, type(uint64).max);
-        _within("stateBytes", terms.stateBytes, 1, type(uint64).max);
         _within("arithmetic", terms.arithmetic, arithmetic, arithmetic);
         uint256 thinning = terms.thinning;
         _within("thinning", thinning, 1, Math.min(MAX_THINNING, terms.segmentSteps));
@@ -131,6 +133,9 @@ library TermsCheck {
         _within(
             "segmentsPerVerifier", terms.segmentsPerVerifier, 1, Math.min(MAX_SEAT_SEGMENTS, terms.segments)
         );
+        // A seat fetches a state for each segment, and two more for a game; an answer or an opening may need two.
+        uint256 most = LINE * terms.attestPeriod / (uint256(terms.segmentsPerVerifier) + 2);
+        _within("stateBytes", terms.stateBytes, 1, Math.min(most, LINE * terms.moveTime / 2));
         // What a silent account loses; half of it pays a draw after an informer had the other half. And what the highest level has.
         uint256 fee = parameters.drawFee;
         uint256 least = Math.max(Fees.ofSeat(terms.auditFee, terms.segmentsPerVerifier) + fee, 2 * fee);
@@ -155,8 +160,9 @@ library TermsCheck {
         // Others must be able to see a late bid and to answer it, as they must be able to see a task.
         _within("extension", terms.extension, least, terms.biddingPeriod);
         _within("trainingPeriod", terms.trainingPeriod, least, most);
-        // Else a task could be stalled before its attestations are due.
-        _within("attestPeriod", terms.attestPeriod, least, Math.min(most, parameters.stallPeriod));
+        // Else one silent seat could have the task stalled: so many draws, each with its delay, go into the stall period.
+        uint256 longest = parameters.stallPeriod / Fees.ESCROW_DRAWS - parameters.drawDelay;
+        _within("attestPeriod", terms.attestPeriod, least, Math.min(most, longest));
         // A look is compared with what is revealed.
         _within("moveTime", terms.moveTime, least, terms.attestPeriod);
         // A verifier that finds a difference at the end of the attestation period can still challenge: commit, and open the

@@ -4,8 +4,9 @@ pragma solidity 0.8.37;
 /// @notice What a registered account takes: a task that asks for more, or pays less, passes it over in every draw.
 struct Offer {
     // ---- slot 0
-    /// Most operations of a seat: stepOperations x segmentSteps x segmentsPerVerifier.
-    uint64 operations;
+    /// Operations a second, the account's own margin included: it takes no seat whose replays, stepOperations x segmentSteps x
+    /// segmentsPerVerifier, need more of them within attestPeriod, or within moveTime where there are looks.
+    uint64 speed;
     /// Most bytes of a state.
     uint64 stateBytes;
     /// Most that a seat may bind of its stake.
@@ -15,7 +16,8 @@ struct Offer {
     uint112 fee;
     /// Least that a seat pays, and a look where the task has looks, whatever its operations, in token units.
     uint112 seatFee;
-    /// Most seconds that a task's terms bind a seat: `ITaskMarket.SeatTerms.period`.
+    /// Most seconds that a task's terms bind a seat: `ITaskMarket.SeatTerms.period`. Redraws, claims and games, also those of
+    /// other seats, bind it longer.
     uint32 period;
 }
 

@@ -120,7 +120,7 @@ contract BoundAccountsTest is Deployment {
     /// @dev A task of as many seats that no offer takes.
     function _noBait() private view returns (Terms memory bait) {
         bait = _bait(0);
-        bait.stateBytes = type(uint64).max;
+        bait.stateBytes = _offer().stateBytes + 1;
     }
 
     /// @dev Who sits in the victim's seats if it is submitted after the bait. Everything is undone.

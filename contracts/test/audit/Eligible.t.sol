@@ -22,15 +22,15 @@ contract EligibleTest is Deployment {
 
     // ------------------------------------------------------------------ what it offers
 
-    /// @dev The terms ask for 20 x 2 x 10^6 operations, 10^5 bytes and a lock of 40, pay 4 for the seat, and bind it for 400 seconds.
+    /// @dev The terms ask for 20 x 2 x 10^6 operations within 200 seconds, 10^5 bytes and a lock of 40, pay 4 for the seat, and bind it for 400 seconds.
     function test_draw_offerAtTheBound_succeeds() public {
         _register(1, _just());
         _assertDrawn(_terms(), true);
     }
 
-    function test_draw_tooManyOperations_succeeds() public {
+    function test_draw_tooSlow_succeeds() public {
         Offer memory offer = _just();
-        --offer.operations;
+        --offer.speed;
         _register(1, offer);
         _assertDrawn(_terms(), false);
     }
@@ -72,10 +72,18 @@ contract EligibleTest is Deployment {
 
     // ------------------------------------------------------------------ what looks add
 
-    /// @dev A look pays one segment's fee, 2, and binds as a seat does. Four levels of them have 200 seconds each.
+    /// @dev A look pays one segment's fee, 2, and binds as a seat does. Four levels of them have 200 seconds each. Both segments are
+    /// replayed within a move time, 50.
     function test_draw_offerAtTheBoundWithLooks_succeeds() public {
         _register(1, _justWithLooks());
         _assertDrawn(_looked(), true);
+    }
+
+    function test_draw_tooSlowForAMove_succeeds() public {
+        Offer memory offer = _justWithLooks();
+        --offer.speed;
+        _register(1, offer);
+        _assertDrawn(_looked(), false);
     }
 
     function test_draw_tooSmallALooksFee_succeeds() public {
@@ -102,7 +110,8 @@ contract EligibleTest is Deployment {
         _assertDrawn(terms, false);
         terms.stepOperations = 1;
         (terms.segmentSteps, terms.thinning) = (1, 1);
-        terms.stateBytes = type(uint64).max;
+        // What fits through a line of 4 MiB a second within 50 seconds, twice.
+        terms.stateBytes = 25 << 22;
         _assertDrawn(terms, false);
     }
 
@@ -200,18 +209,13 @@ contract EligibleTest is Deployment {
     /// @dev Takes a seat of `_terms()`, and of nothing that asks for more or pays less.
     function _just() private pure returns (Offer memory) {
         return Offer({
-            operations: 4e7,
-            stateBytes: 1e5,
-            lock: 40 * UNIT,
-            fee: 100e18,
-            seatFee: uint112(SEAT_FEE),
-            period: 400
+            speed: 2e5, stateBytes: 1e5, lock: 40 * UNIT, fee: 100e18, seatFee: uint112(SEAT_FEE), period: 400
         });
     }
 
     function _justWithLooks() private pure returns (Offer memory offer) {
         offer = _just();
-        (offer.seatFee, offer.period) = (uint112(FEE), 400 + 4 * 200);
+        (offer.speed, offer.seatFee, offer.period) = (8e5, uint112(FEE), 400 + 4 * 200);
     }
 
     function _looked() private view returns (Terms memory terms) {

@@ -121,7 +121,13 @@ contract BiddingTest is Deployment {
         _expectRefused("stepOperations", 0, 1, type(uint64).max, terms);
         terms = _terms();
         terms.stateBytes = 0;
-        _expectRefused("stateBytes", 0, 1, type(uint64).max, terms);
+        // 4 MiB a second: four states within 200 seconds, and two within 50.
+        _expectRefused("stateBytes", 0, 1, 25 << 22, terms);
+        terms.stateBytes = (25 << 22) + 1;
+        _expectRefused("stateBytes", terms.stateBytes, 1, 25 << 22, terms);
+        terms.moveTime = 110;
+        terms.stateBytes = (50 << 22) + 1;
+        _expectRefused("stateBytes", terms.stateBytes, 1, 50 << 22, terms);
         terms = _terms();
         terms.arithmetic = 2;
         _expectRefused("arithmetic", 2, 1, 1, terms);
@@ -169,10 +175,11 @@ contract BiddingTest is Deployment {
         _expectRefused("trainingPeriod", 30 days + 1, 10, 30 days, terms);
         terms = _terms();
         terms.attestPeriod = 9;
-        _expectRefused("attestPeriod", 9, 10, STALL_PERIOD, terms);
+        // Eight draws with their delay of 40 go into 2000.
+        _expectRefused("attestPeriod", 9, 10, 210, terms);
         terms = _terms();
-        terms.attestPeriod = STALL_PERIOD + 1;
-        _expectRefused("attestPeriod", STALL_PERIOD + 1, 10, STALL_PERIOD, terms);
+        terms.attestPeriod = 211;
+        _expectRefused("attestPeriod", 211, 10, 210, terms);
         terms = _terms();
         // After the attestations two moves: to commit, and to open the commitment.
         terms.challengePeriod = terms.attestPeriod + 9;

@@ -69,8 +69,9 @@ contract DeployingTest is Deployment {
     /// @dev A stake must not leave before the tasks that it is drawn for can be ended.
     function test_constructor_auditTimesOutOfBounds_reverts() public {
         Parameters memory parameters = _parameters();
-        parameters.stallPeriod = 9;
-        _expectNoMarket("stallPeriod", 9, 10, type(uint32).max, parameters);
+        // Eight draws, each with the delay of 40 and the shortest attestation period.
+        parameters.stallPeriod = 399;
+        _expectNoMarket("stallPeriod", 399, 400, type(uint32).max, parameters);
         parameters = _parameters();
         uint32 least = DRAW_DELAY + STALL_PERIOD;
         parameters.unbondingPeriod = least - 1;

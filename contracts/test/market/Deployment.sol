@@ -167,12 +167,7 @@ abstract contract Deployment is Rounds {
 
     function _offer() internal pure returns (Offer memory) {
         return Offer({
-            operations: 1e9,
-            stateBytes: 1e6,
-            lock: 100 * UNIT,
-            fee: 50e18,
-            seatFee: 0,
-            period: type(uint32).max
+            speed: 1e9, stateBytes: 1e6, lock: 100 * UNIT, fee: 50e18, seatFee: 0, period: type(uint32).max
         });
     }
 

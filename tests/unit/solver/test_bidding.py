@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from protocol.chain.parameters import TOKEN
 from protocol.tasks.bidding import ladder, least_undercut
 from protocol.tasks.task import Terms
-from solver.bidding import Best, Figures, Offer, Refusal, decide
+from solver.bidding import Best, Figures, Offer, Refusal, copies_at_once, decide
 from solver.floor import TASK_GAS, YEAR, Costs, Floor, floor, game_cost
 
 COSTS = Costs(machine=1.5, power=0.5, capital=0.0, late=0.0, gas=10 / TASK_GAS, margin=0.5)
@@ -57,6 +57,22 @@ TERMS = Terms(
     retrain_reward=10,
     bundle="http://127.0.0.1/",
 )
+
+
+def test_a_task_whose_states_its_line_cannot_serve_in_time_is_refused() -> None:
+    """100 bytes within 5 s, half of the attestation period: once for a seat, and once for each juror."""
+    assert isinstance(decide(TERMS, replace(FIGURES, uplink=20.0)), Offer)
+    refused = decide(TERMS, replace(FIGURES, uplink=19.9))
+    assert isinstance(refused, Refusal)
+    assert refused.reason == (
+        "it may have to serve 100 bytes within 5 s, half of the attestation period, "
+        "its line carries 20 a second (uplink_mbit)"
+    )
+    jury = replace(TERMS, jurors=7)
+    assert copies_at_once(jury) == 7
+    assert isinstance(decide(jury, replace(FIGURES, uplink=139.0)), Refusal)
+    assert decide(jury, replace(FIGURES, uplink=140.0)) == decide(jury, FIGURES)
+    assert copies_at_once(replace(jury, verifiers=4, segments_per_verifier=2, stake=5_000)) == 8
 
 
 def test_the_floor_is_twenty_seconds_of_machine_and_power_and_gas_with_half_as_margin() -> None:

@@ -26,7 +26,7 @@ from protocol.tasks.amounts import (
     trust_price,
 )
 from protocol.tasks.economics import ONE, Audit, escape_chance, minimum_stake
-from protocol.tasks.task import MAX_LOCK, TermsError
+from protocol.tasks.task import LINE, MAX_LOCK, TermsError
 from tests.unit.tasks.priced import DAY, on_l2, settings, terms
 
 VECTORS = Path(__file__).parents[2] / "vectors"
@@ -229,6 +229,11 @@ def test_terms_that_a_deployment_refuses_are_named_before_they_are_sent() -> Non
         ("bond", replace(fit, bond=amounts.bond - 1)),
         ("game_cost", replace(fit, game_cost=RECOMMENDED.game_floor - 1)),
         ("clock", replace(fit, clock=5)),
+        # Eight draws, each with an hour's delay, go into 30 days.
+        ("attest_period", replace(fit, attest_period=30 * DAY // 8 - 3_600 + 1, challenge_period=5 * DAY)),
+        # A state for the segment and two more, 4 MiB a second.
+        ("state_bytes", replace(fit, state_bytes=LINE * DAY // 3 + 1)),
+        ("state_bytes", replace(fit, state_bytes=LINE * DAY // 4 + 1, move_time=DAY // 2)),
     ):
         with pytest.raises(TermsError, match=f"terms, {name}: expected .* on this deployment"):
             require_within_bounds(spoiled, RECOMMENDED)

@@ -104,6 +104,21 @@ def test_looks_pay_one_segment_and_bind_a_level_longer_each() -> None:
     assert (looked.least_fee, looked.seat_period) == (2 * TOKEN, 1200)
 
 
+def test_the_least_speed_is_of_all_segments_and_rounded_up() -> None:
+    """Within the attestation period, and within a move time where looks may accuse every segment at the same time."""
+    plain = terms(
+        segments_per_verifier=2,
+        attest_period=200,
+        challenge_period=400,
+        move_time=50,
+        segment_steps=10,
+        step_operations=20,
+    )
+    assert (plain.seat_operations, plain.least_speed) == (400, 2)
+    assert replace(plain, step_operations=21).least_speed == 3
+    assert replace(plain, look_chance=1, seat_lock=4 * plain.game_cost).least_speed == 8
+
+
 def test_each_side_of_a_game_has_clock_and_allowance() -> None:
     assert terms(clock=30, replay_allowance=12).game_time == 42
 
