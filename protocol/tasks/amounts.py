@@ -94,9 +94,9 @@ GAME_CLOCKS: Final = 2
 """Times of one side that a game lasts: both sides have as much."""
 REWARD_COSTS: Final = 2
 """The reward in costs of a game."""
-RETRAIN_BUDGETS: Final = 4
+RETRAIN_BUDGETS: Final = 3
 """Most that training a task again is rewarded with, in budgets: the cost of the work may be a budget, the wait for
-payment is long, and another may have been faster.
+payment is long, and another may have been faster. The stake counts on none of it, for an accomplice may be the first.
 """
 LOOK_CHANCES: Final = tuple(
     100 * percent for percent in (1, 2, 3, 4, 5, 6, 8, 10, 12, 15, 20, 25, 30, 40, 50, 70, 100)
@@ -203,19 +203,23 @@ def _derived(setting: Setting, rules: Rules, given: Mapping[str, int], q: int, l
         _require_room(setting, given, stake, seats, game_cost)
         room = stake - -(-stake // 4) - seats
         reward = given.get("reward", min(REWARD_COSTS * game_cost, stake // 8, room))
+        retrain_reward = given.get("retrain_reward", min(RETRAIN_BUDGETS * budget, stake // 8, room))
     else:
         kept = _needed(setting, rules, verifiers, q) + restitution
-        # At most an eighth of what is kept and the reward itself.
+        # Each at most an eighth of what is kept and itself.
         reward = given.get("reward", min(REWARD_COSTS * game_cost, kept // 7))
-        owed = max(reward, given.get("retrain_reward", 0)) + seats
-        stake = max(kept + reward, least_stake(owed), _covers_bond(setting, game_cost), _covers_given(given))
+        retrain_reward = given.get("retrain_reward", min(RETRAIN_BUDGETS * budget, kept // 7))
+        # What a cheater that is its own challenger gets back is not counted on, whether its task stalls or not.
+        most = max(reward, retrain_reward)
+        stake = max(
+            kept + most, least_stake(most + seats), _covers_bond(setting, game_cost), _covers_given(given)
+        )
         if stake > MAX_LOCK:
             raise NoRecommendation(
                 f"a task of {segments} segments and a budget of {budget} units: expected a stake of at most {MAX_LOCK} "
                 f"units with {q} segments for each of {verifiers} seats, got {stake}; raise verifiers or "
                 "segments_per_verifier, or lower the budget"
             )
-        room = stake - -(-stake // 4) - seats
     return Amounts(
         stake=stake,
         restitution=restitution,
@@ -227,7 +231,7 @@ def _derived(setting: Setting, rules: Rules, given: Mapping[str, int], q: int, l
         segments_per_verifier=q,
         seat_lock=given.get("seat_lock", _seat_lock(setting, rules, fee * q, q, look_chance, game_cost)),
         bond=given.get("bond", least_bond(game_cost, stake, setting.bond_rate, setting.game_time)),
-        retrain_reward=given.get("retrain_reward", min(RETRAIN_BUDGETS * budget, stake // 8, room)),
+        retrain_reward=retrain_reward,
         look_chance=look_chance,
     )
 

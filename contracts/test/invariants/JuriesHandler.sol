@@ -47,8 +47,7 @@ abstract contract JuriesHandler is AccusationsHandler {
         if (!drawn || juries.claimOf(task).until != 0) return;
         (,, uint64 until,,) = board.juryOf(task);
         _reach(until + 1);
-        (,,, uint256 yes,) = board.juryOf(task);
-        if (!_isMost(task, yes) || vm.getBlockTimestamp() > until + market.termsOf(task).moveTime) return;
+        if (!_mayObject(task) || vm.getBlockTimestamp() > until + market.termsOf(task).moveTime) return;
         vm.prank(juries.claimOf(task).account);
         juries.object(task, 0, uint32(seed));
         ++done["object"];
@@ -68,13 +67,12 @@ abstract contract JuriesHandler is AccusationsHandler {
         if (!drawn) return;
         (,, uint64 until,,) = board.juryOf(task);
         _reach(until + 1);
-        (,,, uint256 yes,) = board.juryOf(task);
         if (juries.claimOf(task).until != 0) until = juries.claimOf(task).until;
-        else if (_isMost(task, yes)) until += market.termsOf(task).moveTime;
+        else if (_mayObject(task)) until += market.termsOf(task).moveTime;
         _reach(until + 1);
         juries.close(task);
-        bool available = market.statusOf(task) == ITaskMarket.Status.Submitted;
-        ++done[available ? bytes32("verdict that it is there") : bytes32("verdict that it is withheld")];
+        bool goesOn = market.statusOf(task) == ITaskMarket.Status.Submitted;
+        ++done[goesOn ? bytes32("verdict that goes on") : bytes32("verdict that it is withheld")];
     }
 
     /// @notice A claim that gets no verdict.
@@ -124,11 +122,13 @@ abstract contract JuriesHandler is AccusationsHandler {
         ++done["open"];
     }
 
-    function _isMost(TaskId task, uint256 slots) private view returns (bool) {
+    /// @dev Somebody voted yes, and those that voted no are not more than half of the jury.
+    function _mayObject(TaskId task) private view returns (bool) {
+        (,,, uint256 yes, uint256 no) = board.juryOf(task);
         uint256 count;
-        for (; slots != 0; slots &= slots - 1) {
+        for (; no != 0; no &= no - 1) {
             ++count;
         }
-        return 2 * count > market.termsOf(task).jurors;
+        return yes != 0 && 2 * count <= market.termsOf(task).jurors;
     }
 }

@@ -328,7 +328,7 @@ contract MarketInvariants is LooksInvariants {
         (names[9], names[10], names[11]) = ("closeMoot", "dropGame", "claim of a seat");
         (names[12], names[13], names[14]) = ("claim of a look", "yes", "no");
         (names[15], names[16], names[17]) = ("object", "open", "drop of a claim");
-        (names[18], names[19]) = ("verdict that it is there", "verdict that it is withheld");
+        (names[18], names[19]) = ("verdict that goes on", "verdict that it is withheld");
     }
 
     /// @dev What is left of the stake: of a convicted task what was not paid out, until it burns; at least a quarter burns.

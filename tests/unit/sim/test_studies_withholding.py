@@ -6,13 +6,11 @@ import pytest
 
 import sim
 from sim.studies import withholding
-from sim.theory import conviction_advantage, least_retrained_stake, withholding_advantage
-
-SMALL = {"runs": 32, "rounds": 64}
+from sim.theory import Verdict, conviction_advantage, least_retrained_stake, withholding_advantage
 
 
 def test_what_is_played_meets_the_closed_forms() -> None:
-    answer = sim.run("withholding", **SMALL).answer
+    answer = sim.run("withholding", runs=32, rounds=64).answer
     assert [claim.text for claim in answer.claims if not claim.holds] == []
     juries, retrainers = answer.findings
     assert juries.sentence.startswith(
@@ -23,9 +21,9 @@ def test_what_is_played_meets_the_closed_forms() -> None:
 
 def test_a_verdict_that_half_of_a_jury_reaches_fails_a_claim(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(withholding, "JURORS", 30)
-    monkeypatch.setattr(withholding, "verdict", lambda _: withholding.Verdict(0.0, 0.5, 0.5))
+    monkeypatch.setattr(withholding, "verdict", lambda _: Verdict(0.0, 0.5, 0.5))
     params = {"honest": "0.6", "free": "0.8", "retrained": "1"}
-    answer = sim.run("withholding", **SMALL, params=params).answer
+    answer = sim.run("withholding", runs=32, rounds=64, params=params).answer
     assert [claim for claim in answer.claims if not claim.holds]
 
 
