@@ -60,7 +60,7 @@ QUOTED: Mapping[str, Mapping[str, str]] = {
         "object": "objection #k",
         "open": "opening #k",
         "close withheld": "#k where all said no",
-        "close unopened": "#k where 17 lose",
+        "close unopened": "#k where all said yes",
         "commit": "commit #k",
         "commit from a seat": "(#k from a seat)",
         "challenge": "challenge up to #k",
