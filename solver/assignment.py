@@ -91,7 +91,7 @@ class Assignment:
                 self._context.log.error(
                     "not paid, the stake is locked", task=self.task, until=view.challenge_until
                 )
-            settlement.advance(self._context, view)
+            settlement.advance(self._context, view, self.terms)
 
     @property
     def unsubmitted(self) -> bool:

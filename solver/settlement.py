@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 from functools import partial
+from typing import Final
 
 from protocol.chain.parameters import TOKEN
 from protocol.chain.views import TaskStatus, TaskView
-from protocol.node.party.exits import Exit, exit_due, observe, perform
+from protocol.node.party.exits import Exit, Observation, exit_due, observe, perform
 from protocol.node.party.funds import withdraw_above, withdraw_credit
+from protocol.node.party.juries import Ending, ending_due
 from protocol.tasks.task import Terms
 from solver.context import Context
 
+GRACE: Final = 10
+"""Seconds in which the claimant may ask for the verdict first: it waits for it too, and a reverted call costs gas."""
 
-def advance(context: Context, view: TaskView) -> None:
+
+def advance(context: Context, view: TaskView, terms: Terms) -> None:
     """Begin what is due on a submitted task now. A seat that stays empty or silent is drawn again, however long that
-    takes: ending the task for it would pay this solver nothing.
+    takes: ending the task for it would pay this solver nothing. Nor is it paid while a claim is open, or before seats
+    that a claim keeps from claiming are attested.
     """
     client = context.client
     seen = observe(client, view)
@@ -24,6 +30,20 @@ def advance(context: Context, view: TaskView) -> None:
     if call is not None:
         signature_of = context.relays.signature
         context.begin(view.task, call.value, partial(perform, client, seen, call, signature_of))
+    elif terms.jurors and view.status is TaskStatus.SUBMITTED:
+        _end_claim(context, seen, terms)
+
+
+def _end_claim(context: Context, seen: Observation, terms: Terms) -> None:
+    """Close the open claim of a task, or drop it, if that can be done."""
+    task, juries = seen.view.task, context.client.juries
+    claim = juries.claim_of(task)
+    jury = None if claim is None else context.client.audit.jury(task)
+    match ending_due(claim, jury, terms, seen.view.status, seen.now - GRACE):
+        case Ending.CLOSE:
+            context.begin(task, Ending.CLOSE.value, partial(juries.close, task))
+        case Ending.DROP:
+            context.begin(task, Ending.DROP.value, partial(juries.drop, task))
 
 
 def lost(context: Context, view: TaskView, terms: Terms) -> dict[str, float]:

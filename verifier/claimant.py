@@ -14,7 +14,7 @@ from random import SystemRandom
 
 from protocol.chain.errors import Reverted
 from protocol.chain.parameters import TOKEN
-from protocol.chain.views import Seat, TaskStatus
+from protocol.chain.views import Seat
 from protocol.dispute.juries import (
     JuryVerdict,
     Objection,
@@ -25,6 +25,7 @@ from protocol.dispute.juries import (
 )
 from protocol.node.party.exits import Observation
 from protocol.node.party.funds import require_free
+from protocol.node.party.juries import Ending, ending_due
 from verifier import auditing, juror
 from verifier.context import Context
 from verifier.jobs import Job
@@ -44,13 +45,12 @@ def jobs(context: Context, seen: Observation) -> Iterator[Job]:
         yield from _claims(context, seen)
         return
     terms, claim, own = context.terms(task), jury.claim, jury.claim.account in context.clients
-    if jury.view is None or seen.view.status is not TaskStatus.SUBMITTED:
+    due = ending_due(claim, jury.view, terms, seen.view.status, seen.now - (0 if own else GRACE))
+    if due is Ending.DROP:
         # The bond is the claimant's; a claim that nobody will judge keeps other seats from claiming.
         if own or attestable(seen, context.clients):
             yield Job(task, "drop", partial(_drop, context, task))
-        return
-    due = jury.closable(terms)
-    if due is not None and seen.now > due + (0 if own else GRACE):
+    elif due is Ending.CLOSE:
         yield Job(task, "close", partial(_close, context, task))
     elif own and _may_object(jury, seen, terms.move_time, terms.jurors) and lacks(context, seen, claim.item):
         yield Job(task, "object", partial(_object, context, task, claim.account, claim.item))

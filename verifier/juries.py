@@ -19,7 +19,6 @@ from protocol.dispute.juries import (
     JuryVerdict,
     Objection,
     is_juror,
-    is_upheld,
     juror_number,
 )
 from protocol.node.addresses import Address, parsed
@@ -44,14 +43,6 @@ class Jury:
         if self.claim is None or not self.claim.until:
             return None
         return Objection(self.claim.tensor, self.claim.walk)
-
-    def closable(self, terms: Terms) -> int | None:
-        """The last second before the verdict cannot change any more; None where there is no verdict to come."""
-        if self.claim is None or self.view is None or self.view.pending:
-            return None
-        if not is_upheld(self.view.yes.bit_count(), terms.jurors):
-            return self.view.until
-        return self.claim.until or self.view.until + terms.move_time
 
     def has_voted(self, juror: Seat) -> bool:
         """Whether it did, yes or no."""

@@ -276,3 +276,17 @@ def test_an_accomplice_attests_what_is_served_to_it_alone(scene: Stage) -> None:
         stack.callback(fed.close)
         wait(lambda: scene.submitter.audit.audit(case.task).audited)
         assert not happened(scene, "Claimed", case.task)
+
+
+def test_the_solver_ends_a_claim_that_nobody_else_ends(scene: Stage) -> None:
+    """It is not paid before: while the claim is open the silent seat is not drawn again."""
+    with ExitStack() as stack:
+        case = drawn(scene, stack, SolverStrategy())
+        claimant: Client = stack.enter_context(scene.client(case.seat))
+        claimant.fund(FEE + PARAMETERS.draw_fee)
+        claimant.juries.claim(case.task, 0, 2)
+        scene.skip_to(case.seated())
+        verdict = case.judged()
+        assert (verdict["verdict"], verdict["yes"], verdict["no"]) == (JuryVerdict.UNDECIDED, 0, 0)
+        assert len(happened(scene, "Silent", case.task)) == JURORS
+        assert claimant.juries.claim_of(case.task) is None

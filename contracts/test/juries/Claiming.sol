@@ -12,7 +12,7 @@ import {Looking} from "../looks/Looking.sol";
 import {SaltedTree} from "../looks/SaltedTree.sol";
 
 /// @title A drawn task with juries: claims, votes and openings of true items.
-/// @notice Item n is the state with that number, item 7 the constants tree. Tensor 0 of an item has three chunks, the last one short,
+/// @notice Item n is the state with that number, item 7 the constants tree. Tensor 0 of an item has three `chunks`, the last one short,
 /// every other tensor one of 40 bytes. A claim is by seat 0 where nothing else is said.
 abstract contract Claiming is Looking {
     uint32 internal constant CONSTANTS = SEGMENTS + 1;
@@ -24,6 +24,8 @@ abstract contract Claiming is Looking {
 
     /// @dev J: four are more than half of seven. A share is a seventh of 10^18 units, so one unit of the bond is left.
     uint8 internal jurors = 7;
+    /// @dev Of tensor 0.
+    uint256 internal chunks = 3;
 
     function setUp() public virtual override {
         super.setUp();
@@ -46,32 +48,33 @@ abstract contract Claiming is Looking {
         return item == CONSTANTS ? 3 : 2;
     }
 
-    function _value(uint256 item, uint256 tensor) internal pure returns (bytes memory value) {
-        value = new bytes(tensor == 0 ? 2112 : 64);
+    function _value(uint256 item, uint256 tensor) internal view returns (bytes memory value) {
+        uint256 full = tensor == 0 ? 1024 * (chunks - 1) : 0;
+        value = new bytes(full + 64);
         for (uint256 i; i < value.length; i += 32) {
             bytes32 word = keccak256(abi.encode(item, tensor, i));
             assembly ("memory-safe") {
                 mstore(add(add(value, 0x20), i), word)
             }
         }
-        uint256 length = tensor == 0 ? 2100 : 40;
+        uint256 length = full + (tensor == 0 ? 52 : 40);
         assembly ("memory-safe") {
             mstore(value, length)
         }
     }
 
-    function _tensors(uint256 item) internal pure returns (bytes32[] memory roots) {
+    function _tensors(uint256 item) internal view returns (bytes32[] memory roots) {
         roots = new bytes32[](_count(item));
         for (uint256 k; k < roots.length; ++k) {
             roots[k] = LeafTree.root(LeafTree.chunks(_value(item, k)));
         }
     }
 
-    function _root(uint256 item) internal pure returns (bytes32) {
+    function _root(uint256 item) internal view returns (bytes32) {
         return LeafTree.root(LeafTree.leaves(_tensors(item)));
     }
 
-    function _checkpoint(uint256 number) internal pure override returns (bytes32) {
+    function _checkpoint(uint256 number) internal view override returns (bytes32) {
         return _root(number);
     }
 
@@ -93,8 +96,8 @@ abstract contract Claiming is Looking {
     }
 
     /// @dev The walk to a chunk; its bits below the leaf are ones, which mean nothing.
-    function _walk(uint256 tensor, uint256 chunk) internal pure returns (uint32) {
-        (uint32 turns, uint8 depth) = SaltedTree.placeOf(tensor == 0 ? 3 : 1, chunk);
+    function _walk(uint256 tensor, uint256 chunk) internal view returns (uint32) {
+        (uint32 turns, uint8 depth) = SaltedTree.placeOf(tensor == 0 ? chunks : 1, chunk);
         if (depth == 0) return type(uint32).max;
         return turns << 32 - depth | type(uint32).max >> depth;
     }

@@ -91,7 +91,7 @@ def exit_due(seen: Observation, deployment: Deployment, grace: int = 0) -> Exit 
         return Exit.DRAW if now >= deployment.beacon.time_of(audit.round) else None
     if view.status is not TaskStatus.SUBMITTED:  # a verifier looks at its seats, and at claims, after the end
         return None
-    if audit.claimant:  # the verdict is the verifiers' to fetch
+    if audit.claimant:  # its verdict ends that (`juries`)
         return None
     if audit.audited:
         return Exit.SETTLE if closable else None

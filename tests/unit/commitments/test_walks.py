@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -10,9 +12,23 @@ from protocol.commitments import ProofError
 from protocol.commitments.digests import turns
 from protocol.commitments.errors import DigestError
 from protocol.commitments.walks import WALK_BITS, chunk_at, walk_to
+from tests.vectors.generate_walks import FILE, document
 
 COUNTS = st.integers(1, 5_000) | st.integers(1, 1 << 30)
 WALKS = st.integers(0, (1 << WALK_BITS) - 1)
+VECTORS: dict[str, list[int]] = json.loads(FILE.read_text())
+
+
+def test_the_file_is_what_its_generator_writes() -> None:
+    assert document() == VECTORS, "run `python -m tests.vectors.generate_walks` and review the difference"
+
+
+def test_the_files_walks() -> None:
+    """contracts/test/juries/Walks.t.sol opens the same chunks."""
+    for count, walk, index, turned, depth in zip(*VECTORS.values(), strict=True):
+        assert chunk_at(count, walk) == index
+        assert turns(count, index) == (turned, depth)
+        assert walk_to(count, index, rest=walk) == walk
 
 
 @given(COUNTS, WALKS)

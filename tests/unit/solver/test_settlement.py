@@ -1,17 +1,23 @@
-"""What a task that is over has cost its solver. What it does before is in tests/chain/test_solver_exits.py."""
+"""What a task that is over has cost its solver, and which claims it ends before. All else that it does then is in
+tests/chain/test_solver_exits.py.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import cast
 
 import pytest
 
 from protocol.chain.parameters import TOKEN
-from protocol.chain.views import TaskStatus, TaskView
+from protocol.chain.views import NOBODY, ItemClaim, JuryView, TaskStatus, TaskView
+from protocol.node.party.exits import Observation
 from protocol.tasks.task import Terms
+from solver import settlement
 from solver.context import Context
-from solver.settlement import lost
+from solver.settlement import GRACE, lost
 
 PRICE = 90 * TOKEN
 TERMS = cast(Terms, SimpleNamespace(delay_penalty=5 * TOKEN, stake=500 * TOKEN))
@@ -34,3 +40,54 @@ def test_a_loss_is_what_was_taken_and_what_was_not_paid(
     context = cast(Context, SimpleNamespace(client=SimpleNamespace(audit=audit)))
     view = cast(TaskView, SimpleNamespace(task=7, price=PRICE, status=status))
     assert lost(context, view, TERMS) == cost
+
+
+VOTED = 1_000
+CLAIM = ItemClaim(NOBODY, bond=5, seat=0, item=2, until=0, tensor=0, walk=0, opened=0)
+JURY = JuryView(0, pending=False, until=VOTED, yes=0b1, no=0b110)
+
+
+@pytest.mark.parametrize(
+    ("jurors", "claim", "jury", "now", "sent"),
+    [
+        (3, CLAIM, JURY, VOTED + GRACE, []),
+        (3, CLAIM, JURY, VOTED + GRACE + 1, ["close"]),
+        (3, CLAIM, replace(JURY, yes=0b110, no=0), VOTED + GRACE + 1, []),
+        (3, CLAIM, replace(JURY, yes=0b110, no=0), VOTED + 20 + GRACE + 1, ["close"]),
+        (3, CLAIM, None, VOTED, ["drop"]),
+        (3, None, None, VOTED, []),
+        (0, None, None, VOTED, []),
+    ],
+)
+def test_a_claim_is_ended_once_the_claimant_had_time_to(
+    monkeypatch: pytest.MonkeyPatch,
+    jurors: int,
+    claim: ItemClaim | None,
+    jury: JuryView | None,
+    now: int,
+    sent: list[str],
+) -> None:
+    """Of a task whose terms have no juries nothing is asked."""
+    view = cast(TaskView, SimpleNamespace(task=7, status=TaskStatus.SUBMITTED))
+    seen = Observation(view, now)
+    monkeypatch.setattr(settlement, "observe", lambda _client, _view: seen)
+    monkeypatch.setattr(settlement, "exit_due", lambda _seen, _deployment: None)
+    begun: list[str] = []
+    calls = SimpleNamespace(
+        claim_of=lambda _task: claim,
+        close=lambda task: ("close", task),
+        drop=lambda task: ("drop", task),
+    )
+
+    def begin(task: int, what: str, call: Callable[[], tuple[str, int]]) -> None:
+        assert call() == (what, task)
+        begun.append(what)
+
+    client = SimpleNamespace(
+        deployment=None,
+        juries=calls if jurors else None,
+        audit=SimpleNamespace(jury=lambda _task: jury),
+    )
+    context = cast(Context, SimpleNamespace(client=client, begin=begin))
+    settlement.advance(context, view, cast(Terms, SimpleNamespace(jurors=jurors, move_time=20)))
+    assert begun == sent

@@ -151,22 +151,6 @@ def test_what_a_jury_has_is_not_claimed_again(chain: Chain) -> None:
     assert found.may_claim(1, seat(1, OTHER), 2), "the last verdict counts"
 
 
-@pytest.mark.parametrize(
-    ("claim", "view", "due"),
-    [
-        (CLAIM, None, None),
-        (CLAIM, replace(VOTES, pending=True), None),
-        (CLAIM, replace(VOTES, yes=0b001, no=0b110), NOW + 100),
-        (CLAIM, replace(VOTES, yes=0b101), NOW + 120),
-        (replace(CLAIM, until=NOW + 115), replace(VOTES, yes=0b101), NOW + 115),
-    ],
-)
-def test_a_verdict_is_due_when_nothing_can_change_it(
-    claim: ItemClaim, view: JuryView | None, due: int | None
-) -> None:
-    assert Jury(claim, view).closable(TERMS) == due
-
-
 def test_who_voted_yes_owes_an_opening_once() -> None:
     jury = Jury(CLAIM, replace(VOTES, yes=0b101, no=0b010))
     one, two, three = (seat(number) for number in (160, 161, 162))

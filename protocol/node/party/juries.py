@@ -1,0 +1,42 @@
+"""When the claim of a task can be ended, whoever does it (dispute.md section 3). Pure.
+
+Anyone may close or drop a claim, so races are harmless: the contract refuses the later call.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+from protocol.chain.views import ItemClaim, JuryView, TaskStatus
+from protocol.dispute.juries import is_upheld
+from protocol.tasks.task import Terms
+
+
+class Ending(StrEnum):
+    """A call that ends a claim, by its function's name."""
+
+    CLOSE = "close"
+    """For the verdict."""
+    DROP = "drop"
+    """No jury will judge it: the task is over, or the jury's draw has lapsed."""
+
+
+def closable(claim: ItemClaim | None, jury: JuryView | None, terms: Terms) -> int | None:
+    """The last second before the verdict cannot change any more; None where there is no verdict to come."""
+    if claim is None or jury is None or jury.pending:
+        return None
+    if not is_upheld(jury.yes.bit_count(), terms.jurors):
+        return jury.until
+    return claim.until or jury.until + terms.move_time
+
+
+def ending_due(
+    claim: ItemClaim | None, jury: JuryView | None, terms: Terms, status: TaskStatus, now: int
+) -> Ending | None:
+    """The call that ends the task's claim now, if there is a claim and one that can be made."""
+    if claim is None:
+        return None
+    if status is not TaskStatus.SUBMITTED or jury is None:
+        return Ending.DROP
+    due = closable(claim, jury, terms)
+    return Ending.CLOSE if due is not None and now > due else None

@@ -1,0 +1,57 @@
+"""Write walks.json: which chunk a walk names (docs/encoding.md section 8). Format: README.md beside it.
+
+A walk is compared with the turns of every chunk, instead of being followed down the tree. Deterministic. Run as
+`python -m tests.vectors.generate_walks`.
+"""
+
+from __future__ import annotations
+
+import json
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from tests.vectors.generate_digests import columns, numbers
+
+FILE = Path(__file__).with_name("walks.json")
+COUNTS = range(1, 21)
+"""Chunks of a tensor."""
+BITS = 32
+
+
+def walks(count: int) -> list[int]:
+    """One walk to each chunk of a tensor, with any bits below the leaf; then the first, the last, and any two."""
+    found = []
+    for index, (turns, depth) in enumerate(numbers(count)):
+        found.append(turns << BITS - depth | some(count, index) >> depth)
+    return [*found, 0, (1 << BITS) - 1, some(count, count), some(count, count + 1)]
+
+
+def some(count: int, number: int) -> int:
+    """32 bits."""
+    return int.from_bytes(sha256(f"walk {number} of {count}".encode()).digest()[:4], "big")
+
+
+def named(count: int, walk: int) -> tuple[int, int, int]:
+    """The chunk of which these are the turns, with its turns and depth. There is one, and no other."""
+    ((index, turns, depth),) = [
+        (index, turns, depth)
+        for index, (turns, depth) in enumerate(numbers(count))
+        if walk >> BITS - depth == turns
+    ]
+    return index, turns, depth
+
+
+def document() -> dict[str, Any]:
+    """The whole file as JSON values."""
+    rows = [(count, walk, *named(count, walk)) for count in COUNTS for walk in walks(count)]
+    return columns("chunks walk chunk turns depth", rows)
+
+
+def main() -> None:
+    """Write the file."""
+    FILE.write_text(json.dumps(document(), indent=0) + "\n")
+
+
+if __name__ == "__main__":
+    main()
