@@ -18,7 +18,7 @@ from protocol.chain.client import Client
 from protocol.chain.recommendation import move_time
 from protocol.commitments.atomic import write_atomically
 from protocol.node.home import Home
-from protocol.node.party.eligible import eligible_accounts
+from protocol.node.party.eligible import eligible
 from protocol.node.party.funds import require_free
 from protocol.node.party.rounds import SignatureOf, show_round
 from protocol.tasks.bundles import Bundle, BundleError, BundleRefused, Limits, committed_terms, write_bundle
@@ -138,12 +138,12 @@ def post(client: Client, terms: Terms, signature_of: SignatureOf, least: int) ->
 
 
 def _require_verifiers(client: Client, terms: Terms, least: int) -> None:
-    found = len(eligible_accounts(client, terms))
-    if found < least:
+    found = eligible(client, terms)
+    if len(found.accounts) < least:
         raise TooFewVerifiers(
             f"verifiers for {terms.verifiers} seats and juries of {terms.jurors}",
             expected=f"at least {least} registered accounts that take a task with these terms",
-            got=found,
+            got=f"{len(found.accounts)}{found.why_not_more}",
             remedy="wait until more `verifier watch` run on this chain, or ask for less and pay more; min_eligible is "
             "the setting. A task with `jurors = 0` and `look_chance = 0` asks for fewer, and guarantees less",
         )

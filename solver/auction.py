@@ -16,7 +16,7 @@ from functools import partial
 
 from protocol.chain.views import TaskStatus, TaskView
 from protocol.errors import AssayError, InternalError
-from protocol.node.party.eligible import eligible_accounts, least_eligible
+from protocol.node.party.eligible import eligible, least_eligible, least_share
 from protocol.tasks.bundles import BundleError, BundleUnavailable
 from protocol.tasks.task import Terms, TermsError
 from solver.background import in_thread
@@ -169,14 +169,23 @@ class Auction:
         return decision
 
     def _require_eligible(self, terms: Terms) -> None:
-        """A task whose seats stay empty is never paid. Raises _NotWorth."""
-        client = self._context.client
-        chosen = self._context.settings.min_eligible
-        least = chosen or least_eligible(client.connection.chain_id, terms.verifiers, terms.jurors)
-        found = len(eligible_accounts(client, terms))
-        if found < least:
+        """A task whose seats stay empty is never paid, nor one that only accounts of its submitter take: these can be
+        silent. Raises _NotWorth.
+        """
+        client, settings = self._context.client, self._context.settings
+        chain_id = client.connection.chain_id
+        least = settings.min_eligible or least_eligible(chain_id, terms.verifiers, terms.jurors)
+        found = eligible(client, terms)
+        if len(found.accounts) < least:
             raise _NotWorth(
-                f"{found} verifiers take {terms.verifiers} seats and juries of {terms.jurors}, {least} are asked for"
+                f"{len(found.accounts)} verifiers take {terms.verifiers} seats and juries of {terms.jurors}, {least} "
+                f"are asked for (min_eligible){found.why_not_more}"
+            )
+        share = least_share(chain_id) if settings.min_share is None else settings.min_share
+        if found.share < share:
+            raise _NotWorth(
+                f"its terms are taken by {found.slots} of {found.registered} slots of registered stake, a share of "
+                f"{found.share:.3g}, {share:g} is asked for (min_share){found.why_not_more}"
             )
 
     def _owed(self, task: int) -> int:

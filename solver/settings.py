@@ -40,6 +40,10 @@ class SolverSettings(NodeSettings):
     """Registered accounts that must be eligible for a task that is bid on; empty: three for each seat and juror, on
     a development chain one.
     """
+    min_share: Annotated[float, Field(ge=0, le=1)] | None = None
+    """Share of the registered stake whose offers must take a task that is bid on; empty: one half, on a development
+    chain none. Else terms could be written for their submitter's own accounts.
+    """
     progress_every: Annotated[int, Field(ge=0)] = 0
     """Segments between two progress transactions; 0: a quarter of the task's."""
     processes: Annotated[int, Field(ge=1, le=64)] = 1

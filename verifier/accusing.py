@@ -1,181 +1,145 @@
-"""From a difference that was found to an open game: the priority commitment, and its opening (dispute.md section 6).
+"""Accusing a seat whose digest is not of the states that a look has found (dispute.md section 3).
 
-It needs the accusation's row and the chain, no bundle and no tree: so it never waits for memory, and the commitment is
-the first thing that goes out. Each call is sent once, whatever is restarted. A commitment that is not opened in its
-opening period is forfeited, so it is made only where there is time to open it, and opened late where the task was
-convicted meanwhile.
+It takes the solver's step tree. Where that is one's own, one chunk of it is shown, at a place chosen at random, and the
+seat has to show it in its digest; where it is not, the solver is false, and the game goes on against it.
 """
 
 from __future__ import annotations
 
-import secrets
+from collections.abc import Iterator, Sequence
+from functools import partial
+from random import SystemRandom
 
-from protocol.chain.client import Client
-from protocol.chain.errors import Reverted
-from protocol.chain.parameters import TOKEN
-from protocol.chain.receipts import Receipt
-from protocol.chain.views import TaskStatus, TaskView
-from protocol.commitments import segment_tree
-from protocol.dispute.keys import NO_SEAT, SEGMENT_UNKNOWN, priority_commitment
-from protocol.dispute.openings import open_leaf
-from protocol.node import logs
-from protocol.tasks.task import INCLUSION_BLOCKS, Terms, least_game_time
-from verifier.bonds import Bonds
-from verifier.database import Accusation, Database
+from protocol.chain.views import Seat, TaskStatus
+from protocol.commitments import BytesLike, step_tree
+from protocol.dispute.accusing import choose_place, evidence
+from protocol.dispute.keys import salt_hash, steps_key
+from protocol.dispute.view import Phase
+from protocol.execution.replay import Replay
+from protocol.node.party.exits import Observation
+from protocol.program.step import StepProgram
+from verifier.context import Context
+from verifier.jobs import Job
+from verifier.look_events import Revealed
+from verifier.looking import asking, different, looked_at
 
-OPENING_BLOCKS = 1 + INCLUSION_BLOCKS
-"""From a commitment's block to its opening's: it is opened in a later block than its own."""
-OPENED_LATE = "opened_late"
+NO_GAME = 0
+TRIES = 1
+"""Accusations of one look: a seat that answers may have hashed all but one chunk wrong on purpose, to be accused. The
+contract allows five.
+"""
 
 
-class Accuser:
-    """Commits to one accusation and opens it, from the accusation's own account. Made anew after a restart."""
+class SegmentStates:
+    """The states of one segment, replayed when they are asked for (`protocol.dispute.accusing.States`)."""
 
-    def __init__(
-        self,
-        client: Client,
-        database: Database,
-        bonds: Bonds,
-        terms: Terms,
-        accusation: Accusation,
-        speed: float,
-    ) -> None:
-        self._client = client
-        self._database = database
-        self._bonds = bonds
-        self._time = terms.game_time
-        self._least_time = least_game_time(terms, speed, client.connection.block_time)
-        self._key = accusation.key
-        self._task = accusation.task
-        self._log = logs.get("verifier.accusing").bind(task=accusation.task, account=client.address)
-        if accusation.seat != NO_SEAT:
-            self._log = self._log.bind(seat=accusation.seat)
-        self.own_turn = True
-        """Whether something is to be sent before a process may stop."""
+    def __init__(self, run: Replay, program: StepProgram, segment: int) -> None:
+        self._run = run
+        self._program = program
+        self._segment = segment
 
-    def advance(self, accusation: Accusation) -> Receipt | None:
-        """The next thing that is due before the game; the receipt of the transaction that opened it. Raises ChainError,
-        NotEnoughTokens.
-        """
-        if accusation.is_committed:
-            return self._open(accusation)
-        self._commit(accusation)
-        return None
+    def tensors(self, step: int, /) -> Sequence[BytesLike]:
+        """Canonical bytes of the tensors of state `step`, 0 … C."""
+        state = self._run.state(self._segment, step)
+        return [tensor.data for tensor in self._program.checkpoint(state).tensors]
 
-    def _commit(self, accusation: Accusation) -> None:
-        calls, commitment = self._client.commitments, self._commitment(accusation)
-        # What was sent before is looked up, whatever has become of the task and the tokens since.
-        if not calls.committing(self._task, accusation.seat, commitment):
-            self.own_turn = False  # nothing is at stake yet
-            if not self._may_commit(accusation):
-                return
-        self.own_turn = True
-        receipt = calls.commit(self._task, accusation.seat, commitment)
-        period = self._client.deployment.parameters.opening_period
-        until = self._client.connection.block(receipt.block).time + period
-        self._database.update_accusation(self._key, opening_until=until)
-        bond = calls.event(receipt, "Committed").arguments["bond"]
-        self._log.warning("accused", segment=accusation.segment, bond=bond / TOKEN)
 
-    def _may_commit(self, accusation: Accusation) -> bool:
-        """Whether a bond is to be locked now: then it is free, and noted as at stake."""
-        if self._time < self._least_time:
-            # The bond would be lost on time. The solver stands accused here, so it is not attested either.
-            self._database.update_accusation(self._key, outcome="clock_too_short")
-            self._log.error("not challenged: the clock is too short", clock=self._time, due=self._least_time)
-            return False
-        block_time, period = (
-            self._client.connection.block_time,
-            self._client.deployment.parameters.opening_period,
-        )
-        if OPENING_BLOCKS * block_time > period:
-            self._database.update_accusation(self._key, outcome="opening_too_short")
-            self._log.error("not challenged: no time to open", period=period, due=OPENING_BLOCKS * block_time)
-            return False
-        view = self._client.market.task(self._task)
-        if view.status.is_over:
-            self._database.update_accusation(self._key, outcome="needless")
-            return False
-        # Mined in two blocks and opened after them; a redraw opens the window again.
-        until = self._challenged_until(view)
-        if self._client.now() + (INCLUSION_BLOCKS + OPENING_BLOCKS) * block_time > until:
-            return False
-        self._bonds.require(accusation)
-        return True
+def jobs(context: Context, seen: Observation) -> Iterator[Job]:
+    """The accusations that own looks can make now: each replays a segment. Raises ChainError."""
+    view = seen.view
+    if view.status is not TaskStatus.SUBMITTED:
+        return
+    for look, told in different(context, seen):
+        if not look.attested:
+            continue  # whoever accuses could be silent, and another be paid for it: the contract refuses
+        stands = context.looks.of(view.task, look.number)
+        if stands is None or stands.accused is not None or stands.accusations >= TRIES:
+            continue
+        (segment,) = context.segments(view.task, look.number)
+        row = context.database.challenge(view.task, look.number)
+        if row is not None and not row.asks:
+            continue  # the solver is challenged
+        claim = context.client.game.claim(steps_key(view.task, segment))
+        if not claim.posted_at:
+            continue
+        game = NO_GAME
+        if row is not None and row.outcome is None:
+            if row.game is None or context.client.game.game(row.game).phase is not Phase.STEP:
+                continue  # it is about to be opened
+            game = row.game
+        work = partial(_accuse, context, seen, look, told, claim.root, game)
+        yield Job(view.task, f"accuse {look.number}", work)
 
-    def _challenged_until(self, view: TaskView) -> int:
-        """Last second for a challenge: as long as an answer to a look is due, for who is accused may have to play."""
-        return max(view.challenge_until, self._client.looks.answers_until(self._task))
 
-    def _open(self, accusation: Accusation) -> Receipt | None:
-        client, task = self._client, self._task
-        # The call comes before any look at the clock: a game that an earlier process opened is found by it.
-        try:
-            if accusation.segment is None:
-                game, receipt = client.game.challenge_blind(task, accusation.salt)
-            else:
-                i, roots = accusation.segment, accusation.checkpoint_roots()
-                tree = segment_tree(roots)
-                before, after = open_leaf(tree, i - 1, roots[i - 1]), open_leaf(tree, i, roots[i])
-                game, receipt = client.game.challenge(task, i, accusation.salt, before, after)
-        except Reverted:
-            if not self._ends_unopened(accusation):
-                raise
-            return None
-        self._database.update_accusation(self._key, game=game)
-        self._log.warning("challenged", game=game, segment=accusation.segment)
-        return receipt
+def drops(context: Context, seen: Observation) -> Iterator[Job]:
+    """Ending own games that asked for a step tree, where another look has caught the seat. Raises ChainError."""
+    if seen.view.status is not TaskStatus.SUBMITTED:
+        return
+    looks = {look.number: look for look in seen.looks}
+    for row in context.database.all_challenges(seen.view.task):
+        look = looks.get(row.seat)
+        if look is None or not row.asks or row.outcome is not None or row.game is None:
+            continue
+        its_turn = context.client.game.game(row.game).phase is Phase.STEP
+        if its_turn and looked_at(context, seen, look).caught:
+            yield Job(row.task, f"drop {look.number}", partial(_drop, context, row.task, look, row.game))
 
-    def _ends_unopened(self, accusation: Accusation) -> bool:
-        """The contract opens no game: the commitment is opened late after a conviction, and forfeited after its time.
-        False if the game may still be opened.
-        """
-        client, until = self._client, accusation.opening_until
-        assert until is not None
-        view = client.market.task(self._task)
-        if view.status is TaskStatus.SLASHED and self._opens_late(accusation):
-            return True
-        now = client.now()
-        if now <= until:
-            self.own_turn = view.status is TaskStatus.SLASHED or (
-                not view.status.is_over and now <= self._challenged_until(view)
-            )
-            return not self.own_turn
-        self.own_turn = False
-        made = client.commitments.commit(
-            self._task, accusation.seat, self._commitment(accusation)
-        )  # mined long ago
-        bond = client.commitments.event(made, "Committed").arguments["bond"] / TOKEN
-        self._log.error("the bond is forfeited: not opened in time", bond=bond, until=until)
-        if view.status.is_over:
-            self._database.update_accusation(self._key, outcome="forfeited")
-        else:
-            self._database.renew_accusation(self._key, secrets.token_bytes(32))
-        return True
 
-    def _opens_late(self, accusation: Accusation) -> bool:
-        """Have the bond back after the conviction, and with a seat its cost and fee; whether that was so."""
-        calls = self._client.commitments
-        segment = SEGMENT_UNKNOWN if accusation.segment is None else accusation.segment
-        for seat in dict.fromkeys((accusation.seat, NO_SEAT)):  # a seat may have been drawn again
-            try:
-                receipt = calls.open_late(self._task, segment, accusation.salt, seat)
-            except Reverted as error:
-                self._log.debug("refused by the contract", what="openLate", seat=seat, error=error.name)
-                continue
-            paid = [
-                event.arguments["amount"] for event in calls.events(receipt) if event.name == "Compensated"
-            ]
-            self._database.update_accusation(self._key, outcome=OPENED_LATE)
-            self._log.warning("opened late: the bond is back", compensation=sum(paid) / TOKEN)
-            self.own_turn = False
-            return True
+def undecided(context: Context, seen: Observation) -> list[int]:
+    """Own looks that may still take a lock, or accuse, when the time for challenges is over: a task that is settled
+    before keeps that lock. An accusation needs the solver's step tree, and no game is opened for it any more. Raises
+    ChainError.
+    """
+    return [
+        look.number
+        for look in seen.looks
+        if look.account in context.clients and _is_open(context, seen, look)
+    ]
+
+
+def _is_open(context: Context, seen: Observation, look: Seat) -> bool:
+    task, stands = seen.view.task, context.looks.of(seen.view.task, look.number)
+    if looked_at(context, seen, look).caught:
         return False
+    if stands is None or stands.revealed is None or stands.accused is not None:
+        return True
+    if not look.attested or stands.accusations >= TRIES:
+        return False
+    told, (segment,) = context.looks.revealed(task, look.number), context.segments(task, look.number)
+    found = (
+        None if told is None else context.database.digest(task, salt_hash(told.salt), segment, seen.view.root)
+    )
+    if told is not None and found == told.segment_root:
+        return False
+    return bool(context.client.game.claim(steps_key(task, segment)).posted_at)
 
-    def _commitment(self, accusation: Accusation) -> bytes:
-        client = self._client
-        segment = SEGMENT_UNKNOWN if accusation.segment is None else accusation.segment
-        chain = client.deployment.chain_id
-        return priority_commitment(
-            chain, client.commitments.address, accusation.task, segment, client.address, accusation.salt
-        )
+
+def _drop(context: Context, task: int, look: Seat, game: int) -> None:
+    context.clients[look.account].looks.drop(task, look.number, game)
+    context.log.info("dropped: the seat was caught", task=task, look=look.number, game=game)
+
+
+def _accuse(
+    context: Context, seen: Observation, look: Seat, told: Revealed, step_root: bytes, game: int
+) -> None:
+    """Accuse, or go on against the solver. Raises ChainError, CommitmentError, NotEnoughTokens."""
+    task, number = seen.view.task, look.number
+    material, client = context.load(task), context.clients[look.account]
+    (segment,) = context.segments(task, number)
+    asked = asking(context, seen, look)
+    run, program, terms = material.run(asked), material.work.program, material.terms
+    roots = run.step_roots(segment)
+    if step_tree(roots).root != step_root:
+        context.log.warning("different", task=task, segment=segment, solver=seen.view.solver)
+        context.database.turn_on_solver(asked)
+        return
+    states = SegmentStates(run, program, segment)
+    sizes = [len(data) for data in states.tensors(0)]
+    at = choose_place(states, sizes, terms.segment_steps, terms.thinning, SystemRandom())
+    shown = evidence(states.tensors(at.step)[at.tensor], at, run.tensor_roots(segment, at.step), roots)
+    if game == NO_GAME:  # else its bond is free in time
+        client.fund(terms.game_cost)
+    receipt = client.looks.accuse(task, number, game, told.salt, told.segment_root, shown)
+    context.log.warning(
+        "accused a seat", task=task, look=number, segment=segment, step=at.step, gas=receipt.gas_used
+    )

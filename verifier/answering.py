@@ -12,12 +12,12 @@ from functools import partial
 from protocol.chain.views import Seat, TaskStatus
 from protocol.dispute.looks import Look
 from protocol.node.party.exits import Observation
-from verifier import auditing
 from verifier.context import Context
-from verifier.database import Accusation
+from verifier.database import Challenge
 from verifier.jobs import Job
-from verifier.looks import Accused
+from verifier.look_events import Accused
 from verifier.replaying import Committed
+from verifier.salts import salted_seats
 
 
 def answers(context: Context, seen: Observation) -> Iterator[Job]:
@@ -56,14 +56,14 @@ def _accused(context: Context, seen: Observation) -> Iterator[tuple[Seat, Seat, 
             yield look, seat, told
 
 
-def _playing(context: Context, seen: Observation, look: Seat, seat: Seat) -> Accusation | None:
-    """What the seat's account accuses the solver of that makes the segment that is looked at another: in that segment
-    or an earlier one, or in one that is not known yet. With several the last segment.
+def _playing(context: Context, seen: Observation, look: Seat, seat: Seat) -> Challenge | None:
+    """The challenge of the seat's account that makes the segment that is looked at another: in that segment or an
+    earlier one, or in one that is not known yet. With several the last segment.
     """
     (segment,) = context.segments(seen.view.task, look.number)
     rows = [
         row
-        for row in context.database.accusations(seen.view.task)
+        for row in context.database.challenges(seen.view.task)
         if row.account == seat.account and not row.asks and row.outcome is None
         if row.segment is None or row.segment <= segment
     ]
@@ -73,10 +73,10 @@ def _playing(context: Context, seen: Observation, look: Seat, seat: Seat) -> Acc
 def _answer(context: Context, seen: Observation, look: Seat, seat: Seat, told: Accused) -> None:
     """Raises ChainError, CommitmentError."""
     view, material = seen.view, context.load(seen.view.task)
-    (own,) = auditing.salted_seats(context, seen, [seat])
+    (own,) = salted_seats(context, seen, [seat])
     (segment,) = context.segments(view.task, look.number)
     committed = Committed(view.root, view.size)
-    opening = material.auditor.open_chunk(
+    opening = material.replayer.open_chunk(
         committed, segment, own.digester(material.terms.thinning), told.place
     )
     if opening is not None and opening.leaf == told.leaf:
@@ -85,19 +85,19 @@ def _answer(context: Context, seen: Observation, look: Seat, seat: Seat, told: A
         context.log.info("answered", task=view.task, look=look.number, gas=receipt.gas_used)
         return
     context.log.warning("different", task=view.task, segment=segment, solver=view.solver)
-    context.database.accuse(
-        Accusation(
+    context.database.put_challenge(
+        Challenge(
             view.task,
             seat.number,
             seat.account,
             segment,
             secrets.token_bytes(32),
-            b"".join(material.auditor.roots(committed)),
+            b"".join(material.replayer.roots(committed)),
         )
     )
 
 
-def _contest(context: Context, task: int, look: int, row: Accusation) -> None:
+def _contest(context: Context, task: int, look: int, row: Challenge) -> None:
     assert row.game is not None, "an open game is named"
     context.clients[row.account].looks.contest(task, look, row.game)
     context.log.warning("contested", task=task, look=look, game=row.game)

@@ -1,15 +1,15 @@
-"""The seats of one verifier: replay their segments, hold the result, attest, accuse what is not as committed.
+"""The seats of one verifier: replay their segments, hold the result, attest, challenge what is not as committed.
 
 Each is decided anew from the chain and the database, so that a restart or a failure costs at most a replay. A segment
 comes to its verdict by steps: fetch the bundle, load it, ask the solver for the state before the segment, replay.
-Where the solver does not serve it, the task is run from its start; or, where the terms have jurors, `claimant` claims
-that it cannot be had. What own jurors (`juror`) need is fetched and loaded here too. Only fetching and asking wait for
-a stranger, and they have threads of their own, at most one a task. The result is one more segment, without steps
-(`replaying.Committed`).
+Where the solver does not serve it, the task is run from its start; or, where the terms have jurors, `item_claims`
+claims that it cannot be had. What own jurors (`juror`) need is fetched and loaded here too. Only fetching and asking
+wait for a stranger, and they have threads of their own, at most one a task. The result is one more segment, without
+steps (`replaying.Committed`).
 
 A seat attests the digest of the states that its replays passed, under its own salt, so a segment that two own seats
 have, or that was replayed before the draw, is replayed for each of them. Without every digest nothing is attested.
-Where a solver that stands accused withholds states, the digests are those of one's own run from the start. A look is a
+Where a solver that is challenged withholds states, the digests are those of one's own run from the start. A look is a
 seat with one segment and without the result; what `looking` compares is digested here too.
 """
 
@@ -24,17 +24,18 @@ from typing import TypeVar
 
 from protocol.chain.views import Seat, TaskStatus
 from protocol.commitments.digests import Digester, seat_digest
-from protocol.dispute.keys import NO_SEAT, salt_hash
-from protocol.dispute.looks import Look, is_look
+from protocol.dispute.keys import NO_SEAT
+from protocol.dispute.looks import is_look
 from protocol.node.party.exits import Observation
 from verifier import juror
 from verifier.context import Context
-from verifier.database import UNTIL_OVER, Accusation
+from verifier.database import UNTIL_OVER, Challenge
 from verifier.jobs import Job, Jobs
+from verifier.look_duties import compared, revealing_seats
 from verifier.material import Material
 from verifier.replaying import Committed, Different
-from verifier.salts import Salted, salted
-from verifier.seats import attestable, due_by, due_segments, open_segments, own_seats
+from verifier.salts import Salted, salted_seats
+from verifier.seats import attestable, due_by, due_segments, open_segments, own_seats, waits_for_jury
 
 SLICE_SECONDS = 3.0
 AHEAD = 256
@@ -50,11 +51,11 @@ _Missing = dict[int, tuple[Material | None, Committed, list[int]]]
 def attestations(context: Context, seen: Observation) -> Iterator[Job]:
     """Attest the seats whose segments were all replayed, once the result is held.
 
-    A solver that stands accused is attested only in its open game, which lets nobody be paid: whoever accuses is not
+    A solver that is challenged is attested only in its open game, which lets nobody be paid: whoever challenges is not
     silent, and an attestation says what was computed.
     """
-    view, accusations = seen.view, context.database.accusations(seen.view.task)
-    if accusations and not any(row.game is not None and row.outcome is None for row in accusations):
+    view, challenges = seen.view, context.database.challenges(seen.view.task)
+    if challenges and not any(row.game is not None and row.outcome is None for row in challenges):
         return
     seats = [seat for seat in attestable(seen, context.clients) if not waits_for_jury(seen, seat)]
     for own in salted_seats(context, seen, seats):
@@ -67,26 +68,26 @@ def attestations(context: Context, seen: Observation) -> Iterator[Job]:
 def offer(context: Context, observed: Sequence[Observation], fetches: Jobs, replays: Jobs) -> None:
     """Offer the next step of every segment that is due: fetches first to the tasks that have cost the least time.
 
-    Where the solver stands accused, a run from the start finds nothing more: it is made only for an own seat's digests.
+    Where the solver is challenged, a run from the start finds nothing more: it is made only for an own seat's digests.
     """
     turns = sorted(observed, key=lambda seen: _turn(context, seen, replays))
-    accused = {seen.view.task for seen in turns if context.database.accusations(seen.view.task)}
+    challenged = {seen.view.task for seen in turns if context.database.challenges(seen.view.task)}
     missing: _Missing = {}
-    for seen, segment in _due(context, turns, accused):
+    for seen, segment in _due(context, turns, challenged):
         task, committed = seen.view.task, Committed(seen.view.root, seen.view.size)
         material = _at_hand(context, seen, replays, missing)
         if material is None:
             continue
-        if material.auditor.is_here(committed, segment):
+        if material.replayer.is_here(committed, segment):
             replays.offer(
                 Job(task, f"replay {segment}", partial(_replay, context, seen, material, committed, segment))
             )
             continue
         missing.setdefault(task, (material, committed, []))[2].append(segment)
-        if material.auditor.was_asked(committed) and _runs(context, seen, material):
+        if material.replayer.has_withheld(committed) and _runs(context, seen, material):
             # One run from the start serves all segments of its task.
-            run = _digest_own if task in accused else _replay
-            if task not in accused or attestable(seen, context.clients):
+            run = _digest_own if task in challenged else _replay
+            if task not in challenged or attestable(seen, context.clients):
                 replays.offer(Job(task, "run", partial(run, context, seen, material, committed, segment)))
     for seen in turns:
         items = [item for _, item in juror.awaited(context, seen)]
@@ -101,7 +102,7 @@ def offer(context: Context, observed: Sequence[Observation], fetches: Jobs, repl
         if material is None:
             fetch = partial(context.fetch, task, fetches.rests.lost(task))
         else:
-            fetch = partial(material.auditor.ask, committed, segments[:ASKED_AT_ONCE])
+            fetch = partial(material.replayer.ask, committed, segments[:ASKED_AT_ONCE])
         fetches.offer(Job(task, "fetch", fetch))
 
 
@@ -125,11 +126,6 @@ def _runs(context: Context, seen: Observation, material: Material) -> bool:
     return context.settings.whistleblow and seen.view.status is TaskStatus.UNPAID
 
 
-def waits_for_jury(seen: Observation, seat: Seat) -> bool:
-    """Whether the seat has claimed, and a jury is to judge it: until then it cannot attest."""
-    return seen.audit is not None and seen.audit.claimant == seat.number + 1
-
-
 def _turn(context: Context, seen: Observation, replays: Jobs) -> tuple[float, int, int]:
     """Tasks whose replays failed come after the others, then those that are run from their start, the one that has come
     least far first; then by the time that is left.
@@ -140,11 +136,11 @@ def _turn(context: Context, seen: Observation, replays: Jobs) -> tuple[float, in
 
 
 def _due(
-    context: Context, turns: Sequence[Observation], accused: Container[int]
+    context: Context, turns: Sequence[Observation], challenged: Container[int]
 ) -> Iterator[tuple[Observation, int]]:
     """What own seats ask for in all tasks, then, for a whistleblower, all other segments that were not checked."""
-    live = [seen for seen in turns if seen.view.task not in accused]
-    late = [seen for seen in turns if seen.view.task in accused]
+    live = [seen for seen in turns if seen.view.task not in challenged]
+    late = [seen for seen in turns if seen.view.task in challenged]
     own = ((seen, segment) for seen in [*live, *late] for segment in _own(context, seen))
     if not context.settings.whistleblow:
         return own
@@ -172,7 +168,7 @@ def _digesting(context: Context, seen: Observation) -> list[Salted]:
     """What segments are digested for: own seats and looks that are not attested, what own looks compare, and own seats
     that are looked at."""
     own = salted_seats(context, seen, own_seats(seen, context.clients))
-    return [*own, *compared(context, seen), *looked_at(context, seen)]
+    return [*own, *compared(context, seen), *revealing_seats(context, seen)]
 
 
 def segments_of(context: Context, seen: Observation, seat: Seat) -> tuple[int, ...]:
@@ -189,39 +185,6 @@ def digest_parts(context: Context, seen: Observation, own: Salted) -> tuple[list
     if len(digests) < len(due):
         return None
     return (digests, None) if is_look(own.seat.number) else (digests[:-1], digests[-1])
-
-
-def salted_seats(context: Context, seen: Observation, seats: Sequence[Seat]) -> list[Salted]:
-    """Own seats and looks with their salts."""
-    if seen.audit is None:
-        return []
-    task, seed = seen.view.task, seen.audit.seed
-    return [salted(context.clients[seat.account], task, seat, seed) for seat in seats]
-
-
-def compared(context: Context, seen: Observation) -> list[Salted]:
-    """Own looks with the salts of what they look at, as far as these are revealed."""
-    own = [look for look in seen.looks if look.account in context.clients]
-    found = [(look, context.looks.revealed(seen.view.task, look.number)) for look in own]
-    return [Salted(look, told.salt, salt_hash(told.salt)) for look, told in found if told is not None]
-
-
-def looked_at(context: Context, seen: Observation) -> list[Salted]:
-    """Own seats and looks that are looked at and have not opened their digests to it."""
-    numbers = {seat.number for _, seat in unopened(context, seen)}
-    seats = [seat for seat in seen.places if seat.number in numbers]
-    return salted_seats(context, seen, seats)
-
-
-def unopened(context: Context, seen: Observation) -> Iterator[tuple[int, Seat]]:
-    """Looks by their number, each with the own seat, or look, that it looks at, that has not revealed its digest."""
-    own = {seat.number: seat for seat in seen.places if seat.account in context.clients and not seat.caught}
-    each = context.terms(seen.view.task).segments_per_verifier if seen.looks else 0
-    for look in seen.looks:
-        stands = context.looks.of(seen.view.task, look.number)
-        seat = own.get(Look.of(look.number).looked_at(each))
-        if seat is not None and stands is not None and stands.revealed is None:
-            yield look.number, seat
 
 
 def _others(context: Context, seen: Observation) -> Iterator[tuple[Observation, int]]:
@@ -243,12 +206,12 @@ def _replay(
     """
     task, root = seen.view.task, committed.root
     seats, digesters = _undigested(context, seen, material, segment)
-    finding = _for_a_slice(lambda: material.auditor.audit(committed, segment, digesters))
+    finding = _for_a_slice(lambda: material.replayer.audit(committed, segment, digesters))
     if finding is None:
         return
     if isinstance(finding, Different):
         context.log.warning("different", task=task, segment=finding.segment, solver=seen.view.solver)
-        _accuse(context, task, segment, finding)
+        _challenge(context, task, segment, finding)
     elif segment == committed.size:
         context.results.hold(task, segment - 1, material.states.tensors(segment - 1, seen.view.result))
         context.database.hold(task, UNTIL_OVER)
@@ -263,11 +226,11 @@ def _replay(
 def _digest_own(
     context: Context, seen: Observation, material: Material, committed: Committed, segment: int
 ) -> None:
-    """Digest a segment, or the result, of one's own run: what is attested while the solver, which stands accused,
+    """Digest a segment, or the result, of one's own run: what is attested while the solver, which is challenged,
     withholds what it has committed to. Raises ChainError, CommitmentError, TwoReplays, OSError.
     """
     seats, digesters = _undigested(context, seen, material, segment)
-    digests = _for_a_slice(lambda: material.auditor.digest_own(committed, segment, digesters))
+    digests = _for_a_slice(lambda: material.replayer.digest_own(committed, segment, digesters))
     if digests is not None:
         _note(context, seen, segment, seats, digests)
         context.log.info("digested", task=seen.view.task, segment=segment)
@@ -304,8 +267,8 @@ def _for_a_slice(work: Callable[[], Found]) -> Found:
     return found
 
 
-def _accuse(context: Context, task: int, segment: int, finding: Different) -> None:
-    """Note the accusation of every own seat that has the false segment: each speaks up from its account, for it is
+def _challenge(context: Context, task: int, segment: int, finding: Different) -> None:
+    """Note the challenge of every own seat that has the false segment: each speaks up from its account, for it is
     paid by a conviction only then. Where the first false segment is not known, of one seat that has the replayed one.
     Without a seat, of the account that has the replayed segment in one, for it may be looked at, else of the main one.
     Raises ChainError.
@@ -319,8 +282,8 @@ def _accuse(context: Context, task: int, segment: int, finding: Different) -> No
     replaying = [seat.account for seat in seats if segment in context.segments(task, seat.number)]
     for number, account in named or [(NO_SEAT, (*replaying, context.client.address)[0])]:
         salt = secrets.token_bytes(32)
-        context.database.accuse(
-            Accusation(task, number, account, finding.segment, salt, b"".join(finding.roots))
+        context.database.put_challenge(
+            Challenge(task, number, account, finding.segment, salt, b"".join(finding.roots))
         )
 
 

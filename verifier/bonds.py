@@ -13,7 +13,7 @@ from protocol.chain.client import Client
 from protocol.node import logs
 from protocol.node.party.funds import require_coin, require_free
 from protocol.tasks.task import Terms
-from verifier.database import COMMITTING, Accusation, Database
+from verifier.database import COMMITTING, Challenge, Database
 
 
 class Bonds:
@@ -54,28 +54,28 @@ class Bonds:
                 self._log.warning("no tokens for a bond", task=task, account=account, units=bond)
             self._ready[account] = max(bond, self.kept(account))
 
-    def require(self, accusation: Accusation) -> None:
-        """Note that this accusation's bond is at stake, and have it free, with those of its account that come before.
+    def require(self, challenge: Challenge) -> None:
+        """Note that this challenge's bond is at stake, and have it free, with those of its account that come before.
         There must be coin for every game at stake, however long. Raises NotEnoughTokens, NotEnoughCoin, ChainError.
         """
-        client = self._clients[accusation.account]
+        client = self._clients[challenge.account]
         with self._lock:
-            bond = client.commitments.bond(*accusation.key)
-            rows = self._database.open_accusations()
-            others = [row for row in rows if row.account == accusation.account and row.key != accusation.key]
+            bond = client.commitments.bond(*challenge.key)
+            rows = self._database.open_challenges()
+            others = [row for row in rows if row.account == challenge.account and row.key != challenge.key]
             require_coin(client, 1 + sum(row.opening_until is not None for row in others))
             due = [row for row in others if row.game is None and not row.is_committed]
             ahead = [
                 row
                 for row in due
-                if row.opening_until == COMMITTING or self._before(row.task, accusation.task)
+                if row.opening_until == COMMITTING or self._before(row.task, challenge.task)
             ]
             wanted, most = (bond + sum(self._terms(row.task).bond for row in some) for some in (ahead, due))
             free = client.vault.free(client.address)
             if free < wanted:
                 wealth = free + client.token.balance_of(client.address)
                 require_free(client, max(wanted, min(most, wealth)), "for bonds")
-            self._database.update_accusation(accusation.key, opening_until=COMMITTING)
+            self._database.update_challenge(challenge.key, opening_until=COMMITTING)
 
     def _before(self, one: int, other: int) -> bool:
         return (self.at_stake(one), -one) > (self.at_stake(other), -other)

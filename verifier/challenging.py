@@ -1,4 +1,5 @@
-"""One open game: whose turn it is, which needs the chain alone, and one's own moves, which need the task's trees.
+"""One challenge: whose turn it is in its game, which needs the chain alone, and one's own moves, which need the task's
+trees.
 
 Which move to make is `Strategy.challenger`; here it is sent, once, whatever is restarted. Nothing here waits for the
 solver, so that many games go on side by side; only those whose trees are open take memory.
@@ -15,8 +16,8 @@ from protocol.dispute.errors import NothingToChallenge
 from protocol.dispute.revealed import Revealed
 from protocol.dispute.view import GameView, Phase
 from protocol.node import logs
-from verifier.accusing import Accuser
-from verifier.database import Accusation, Database
+from verifier.challenge_commitment import ChallengeCommitment
+from verifier.database import Challenge, Database
 from verifier.material import Material
 from verifier.strategy import Challenger
 
@@ -25,16 +26,16 @@ class Trees:
     """What a move is made of: one's own run of the task, and what the solver has revealed. The large part of a game."""
 
     def __init__(
-        self, client: Client, material: Material, accusation: Accusation, first: int, challenger: Challenger
+        self, client: Client, material: Material, challenge: Challenge, first: int, challenger: Challenger
     ) -> None:
-        assert accusation.game is not None, "trees are opened for a game"
+        assert challenge.game is not None, "trees are opened for a game"
         self._material = material
-        self._run = material.run(accusation)
+        self._run = material.run(challenge)
         self._revealed = Revealed()
-        self._reader = GameReader(client.game, accusation.game, material.work.program.program, first)
+        self._reader = GameReader(client.game, challenge.game, material.work.program.program, first)
         self._challenger = challenger
         self._game = client.game
-        self._log = logs.get("verifier.challenging").bind(task=accusation.task)
+        self._log = logs.get("verifier.challenging").bind(task=challenge.task)
 
     def move(self) -> GameView | None:
         """Make this side's move, if it is to move; the view where it has none to make, which loses the game."""
@@ -54,23 +55,25 @@ class Trees:
         return None
 
 
-class Challenge:
-    """Drives one accusation. Made anew after a restart; what it needs is in the database and on the chain.
+class ChallengeDriver:
+    """Drives one challenge. Made anew after a restart; what it needs is in the database and on the chain.
 
     Called by one thread at a time.
     """
 
-    def __init__(self, client: Client, database: Database, accuser: Accuser, accusation: Accusation) -> None:
+    def __init__(
+        self, client: Client, database: Database, commitment: ChallengeCommitment, challenge: Challenge
+    ) -> None:
         self._client = client
         self._database = database
-        self._accuser = accuser
-        self._key = accusation.key
-        self._task = accusation.task
+        self._commitment = commitment
+        self._key = challenge.key
+        self._task = challenge.task
         self._first = client.deployment.block
         self._trees: Trees | None = None
         self._moveless: bytes | None = None
-        self._asks = accusation.asks
-        self._log = logs.get("verifier.challenging").bind(task=accusation.task)
+        self._asks = challenge.asks
+        self._log = logs.get("verifier.challenging").bind(task=challenge.task)
         self.own_turn = True
         """Whether the next move is this side's: a process that is to stop makes it first."""
         self.deadline = math.inf
@@ -90,30 +93,30 @@ class Challenge:
         """The next thing that is due: at most one transaction. Raises ChainError, BundleError, CommitmentError,
         VerifierError, NotEnoughTokens.
         """
-        accusation = self._accusation()
-        if accusation.game is not None:
-            self._asks = accusation.asks
-            self._look(accusation.game)
+        challenge = self._challenge()
+        if challenge.game is not None:
+            self._asks = challenge.asks
+            self._look(challenge.game)
             return
         try:
-            opened = self._accuser.advance(accusation)
+            opened = self._commitment.advance(challenge)
         finally:
-            self.own_turn = self._accuser.own_turn
+            self.own_turn = self._commitment.own_turn
         if opened is not None:
             self._first = opened.block
 
     def open_trees(self, material: Material, challenger: Challenger) -> None:
         """Take the memory that moves need, and make the one that is due. Raises as `advance` does."""
-        self._trees = Trees(self._client, material, self._accusation(), self._first, challenger)
+        self._trees = Trees(self._client, material, self._challenge(), self._first, challenger)
         self._move()
 
     def let_go(self) -> None:
         """Give the memory back; the trees are opened again for the next move."""
         self._trees = None
 
-    def _accusation(self) -> Accusation:
-        found = self._database.accusation(*self._key)
-        assert found is not None, "a challenge is made of an accusation"
+    def _challenge(self) -> Challenge:
+        found = self._database.challenge(*self._key)
+        assert found is not None, "it was noted before it is driven"
         return found
 
     def _look(self, game: int) -> None:
@@ -125,7 +128,7 @@ class Challenge:
         owed = not closed and self._solver_owes(state, block.number)
         late = block.time > state.deadline
         self.own_turn = not (closed or moot or owed or late or state.waits or state.head == self._moveless)
-        # What only asks is dropped, or goes on, once the step tree was compared (`confronting`).
+        # What only asks is dropped, or goes on, once the step tree was compared (`accusing`).
         self.deadline = state.deadline if self.own_turn and not self._asks else math.inf
         if closed:
             self._end(state)
@@ -153,5 +156,5 @@ class Challenge:
 
     def _end(self, state: GameState) -> None:
         self.let_go()
-        self._database.update_accusation(self._key, outcome=state.verdict.name.lower())
+        self._database.update_challenge(self._key, outcome=state.verdict.name.lower())
         self._log.warning("game over", game=state.game, verdict=state.verdict.name.lower())

@@ -18,8 +18,8 @@ from protocol.node.party.relays import relays_by
 from protocol.tasks.bundles import Limits
 from protocol.tasks.task import Terms
 from verifier.database import Database
-from verifier.juries import Juries
-from verifier.looks import Looks
+from verifier.jury_events import JuryEvents
+from verifier.look_events import LookEvents
 from verifier.material import IN_MEMORY, Material, Materials
 from verifier.metrics import Metrics
 from verifier.results import Items, Results
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 @dataclass(frozen=True)
 class Context:
     """One verifier's collaborators. `client` makes the calls that anyone may make; `clients` are those of the accounts
-    that take seats, and accuse in them, by address.
+    that take seats, and challenge in them, by address.
     """
 
     client: Client
@@ -44,8 +44,8 @@ class Context:
     materials: Materials
     results: Results
     items: Items
-    looks: Looks
-    juries: Juries
+    looks: LookEvents
+    juries: JuryEvents
     relays: Relays
     metrics: Metrics
     log: FilteringBoundLogger
@@ -64,7 +64,7 @@ class Context:
         """The context of these accounts on this chain, below the home folder. Raises DatabaseError, SettingsError."""
         database = open_database(Database, home, client)
         folder = data_folder(home, "verifier", client)
-        juries = Juries(client)
+        juries = JuryEvents(client)
         local = client.connection.chain_id == DEVELOPMENT_CHAIN
         materials = Materials(
             folder,
@@ -84,7 +84,7 @@ class Context:
             materials,
             Results(folder / "results"),
             Items(folder / "items", home.bundles),
-            Looks(client),
+            LookEvents(client),
             juries,
             relays_by(settings, client.deployment.beacon),
             Metrics(),

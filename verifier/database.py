@@ -1,4 +1,4 @@
-"""What a verifier must remember over a crash (SQLite, WAL): what it digested, attested, accused and holds, and the
+"""What a verifier must remember over a crash (SQLite, WAL): what it digested, attested, challenged and holds, and the
 states, roots and others' salts that it will need.
 
 The chain knows tasks, seats and games, the journal of `protocol.chain` knows what was sent; here is only what neither
@@ -36,7 +36,7 @@ CREATE TABLE salts (
     task INTEGER NOT NULL, seat INTEGER NOT NULL, salt BLOB NOT NULL, PRIMARY KEY (task, seat, salt)
 ) STRICT, WITHOUT ROWID;
 CREATE TABLE held (task INTEGER PRIMARY KEY, until INTEGER NOT NULL) STRICT;
-CREATE TABLE accusations (
+CREATE TABLE challenges (
     task INTEGER NOT NULL, seat INTEGER NOT NULL, account TEXT NOT NULL, segment INTEGER, salt BLOB NOT NULL,
     roots BLOB NOT NULL, opening_until INTEGER, game INTEGER, outcome TEXT, asks INTEGER NOT NULL,
     PRIMARY KEY (task, seat)
@@ -52,11 +52,11 @@ CREATE TABLE states (
 UNTIL_OVER = (1 << 63) - 1
 """For `hold`: until the task is over, and longer if it is settled."""
 COMMITTING = 0
-"""`Accusation.opening_until` from just before the commitment is sent until its block is known: the bond is at stake."""
+"""`Challenge.opening_until` from just before the commitment is sent until its block is known: the bond is at stake."""
 
 
 @dataclass(frozen=True, slots=True)
-class Accusation:
+class Challenge:
     """A task's first false segment, None if it is to be found on-chain, and how far the challenge of one account is.
 
     `seat` is the account's, or a look of it, or NO_SEAT. `roots` are the solver's r_0 … side by side, empty for a blind
@@ -80,7 +80,7 @@ class Accusation:
 
     @property
     def key(self) -> tuple[int, int]:
-        """Task and seat: an accusation is one of these."""
+        """Task and seat: a challenge is one of these."""
         return self.task, self.seat
 
     @property
@@ -237,48 +237,48 @@ class Database(NodeDatabase):
         """A task's result is not held any more."""
         self._execute("DELETE FROM held WHERE task = ?", (task,))
 
-    def open_accusations(self) -> list[Accusation]:
-        """Accusations that are not over, by task and seat."""
-        rows = self._execute("SELECT * FROM accusations WHERE outcome IS NULL ORDER BY task, seat")
-        return [_accusation(row) for row in rows]
+    def open_challenges(self) -> list[Challenge]:
+        """Challenges that are not over, by task and seat."""
+        rows = self._execute("SELECT * FROM challenges WHERE outcome IS NULL ORDER BY task, seat")
+        return [_challenge(row) for row in rows]
 
-    def accusations(self, task: int) -> list[Accusation]:
-        """The accusations against a task's solver, by seat; without those that only ask."""
-        return [row for row in self.all_accusations(task) if not row.asks]
+    def challenges(self, task: int) -> list[Challenge]:
+        """The challenges against a task's solver, by seat; without those that only ask."""
+        return [row for row in self.all_challenges(task) if not row.asks]
 
-    def all_accusations(self, task: int) -> list[Accusation]:
+    def all_challenges(self, task: int) -> list[Challenge]:
         """With those that only ask."""
-        rows = self._execute("SELECT * FROM accusations WHERE task = ? ORDER BY seat", (task,))
-        return [_accusation(row) for row in rows]
+        rows = self._execute("SELECT * FROM challenges WHERE task = ? ORDER BY seat", (task,))
+        return [_challenge(row) for row in rows]
 
-    def accusation(self, task: int, seat: int) -> Accusation | None:
-        """The accusation of a seat, of a look or of NO_SEAT, against a task's solver."""
-        return next((row for row in self.all_accusations(task) if row.seat == seat), None)
+    def challenge(self, task: int, seat: int) -> Challenge | None:
+        """The challenge of a seat, of a look or of NO_SEAT, against a task's solver."""
+        return next((row for row in self.all_challenges(task) if row.seat == seat), None)
 
-    def accuse(self, accusation: Accusation) -> None:
-        """Note an accusation before anything of it is sent; dropped where its account accuses the task already. One
+    def put_challenge(self, challenge: Challenge) -> None:
+        """Note a challenge before anything of it is sent; dropped where its account challenges the task already. One
         that only asked, and is over, makes room.
         """
         self._execute(
-            "DELETE FROM accusations WHERE task = ? AND seat = ? AND asks AND outcome IS NOT NULL",
-            accusation.key,
+            "DELETE FROM challenges WHERE task = ? AND seat = ? AND asks AND outcome IS NOT NULL",
+            challenge.key,
         )
         self._execute(
-            "INSERT OR IGNORE INTO accusations (task, seat, account, segment, salt, roots, asks) "
+            "INSERT OR IGNORE INTO challenges (task, seat, account, segment, salt, roots, asks) "
             "SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7 "
-            "WHERE NOT EXISTS (SELECT 1 FROM accusations WHERE task = ?1 AND account = ?3 AND NOT asks)",
+            "WHERE NOT EXISTS (SELECT 1 FROM challenges WHERE task = ?1 AND account = ?3 AND NOT asks)",
             (
-                accusation.task,
-                accusation.seat,
-                accusation.account,
-                accusation.segment,
-                accusation.salt,
-                accusation.roots,
-                accusation.asks,
+                challenge.task,
+                challenge.seat,
+                challenge.account,
+                challenge.segment,
+                challenge.salt,
+                challenge.roots,
+                challenge.asks,
             ),
         )
 
-    def update_accusation(
+    def update_challenge(
         self,
         key: tuple[int, int],
         *,
@@ -286,28 +286,28 @@ class Database(NodeDatabase):
         game: int | None = None,
         outcome: str | None = None,
     ) -> None:
-        """Note how far the accusation of a task and seat is; None leaves a field as it is."""
+        """Note how far the challenge of a task and seat is; None leaves a field as it is."""
         self._execute(
-            "UPDATE accusations SET opening_until = coalesce(?, opening_until), game = coalesce(?, game), "
+            "UPDATE challenges SET opening_until = coalesce(?, opening_until), game = coalesce(?, game), "
             "outcome = coalesce(?, outcome) WHERE task = ? AND seat = ?",
             (opening_until, game, outcome, *key),
         )
 
-    def turn_on_solver(self, asking: Accusation) -> None:
-        """The step tree that was asked for is false: the accusation goes on against the solver. It is noted now if it
+    def turn_on_solver(self, asking: Challenge) -> None:
+        """The step tree that was asked for is false: the challenge goes on against the solver. It is noted now if it
         was not before.
         """
         with self._transaction():
-            self.accuse(replace(asking, asks=False))
+            self.put_challenge(replace(asking, asks=False))
             self._execute(
-                "UPDATE accusations SET asks = FALSE WHERE task = ? AND seat = ? AND outcome IS NULL",
+                "UPDATE challenges SET asks = FALSE WHERE task = ? AND seat = ? AND outcome IS NULL",
                 asking.key,
             )
 
-    def renew_accusation(self, key: tuple[int, int], salt: bytes) -> None:
-        """Let an accusation that was not opened in time begin again, under another salt: a commitment serves once."""
+    def renew_challenge(self, key: tuple[int, int], salt: bytes) -> None:
+        """Let a challenge that was not opened in time begin again, under another salt: a commitment serves once."""
         self._execute(
-            "UPDATE accusations SET salt = ?, opening_until = NULL WHERE task = ? AND seat = ? AND game IS NULL",
+            "UPDATE challenges SET salt = ?, opening_until = NULL WHERE task = ? AND seat = ? AND game IS NULL",
             (salt, *key),
         )
 
@@ -361,6 +361,6 @@ def _roots(joined: bytes) -> list[bytes]:
     return [joined[at : at + 32] for at in range(0, len(joined), 32)]
 
 
-def _accusation(row: tuple[Any, ...]) -> Accusation:
+def _challenge(row: tuple[Any, ...]) -> Challenge:
     task, seat, account, segment, salt, roots, until, game, outcome, asks = row
-    return Accusation(task, seat, account, segment, salt, roots, until, game, outcome, bool(asks))
+    return Challenge(task, seat, account, segment, salt, roots, until, game, outcome, bool(asks))

@@ -10,7 +10,7 @@ class VerifierError(AssayError):
 
 
 class StateLost(VerifierError):
-    """The state before an accused segment is neither on disk nor served any more."""
+    """The state before a challenged segment is neither on disk nor served any more."""
 
 
 class Unserved(VerifierError):

@@ -1,7 +1,7 @@
-"""All accusations of one process's accounts: accused at once, played within its memory, the earliest deadline first.
+"""All challenges of one process's accounts: committed at once, played within its memory, the earliest deadline first.
 
 To commit, to open a game and to look whose turn it is takes neither memory nor one of the replays' workers, so it is
-done for every accusation, the largest stake first. Only `games` of them have their trees open.
+done for every challenge, the largest stake first. Only `games` of them have their trees open.
 """
 
 from __future__ import annotations
@@ -10,11 +10,11 @@ from collections.abc import Iterator
 from functools import partial
 
 from protocol.node.party.exits import Observation
-from verifier.accusing import Accuser
 from verifier.bonds import Bonds
-from verifier.challenging import Challenge
+from verifier.challenge_commitment import ChallengeCommitment
+from verifier.challenging import ChallengeDriver
 from verifier.context import Context
-from verifier.database import Accusation
+from verifier.database import Challenge
 from verifier.jobs import Failure, Job, Jobs
 from verifier.seats import own_seats
 
@@ -26,7 +26,7 @@ LONGEST_REST = 4.0
 TURN, TREES, BOND = "turn", "trees", "bond"
 
 Key = tuple[int, int]
-"""Task and seat of an accusation (`Accusation.key`)."""
+"""Task and seat of a challenge (`Challenge.key`)."""
 
 
 class Games:
@@ -39,21 +39,21 @@ class Games:
         self._turns = Jobs(TURNS, LONGEST_REST)
         self._opening = Jobs(self._limit, LONGEST_REST)
         self.bonds = Bonds(context.clients, context.database, context.terms)
-        self._challenges: dict[Key, Challenge] = {}
+        self._drivers: dict[Key, ChallengeDriver] = {}
         self._strangers: set[str] = set()
-        """Accounts that have accused and are not among this process's."""
+        """Accounts of challenges that are not among this process's."""
 
     def __len__(self) -> int:
-        return len(self._challenges)
+        return len(self._drivers)
 
     @property
     def moves_due(self) -> bool:
         """Whether one's own clock runs in a game, or a commitment is still to be opened."""
-        return bool(self._opening.busy) or any(game.own_turn for game in self._challenges.values())
+        return bool(self._opening.busy) or any(game.own_turn for game in self._drivers.values())
 
     def is_busy(self, task: int) -> bool:
-        """Whether something is being done about the accusations of this task."""
-        return any(self._is_played(key) for key in self._challenges if key[0] == task)
+        """Whether something is being done about the challenges of this task."""
+        return any(self._is_played(key) for key in self._drivers if key[0] == task)
 
     def make_ready(self, seen: Observation) -> Iterator[Job]:
         """Deposits of the bonds that this task's seats, or a whistleblower, may be about to lock."""
@@ -69,27 +69,27 @@ class Games:
 
     def begin(self) -> None:
         """Begin with what was found different since the last call: its commitment goes out now."""
-        rows = self._context.database.open_accusations()
-        new = [row for row in rows if row.key not in self._challenges and self._is_own(row)]
+        rows = self._context.database.open_challenges()
+        new = [row for row in rows if row.key not in self._drivers and self._is_own(row)]
         for row in sorted(new, key=lambda row: self.bonds.at_stake(row.task), reverse=True):
             client, terms = self._context.clients[row.account], self._context.terms(row.task)
             database, speed = self._context.database, self._context.settings.speed
-            accuser = Accuser(client, database, self.bonds, terms, row, speed)
-            self._challenges[row.key] = Challenge(client, database, accuser, row)
+            commitment = ChallengeCommitment(client, database, self.bonds, terms, row, speed)
+            self._drivers[row.key] = ChallengeDriver(client, database, commitment, row)
             self._offer_turn(row.key)
 
     def play(self) -> int:
-        """Offer the next thing in every accusation; how many are open."""
-        rows = {row.key: row for row in self._context.database.open_accusations()}
-        self._challenges = {
-            key: game for key, game in self._challenges.items() if key in rows or self._is_played(key)
+        """Offer the next thing in every challenge; how many are open."""
+        rows = {row.key: row for row in self._context.database.open_challenges()}
+        self._drivers = {
+            key: game for key, game in self._drivers.items() if key in rows or self._is_played(key)
         }
         self._open_trees()
         self.begin()
         unopened = [key for key, row in rows.items() if row.game is None]
         for key in sorted(unopened, key=lambda key: self.bonds.at_stake(key[0]), reverse=True):
             self._offer_turn(key)
-        for key in sorted(self._challenges, key=lambda key: self._challenges[key].deadline):
+        for key in sorted(self._drivers, key=lambda key: self._drivers[key].deadline):
             self._offer_turn(key)
         return len(rows)
 
@@ -111,29 +111,29 @@ class Games:
         task, seat = key
         return (task, f"{TURN} {seat}") in self._turns or (task, f"{TREES} {seat}") in self._opening
 
-    def _is_own(self, row: Accusation) -> bool:
+    def _is_own(self, row: Challenge) -> bool:
         """Whether its account is still among this process's; said once where it is not."""
         if row.account in self._context.clients:
             return True
         if row.account not in self._strangers:
             self._strangers.add(row.account)
             self._context.log.error(
-                "an accusation waits for its account: start with it again", task=row.task, account=row.account
+                "a challenge waits for its account: start with it again", task=row.task, account=row.account
             )
         return False
 
     def _offer_turn(self, key: Key) -> None:
         task, seat = key
-        game = self._challenges.get(key)
+        game = self._drivers.get(key)
         if game is not None and (task, f"{TREES} {seat}") not in self._opening:
             self._turns.offer(Job(task, f"{TURN} {seat}", game.advance))
 
     def _open_trees(self) -> None:
         """Open trees where a move is due, the earliest deadline first; a game that waits for its solver makes room."""
-        idle = {key: game for key, game in self._challenges.items() if not self._is_played(key)}
+        idle = {key: game for key, game in self._drivers.items() if not self._is_played(key)}
         due = sorted((game.deadline, key) for key, game in idle.items() if game.needs_trees)
         waiting = [game for game in idle.values() if game.holds_trees and not game.own_turn]
-        held = self._opening.busy + sum(game.holds_trees for game in self._challenges.values())
+        held = self._opening.busy + sum(game.holds_trees for game in self._drivers.values())
         for _, key in due:
             task, seat = key
             terms = self._context.terms(task)
@@ -151,4 +151,4 @@ class Games:
 
     def _open(self, key: Key) -> None:
         material = self._context.load(key[0])
-        self._challenges[key].open_trees(material, self._context.strategy.challenger)
+        self._drivers[key].open_trees(material, self._context.strategy.challenger)

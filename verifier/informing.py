@@ -12,7 +12,7 @@ from collections.abc import Callable, Container, Sequence
 from dataclasses import dataclass
 
 from protocol.chain.client import Client
-from protocol.chain.events import Follower
+from protocol.chain.events import Follower, first_block
 from protocol.chain.parameters import TOKEN
 from protocol.chain.receipts import Receipt
 from protocol.chain.views import Seat, TaskStatus
@@ -40,7 +40,7 @@ class Attested:
     def __init__(self, client: Client, task: int) -> None:
         audit = client.audit
         (topic,) = (topic for topic, event in audit.contract.events.items() if event["name"] == "Attested")
-        first = first_block(client, audit.audit(task).drawn_at)
+        first = first_block(client.connection, client.deployment.block, audit.audit(task).drawn_at)
         self._follower = Follower(
             client.connection, {audit.address: audit.contract}, first, topics=[topic, task.to_bytes(32)]
         )
@@ -57,18 +57,6 @@ class Attested:
 def stands(client: Client, task: int, seat: int, found: Attestation) -> bool:
     """Whether this is what the seat attests now. Raises ChainError."""
     return client.audit.attestation(task, seat) == attestation_word(found.digest, found.salt_hash)
-
-
-def first_block(client: Client, time: int) -> int:
-    """The first block since the deployment that is not older than `time`, seconds since 1970. Raises ChainError."""
-    low, high = client.deployment.block, client.connection.block().number
-    while low < high:
-        middle = (low + high) // 2
-        if client.connection.block(middle).time < time:
-            low = middle + 1
-        else:
-            high = middle
-    return low
 
 
 class Informing:

@@ -12,11 +12,20 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from queue import SimpleQueue
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
+
+from protocol.chain.errors import Reverted
+
+if TYPE_CHECKING:
+    from structlog.typing import FilteringBoundLogger
 
 FIRST_REST = 0.5
 DOUBLED = 30.0
 """Seconds up to which each failure of a task doubles its rest."""
+GRACE = 20
+"""Seconds in which the account that gains most by a call that anyone may make can make it first."""
+
+Sent = TypeVar("Sent")
 
 
 class Job(NamedTuple):
@@ -30,6 +39,17 @@ class Job(NamedTuple):
     def key(self) -> tuple[int | None, str]:
         """What tells it from others."""
         return self.task, self.what
+
+
+def unless_refused(log: FilteringBoundLogger, task: int, what: str, call: Callable[[], Sent]) -> Sent | None:
+    """What a call gives that anyone may make; None where the contract refuses it, for somebody else was faster. Raises
+    ChainError otherwise.
+    """
+    try:
+        return call()
+    except Reverted as error:
+        log.debug("refused by the contract", what=what, task=task, error=error.name)
+        return None
 
 
 class Failure(NamedTuple):

@@ -13,19 +13,19 @@ from functools import partial
 from protocol.chain.views import Seat, TaskStatus
 from protocol.commitments import segment_tree
 from protocol.dispute.juries import (
-    NOWHERE,
     UNAVAILABLE,
     Objection,
     constants_item,
+    item_of,
     possession_digest,
     show,
 )
-from protocol.dispute.openings import Leaf
+from protocol.dispute.openings import NO_LEAF, Leaf
 from protocol.node.party.exits import Observation
 from protocol.numerics.types import to_bytes
 from verifier.context import Context
 from verifier.jobs import Job
-from verifier.juries import Jury
+from verifier.jury import Jury
 from verifier.material import Material
 from verifier.replaying import Committed
 from verifier.salts import salted, secret_of
@@ -43,13 +43,6 @@ def awaited(context: Context, seen: Observation) -> Iterator[tuple[Seat, int]]:
     for juror in jury.jurors:
         if juror.account in context.clients and not jury.has_voted(juror):
             yield juror, jury.claim.item
-
-
-def item_of(segment: int) -> int:
-    """The state that a replay of a segment begins with; the first state is the bundle's, so then the one that it ends
-    with, which tells that the roots are to be had.
-    """
-    return max(segment - 1, 1)
 
 
 def further(context: Context, seen: Observation) -> list[int]:
@@ -82,7 +75,7 @@ def is_here(context: Context, seen: Observation, material: Material, item: int) 
     """Whether an item is on this machine, and for a state the roots beside it; constants are in the bundle."""
     if item == constants_item(material.terms.segments) or context.items.has_state(seen.view.task, item):
         return True
-    return material.auditor.is_here(Committed(seen.view.root, seen.view.size), item + 1)
+    return material.replayer.is_here(Committed(seen.view.root, seen.view.size), item + 1)
 
 
 def votes(context: Context, seen: Observation) -> Iterator[Job]:
@@ -137,11 +130,11 @@ def _held(context: Context, seen: Observation, item: int) -> Held:
     if item == constants_item(terms.segments):
         context.items.hold_bundle(task, terms.bundle_hash)
         pairs = zip(program.fixed_types, material.work.fixed, strict=True)
-        return [to_bytes(tensor, type_.dtype) for type_, tensor in pairs], NOWHERE
+        return [to_bytes(tensor, type_.dtype) for type_, tensor in pairs], NO_LEAF
     found = context.items.state(task, item, len(program.state))
     if found is None:
         committed = Committed(seen.view.root, seen.view.size)
-        kept = material.auditor.state(committed, item)
+        kept = material.replayer.state(committed, item)
         assert kept is not None, "who asks has seen to it that it is here"
         state, roots = kept
         found = [tensor.data for tensor in program.checkpoint(state).tensors], list(roots)

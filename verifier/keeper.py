@@ -1,4 +1,4 @@
-"""Making the calls that move tasks on (`protocol.node.party.exits`), but none for a solver that stands accused.
+"""Making the calls that move tasks on (`protocol.node.party.exits`), but none for a solver that is challenged here.
 
 Others may be first: a refusal is no failure.
 """
@@ -8,12 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import partial
 
-from protocol.chain.errors import Reverted
 from protocol.chain.views import TaskStatus, TaskView
 from protocol.node.party.exits import Exit, Observation, exit_due, observe_audit, perform
-from verifier import claimant, claiming, confronting, juror
+from verifier import accusing, compensation, item_claims, juror
 from verifier.context import Context
-from verifier.jobs import Job
+from verifier.jobs import Job, unless_refused
 from verifier.seats import own_seats, releasable
 
 GRACE = 5
@@ -32,19 +31,19 @@ def observe(context: Context, view: TaskView, now: int) -> Observation:
 
 
 def due(context: Context, seen: Observation) -> Exit | None:
-    """The call that this verifier makes now. It ends nothing that it accuses, never pays a solver that it has found
+    """The call that this verifier makes now. It ends nothing that it challenges, never pays a solver that it has found
     false, settles nothing that an own look may still take a lock in, and nothing before an own claim is off, and
     punishes no silence of its own. Raises ChainError.
     """
     what = exit_due(seen, context.client.deployment, GRACE)
-    if what in ENDS and claimant.bound(context, seen):
+    if what in ENDS and item_claims.bound(context, seen):
         return None
-    if what is Exit.SETTLE and confronting.undecided(context, seen):
+    if what is Exit.SETTLE and accusing.undecided(context, seen):
         return None
-    rows = context.database.all_accusations(seen.view.task)
+    rows = context.database.all_challenges(seen.view.task)
     asked = [row for row in rows if row.asks and row.outcome is None and row.opening_until is not None]
-    accusations = [row for row in rows if not row.asks]
-    if asked or any(row.outcome is None or what is Exit.SETTLE for row in accusations):
+    challenges = [row for row in rows if not row.asks]
+    if asked or any(row.outcome is None or what is Exit.SETTLE for row in challenges):
         return None
     return None if what is Exit.REDRAW and own_seats(seen, context.clients) else what
 
@@ -59,17 +58,13 @@ def jobs(context: Context, seen: Observation) -> Iterator[Job]:
         yield Job(about, what, partial(_perform, context, seen, what))
     for seat in (*releasable(seen, context.clients), *juror.releasable(context, seen)):
         yield Job(task, f"release {seat.number}", partial(_release, context, task, seat.number))
-    yield from claiming.jobs(context, seen)
+    yield from compensation.jobs(context, seen)
 
 
 def _perform(context: Context, seen: Observation, what: Exit) -> None:
-    """Raises ChainError, but not for a contract's refusal."""
     task = seen.view.task
-    try:
-        receipt = perform(context.client, seen, what, context.relays.signature)
-    except Reverted as error:
-        context.log.debug("refused by the contract", what=what.value, task=task, error=error.name)
-        return
+    call = partial(perform, context.client, seen, what, context.relays.signature)
+    receipt = unless_refused(context.log, task, what.value, call)
     if receipt is not None:
         context.log.info("mined", what=what.value, task=task, gas=receipt.gas_used)
 

@@ -1,7 +1,7 @@
-"""Looks (dispute.md section 3): opening one's digest to whoever looks at it, comparing what others open, accusing.
+"""Looks (dispute.md section 3): opening one's digest to whoever looks at it, comparing what others open, taking locks.
 
-A look that finds another root than its own needs the solver's step tree of the segment: unless it is on the chain, an
-accusation that only asks is played (`games`), and its game is dropped by `accuse`. Where the solver's tree is not the
+A look that finds another root than its own needs the solver's step tree of the segment: unless it is on the chain, a
+challenge that only asks is played (`games`), and its game is dropped by `accuse`. Where the solver's tree is not the
 replay's, that game goes on against the solver, and no seat is accused.
 """
 
@@ -11,7 +11,6 @@ import secrets
 from collections.abc import Iterator
 from functools import partial
 
-from protocol.chain.errors import Reverted
 from protocol.chain.parameters import TOKEN
 from protocol.chain.views import Seat, TaskStatus
 from protocol.commitments.digests import seat_digest, segment_path
@@ -19,16 +18,14 @@ from protocol.dispute.keys import steps_key
 from protocol.dispute.looks import Look
 from protocol.dispute.view import Phase
 from protocol.node.party.exits import Observation
-from verifier import auditing
+from verifier.auditing import digest_parts
 from verifier.context import Context
-from verifier.database import Accusation
-from verifier.jobs import Job
-from verifier.looks import Revealed
+from verifier.database import Challenge
+from verifier.jobs import GRACE, Job, unless_refused
+from verifier.look_duties import compared, unopened
+from verifier.look_events import Revealed
 from verifier.replaying import Committed
-from verifier.salts import Salted, secret_of
-
-GRACE = 20
-"""Seconds in which the account that looks may take a lock first: half of it is its own."""
+from verifier.salts import Salted, salted_seats, secret_of
 
 
 def jobs(context: Context, seen: Observation) -> Iterator[Job]:
@@ -39,15 +36,16 @@ def jobs(context: Context, seen: Observation) -> Iterator[Job]:
     if seen.view.status is not TaskStatus.SUBMITTED or seen.audit is None or not seen.looks:
         return
     until = seen.audit.picked_at + context.terms(task).move_time
-    for number, seat in auditing.unopened(context, seen):
-        (own,) = auditing.salted_seats(context, seen, [seat])
-        parts = auditing.digest_parts(context, seen, own)
+    for number, seat in unopened(context, seen):
+        (own,) = salted_seats(context, seen, [seat])
+        parts = digest_parts(context, seen, own)
         if parts is not None and seen.now <= until:
             yield Job(task, f"reveal {number}", partial(_reveal, context, seen, number, own, parts))
     for look in seen.looks:
         stands = context.looks.of(task, look.number)
         if stands is None:
             continue
+        # Half of the lock is the looking account's.
         grace = 0 if look.account in context.clients else GRACE
         if stands.accused is not None:
             # Also where another look has the lock by now, or whoever looks is gone: nothing is settled before.
@@ -81,25 +79,25 @@ def asks(context: Context, seen: Observation) -> Iterator[Job]:
         if not look.attested:
             continue  # it could not accuse, and its game would be lost
         segment, number = context.segments(seen.view.task, look.number)[0], look.number
-        if context.database.accusation(seen.view.task, number) is not None:
+        if context.database.challenge(seen.view.task, number) is not None:
             continue
         if context.client.game.claim(steps_key(seen.view.task, segment)).posted_at:
             continue
         yield Job(seen.view.task, f"ask {number}", partial(_ask, context, seen, look))
 
 
-def asking(context: Context, seen: Observation, look: Seat) -> Accusation:
-    """An accusation that only asks for the step tree of a look's segment. Raises BundleError, ChainError."""
+def asking(context: Context, seen: Observation, look: Seat) -> Challenge:
+    """A challenge that only asks for the step tree of a look's segment. Raises BundleError, ChainError."""
     view = seen.view
-    roots = context.load(view.task).auditor.roots(Committed(view.root, view.size))
+    roots = context.load(view.task).replayer.roots(Committed(view.root, view.size))
     (segment,) = context.segments(view.task, look.number)
     salt = secrets.token_bytes(32)
-    return Accusation(view.task, look.number, look.account, segment, salt, b"".join(roots), asks=True)
+    return Challenge(view.task, look.number, look.account, segment, salt, b"".join(roots), asks=True)
 
 
 def different(context: Context, seen: Observation) -> Iterator[tuple[Seat, Revealed]]:
     """Own looks that have found another root than was revealed, with that, while the seat has its lock."""
-    for own in auditing.compared(context, seen):
+    for own in compared(context, seen):
         look, view = own.seat, seen.view
         told = context.looks.revealed(view.task, look.number)
         (segment,) = context.segments(view.task, look.number)
@@ -121,7 +119,7 @@ def _is_contested(context: Context, game: int) -> bool:
 
 def _ask(context: Context, seen: Observation, look: Seat) -> None:
     context.log.warning("a look differs", task=seen.view.task, look=look.number)
-    context.database.accuse(asking(context, seen, look))
+    context.database.put_challenge(asking(context, seen, look))
 
 
 def _close_moot(context: Context, task: int, look: int) -> None:
@@ -155,12 +153,11 @@ def _take_unrevealed(context: Context, task: int, look: Seat) -> None:
 
 
 def _take_unanswered(context: Context, task: int, look: Seat) -> None:
-    """Raises ChainError, but not where somebody else was faster."""
     calls = context.clients.get(look.account, context.client).looks
-    try:
-        receipt = calls.take_unanswered(task, look.number)
-    except Reverted as error:
-        context.log.debug("refused by the contract", what="takeUnanswered", task=task, error=error.name)
+    receipt = unless_refused(
+        context.log, task, "takeUnanswered", partial(calls.take_unanswered, task, look.number)
+    )
+    if receipt is None:
         return
     paid = calls.event(receipt, "Unanswered").arguments["paid"]
     if look.account in context.clients:

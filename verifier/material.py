@@ -22,9 +22,9 @@ from protocol.program.step import State
 from protocol.tasks.bundles import Bundle, BundleError, Limits, cached_bundle, load_bundle, require_terms
 from protocol.tasks.bundles.write import MANIFEST
 from protocol.tasks.task import Terms
-from verifier.database import Accusation, Database
+from verifier.database import Challenge, Database
 from verifier.errors import StateLost
-from verifier.replaying import Auditor
+from verifier.replaying import Replayer
 from verifier.solver_client import CheckpointProvider
 from verifier.states import States
 from verifier.strategy import Strategy
@@ -46,13 +46,13 @@ class Material:
     executor: Executor
     states: States
     provider: CheckpointProvider
-    auditor: Auditor
+    replayer: Replayer
 
-    def run(self, accusation: Accusation) -> Replay:
-        """One's own run below an accusation: from the solver's state before the false segment, or from the start."""
-        if accusation.segment is None:
-            return self._replay(accusation, self._own_roots)
-        return self._replay(accusation, lambda: None)
+    def run(self, challenge: Challenge) -> Replay:
+        """One's own run below a challenge: from the solver's state before the false segment, or from the start."""
+        if challenge.segment is None:
+            return self._replay(challenge, self._own_roots)
+        return self._replay(challenge, lambda: None)
 
     def _own_roots(self) -> Sequence[bytes]:
         """The roots of one's own run to its end; what was lost of it is computed again."""
@@ -60,23 +60,23 @@ class Material:
             pass
         return self.states.own_roots()
 
-    def _replay(self, accusation: Accusation, roots: Callable[[], Sequence[bytes] | None]) -> Replay:
+    def _replay(self, challenge: Challenge, roots: Callable[[], Sequence[bytes] | None]) -> Replay:
         return Replay(
             self.work.program,
             self.work.fixed,
             self.executor,
             self.terms.segment_steps,
-            lambda number: self._checkpoint(accusation, number),
+            lambda number: self._checkpoint(challenge, number),
             roots,
         )
 
-    def _checkpoint(self, accusation: Accusation, number: int) -> State:
-        if accusation.segment is None:
+    def _checkpoint(self, challenge: Challenge, number: int) -> State:
+        if challenge.segment is None:
             return self.states.own(number)
-        state = self.states.served(number, accusation.checkpoint_roots()[number], self.provider)
+        state = self.states.served(number, challenge.checkpoint_roots()[number], self.provider)
         if state is None:
             raise StateLost(
-                f"task {accusation.task}, checkpoint {number}",
+                f"task {challenge.task}, checkpoint {number}",
                 expected="the state kept on disk",
                 got="none, and the solver does not serve it",
                 remedy="restore the node's folder from a backup",
@@ -198,7 +198,7 @@ class Materials:
             return self._strategy.provider(address, task, work.program, terms, self._limits.reach)
 
         provider = provided(endpoint)
-        auditor = Auditor(
+        replayer = Replayer(
             work.program,
             executor,
             terms.segment_steps,
@@ -206,4 +206,4 @@ class Materials:
             provider,
             lambda: map(provided, self._sources(task)),
         )
-        return Material(terms, work, executor, states, provider, auditor)
+        return Material(terms, work, executor, states, provider, replayer)

@@ -16,8 +16,8 @@ class Metrics:
         self.failures = Counter(
             "verifier_failures", "Work on a task that failed, by kind", ["kind"], registry=self.registry
         )
-        self.accusations = Gauge(
-            "verifier_open_accusations", "Accusations that are not over", registry=self.registry
+        self.challenges = Gauge(
+            "verifier_open_challenges", "Challenges that are not over", registry=self.registry
         )
         self.salts = Gauge(
             "verifier_offered_salts", "Salts of others' seats that are kept", registry=self.registry

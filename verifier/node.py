@@ -27,13 +27,13 @@ from protocol.node.party.funds import withdraw_above, withdraw_credit
 from protocol.node.party.node import Node
 from protocol.node.serving import Serving
 from protocol.node.stopping import Stop
-from verifier import answering, auditing, claimant, claiming, confronting, juror, keeper, looking
+from verifier import accusing, answering, auditing, compensation, item_claims, juror, keeper, looking
 from verifier.context import Context
 from verifier.games import Games
-from verifier.informer import Informer
 from verifier.jobs import Job, Jobs, Rests
+from verifier.offered_salts import OfferedSalts
 from verifier.registration import ensure_registered
-from verifier.seats import own_seats, releasable
+from verifier.seats import own_seats, releasable, waits_for_jury
 from verifier.server import application
 from verifier.settings import VerifierSettings
 from verifier.strategy import HONEST, Strategy
@@ -71,13 +71,15 @@ class VerifierNode(Node):
         self._informs = Jobs(1, longest_rest=8)
         """Of its own, so that strangers' salts keep no attestation waiting."""
         self._games = Games(self.context, self._fetches)
-        self._informer = Informer(client, self.context.clients, self.context.database, self.context.metrics)
+        self._offered = OfferedSalts(
+            client, self.context.clients, self.context.database, self.context.metrics
+        )
         self._looks = Rests(longest=30)
         self._withdraw = True
         self._url = ""
         """Where results are served, and salts taken; empty for a mere whistleblower."""
         self._alive = 1
-        """Tasks and accusations that are not over, as the last look found."""
+        """Tasks and challenges that are not over, as the last look found."""
         self._finished = 0
         self._late: set[tuple[int, int]] = set()
         """Tasks and seats whose time ran out unattested."""
@@ -93,7 +95,7 @@ class VerifierNode(Node):
             with ExitStack() as serving:
                 serving.enter_context(self.context.metrics.served(settings.metrics_port))
                 if settings.stake:
-                    app = application(self.context.results, self.context.items, self._informer.offer)
+                    app = application(self.context.results, self.context.items, self._offered.offer)
                     held = serving.enter_context(Serving(app, settings.host, settings.port, settings.proxies))
                     self._url = settings.url or held.url
                 return self._loop(once)
@@ -132,16 +134,16 @@ class VerifierNode(Node):
         return self._verdict() if once and not self._alive and self._seen_enough() else None
 
     def _at_stake(self) -> dict[str, object]:
-        return {"open_accusations": len(self.context.database.open_accusations())}
+        return {"open_challenges": len(self.context.database.open_challenges())}
 
     def _may_stop(self) -> bool:
         return not self._games.moves_due
 
     def turn(self, block: Block) -> int:
-        """One look at everything as of this block; how many tasks and accusations are not over. Raises ChainError."""
+        """One look at everything as of this block; how many tasks and challenges are not over. Raises ChainError."""
         self._collect()
         context = self.context
-        accusations = self._games.play()
+        challenges = self._games.play()
         observed: list[Observation] = []
         tasks = self._open_tasks()
         alive = len(tasks)
@@ -165,14 +167,14 @@ class VerifierNode(Node):
                 observed.append(seen)
             self._games.begin()
         if not self._stop.asked:
-            for job in self._informer.jobs():
+            for job in self._offered.jobs():
                 self._informs.offer(job)
         for seen in observed:
             for job in (
                 *answering.answers(context, seen),
                 *looking.asks(context, seen),
-                *confronting.jobs(context, seen),
-                *confronting.drops(context, seen),
+                *accusing.jobs(context, seen),
+                *accusing.drops(context, seen),
                 *juror.openings(context, seen),
                 *juror.votes(context, seen),
                 *juror.keeping(context, seen),
@@ -183,11 +185,11 @@ class VerifierNode(Node):
             context.results.drop(task)
             context.database.let_go(task)
         self._take_earnings()
-        context.metrics.accusations.set(accusations)
+        context.metrics.challenges.set(challenges)
         context.metrics.tasks.set(alive)
         return (
             (0 if self._stop.asked else alive)
-            + accusations
+            + challenges
             + self._sends.busy
             + self._informs.busy
             + self._answers.busy
@@ -202,8 +204,8 @@ class VerifierNode(Node):
         bound = (
             releasable(seen, self.context.clients)
             or juror.releasable(self.context, seen)
-            or claimant.bound(self.context, seen)
-            or claiming.pending(self.context, seen)
+            or item_claims.bound(self.context, seen)
+            or compensation.pending(self.context, seen)
             or looking.moot(self.context, seen)
         )
         if view.status.is_over and not bound and self.context.client.is_over_for_good(task):
@@ -242,7 +244,7 @@ class VerifierNode(Node):
             return
         for seat in own_seats(seen, self.context.clients):
             late = seen.view.task, seat.number
-            waits = auditing.waits_for_jury(seen, seat)
+            waits = waits_for_jury(seen, seat)
             if seen.now > seat.until and not waits and late not in self._late:
                 self._late.add(late)
                 # Whoever is silent in a seat is in no draw until `ensure_registered` is called again.
@@ -263,29 +265,29 @@ class VerifierNode(Node):
 
     def _offer_actions(self, seen: Observation) -> None:
         """Offer the transactions that a task asks for."""
-        self._informer.see(seen)
+        self._offered.see(seen)
         for jobs in (
             self._games.make_ready(seen),
             auditing.attestations(self.context, seen),
             looking.jobs(self.context, seen),
             answering.contests(self.context, seen),
             juror.refusals(self.context, seen),
-            claimant.jobs(self.context, seen),
+            item_claims.jobs(self.context, seen),
             keeper.jobs(self.context, seen),
         ):
             for job in jobs:
                 self._sends.offer(job)
 
     def _over(self, view: TaskView, now: int) -> None:
-        """Forget a task once its accusations, if any, are over too."""
+        """Forget a task once its challenges, if any, are over too."""
         task, database = view.task, self.context.database
-        accusations = database.all_accusations(task)
-        at_stake = any(row.opening_until is not None and row.outcome is None for row in accusations)
+        challenges = database.all_challenges(task)
+        at_stake = any(row.opening_until is not None and row.outcome is None for row in challenges)
         if at_stake or self._games.is_busy(task):
             return
-        for row in accusations:
+        for row in challenges:
             if row.outcome is None:  # somebody else was first, and nothing of ours is at stake
-                database.update_accusation(row.key, outcome="needless")
+                database.update_challenge(row.key, outcome="needless")
             self._outcomes.add(row.outcome)
         if database.is_held(task):
             settled = view.status is TaskStatus.SETTLED
@@ -293,7 +295,7 @@ class VerifierNode(Node):
         database.finish(task)
         self.context.materials.drop(task)
         self._games.forget(task)
-        self._informer.forget(task)
+        self._offered.forget(task)
         self.context.looks.forget(task)
         self.context.juries.forget(task)
         self.context.items.drop(task)

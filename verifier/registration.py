@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from protocol.chain.accounts import DEVELOPMENT_CHAIN
 from protocol.chain.client import Client
+from protocol.chain.parameters import TOKEN
 from protocol.node import logs
 from protocol.node.party.funds import require_free
 from verifier.settings import VerifierSettings
@@ -19,9 +21,12 @@ def ensure_registered(client: Client, settings: VerifierSettings) -> None:
         if not settings.stake:
             return
         level = settings.level(unit)
-        require_free(client, unit << level, "for the stake")
-        client.audit.register(level, settings.offer(unit << level))
-        log.info("registered", level=level)
+        stake = unit << level
+        require_free(client, stake, "for the stake")
+        least, why = _least_seat_fee(client, settings, stake)
+        offer = settings.offer(stake, least)
+        client.audit.register(level, offer)
+        log.info("registered", level=level, seat_fee=least, made_of=why, period=offer.period)
     elif registration.resigned_at:
         log.warning("resigned: it is in no draw that is asked for from now on")
     elif registration.suspended:
@@ -29,6 +34,16 @@ def ensure_registered(client: Client, settings: VerifierSettings) -> None:
         require_free(client, missing, "to make the stake whole")
         client.audit.resume()
         log.warning("resumed: the stake is whole again", units=missing)
+
+
+def _least_seat_fee(client: Client, settings: VerifierSettings, stake: int) -> tuple[int, str]:
+    """Token units that a seat has to pay at least, and what they follow from."""
+    if settings.seat_fee is not None:
+        return int(settings.seat_fee * TOKEN), "the setting seat_fee"
+    if client.connection.chain_id == DEVELOPMENT_CHAIN:
+        return 0, "a development chain"
+    counted = settings.least_seat_fee(stake, client.connection.gas_price)
+    return counted.units, str(counted)
 
 
 def leave(client: Client) -> bool:

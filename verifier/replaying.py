@@ -58,7 +58,7 @@ Others = Callable[[], Iterable[CheckpointProvider]]
 """Who serves a task's checkpoints besides its solver."""
 
 
-class Auditor:
+class Replayer:
     """Asks for what replays of one task need, the solver first, and replays. Any thread may do either, and none waits
     for another.
     """
@@ -88,8 +88,8 @@ class Auditor:
         roots = self._known(committed)
         return roots is not None and self._states.has(segment - 1, roots[segment - 1])
 
-    def was_asked(self, committed: Committed) -> bool:
-        """Whether the solver has withheld something: then the run from the start tells what it does not."""
+    def has_withheld(self, committed: Committed) -> bool:
+        """Whether the solver did not serve something that it was asked for."""
         return committed in self._withheld
 
     def ask(self, committed: Committed, segments: Sequence[int]) -> None:
@@ -190,16 +190,16 @@ class Auditor:
         tree = digester.tensor_tree(data, place.step)
         return open_chunk_of(tree, index, salted, place.tensor, roots, place.step)
 
-    def _before(self, committed: Committed, segment: int) -> State:
-        """The state before a segment of a commitment that was found equal."""
-        kept = self._states.kept(segment - 1, self.roots(committed)[segment - 1])
-        return self._states.own(segment - 1) if kept is None else kept
-
     def state(self, committed: Committed, number: int) -> tuple[State, Sequence[bytes]] | None:
         """Checkpoint `number` of a commitment, and the roots r_0 …, if both are on this machine."""
         roots = self._known(committed)
         kept = None if roots is None else self._states.kept(number, roots[number])
         return None if kept is None or roots is None else (kept, roots)
+
+    def _before(self, committed: Committed, segment: int) -> State:
+        """The state before a segment of a commitment that was found equal."""
+        kept = self._states.kept(segment - 1, self.roots(committed)[segment - 1])
+        return self._states.own(segment - 1) if kept is None else kept
 
     def _ask(self, number: int, roots: Sequence[bytes]) -> bool:
         """Whether checkpoint `number` is here, or comes when it is asked for."""

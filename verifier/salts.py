@@ -6,12 +6,15 @@ place in an error's text or a repr.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from protocol.chain.client import Client
 from protocol.chain.views import Seat
 from protocol.commitments.digests import Digester
 from protocol.dispute.keys import salt_hash, seat_salt, seat_secret
+from protocol.node.party.exits import Observation
+from verifier.context import Context
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +37,14 @@ def salted(client: Client, task: int, seat: Seat, seed: bytes) -> Salted:
         chain, board, task, seat.number, seat.account, seed, secret_of(client, task, seat.number)
     )
     return Salted(seat, salt, salt_hash(salt))
+
+
+def salted_seats(context: Context, seen: Observation, seats: Sequence[Seat]) -> list[Salted]:
+    """Own seats and looks with their salts."""
+    if seen.audit is None:
+        return []
+    task, seed = seen.view.task, seen.audit.seed
+    return [salted(context.clients[seat.account], task, seat, seed) for seat in seats]
 
 
 def secret_of(client: Client, task: int, seat: int) -> bytes:

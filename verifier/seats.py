@@ -18,7 +18,7 @@ def due_segments(seat: Seat, segments: Sequence[int], size: int) -> tuple[int, .
 
 def own_seats(seen: Observation, accounts: Container[str]) -> list[Seat]:
     """The seats and looks of these accounts that are not attested: also those whose time is over and that nobody has
-    drawn again, for a difference that comes to light too late to attest is still accused.
+    drawn again, for a difference that comes to light too late to attest is still challenged.
     """
     return [seat for seat in seen.places if seat.account in accounts and not seat.attested]
 
@@ -27,6 +27,11 @@ def attestable(seen: Observation, accounts: Container[str]) -> list[Seat]:
     """Those that can still be attested."""
     in_time = seen.view.status is TaskStatus.SUBMITTED
     return [seat for seat in own_seats(seen, accounts) if in_time and seen.now <= seat.until]
+
+
+def waits_for_jury(seen: Observation, seat: Seat) -> bool:
+    """Whether the seat has claimed, and a jury is to judge it: until then it cannot attest."""
+    return seen.audit is not None and seen.audit.claimant == seat.number + 1
 
 
 def releasable(seen: Observation, accounts: Container[str]) -> list[Seat]:

@@ -7,6 +7,7 @@ command line does it only when it runs.
 from __future__ import annotations
 
 from decimal import ROUND_UP, Decimal
+from fractions import Fraction
 from ipaddress import IPv4Address, IPv6Address
 from typing import Annotated, Final
 
@@ -16,9 +17,12 @@ from protocol.chain.parameters import TOKEN
 from protocol.chain.views import Offer
 from protocol.node.party.settings import NodeSettings
 from protocol.node.settings import SettingsError
+from verifier.seat_fee import SeatFee, seat_fee
 
 MOST_LEVEL: Final = 15
 """A stake is at most 2^15 units (contracts/src/interfaces/IAuditBoard.sol)."""
+MOST_FEE: Final = 2**112 - 1
+"""Most token units that an offer may ask (contracts/src/types/Seats.sol): 5 x 10^15 tokens."""
 Tokens = Annotated[Decimal, Field(ge=0, le=10**15)]
 
 
@@ -42,6 +46,18 @@ class VerifierSettings(NodeSettings):
     """No seat that binds more tokens of the stake; without, it may bind all."""
     cost_per_hour: Tokens = Decimal(1)
     """Of the machine while it replays, with its power: no seat that pays less."""
+    seat_fee: Tokens | None = None
+    """No seat that pays fewer tokens, however little is to be replayed; without, what `verifier.seat_fee` counts: gas
+    at its present price, and the capital of the account's stake for `period_days`. On a development chain 0 then.
+    """
+    period_days: Annotated[float, Field(gt=0, le=10**4)] = 10
+    """No seat whose task's terms bind the account longer: the challenge period, and with looks four attestation periods
+    more. By the recommended terms of docs/economics.md it is 7 days on an L2, 9 on an L1.
+    """
+    capital_rate: Annotated[Decimal, Field(ge=0, le=10)] = Decimal("0.1")
+    """What a locked token costs in a year, as a fraction."""
+    coin_price: Tokens = Decimal(3000)
+    """Tokens for one of the chain's coin, which gas is paid in."""
     host: str = "127.0.0.1"
     port: Annotated[int, Field(ge=0, le=65_535)] = 8703
     """Where results are served that a seat holds; 0: any free port."""
@@ -78,13 +94,25 @@ class VerifierSettings(NodeSettings):
             )
         return min(MOST_LEVEL, units.bit_length() - 1)
 
-    def offer(self, stake: int) -> Offer:
-        """What seats are taken for a stake of so many token units."""
+    @property
+    def period(self) -> int:
+        """`period_days` in whole seconds, at most what an offer holds."""
+        return min(int(self.period_days * 86_400), 2**32 - 1)
+
+    def least_seat_fee(self, stake: int, gas_price: int) -> SeatFee:
+        """What a seat costs by these settings for a stake of so many token units, at so many wei for one gas."""
+        rate, coin = Fraction(self.capital_rate), Fraction(self.coin_price)
+        return seat_fee(stake, self.period, capital_rate=rate, gas_price=gas_price, coin_price=coin)
+
+    def offer(self, stake: int, least_fee: int) -> Offer:
+        """What seats are taken for a stake of so many token units, none that pays less than `least_fee` of them."""
         operations = int(self.seat_hours * 3600 * self.speed)
         fee = self.cost_per_hour * TOKEN * 10**9 / 3600 / Decimal(self.speed)
         return Offer(
             operations=min(operations, 2**64 - 1),
             state_bytes=min(int(self.state_gib * 2**30), 2**64 - 1),
             lock=stake if self.lock is None else int(self.lock * TOKEN),
-            fee=int(fee.to_integral_value(ROUND_UP)),
+            fee=min(int(fee.to_integral_value(ROUND_UP)), MOST_FEE),
+            seat_fee=min(least_fee, MOST_FEE),
+            period=self.period,
         )

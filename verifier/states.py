@@ -1,8 +1,8 @@
 """States of one task at the ends of segments: one's own, run from the initial state on, and the solver's, as served.
 
 A served state is taken only if it has the committed root. Both kinds are kept on disk while the task lasts, for a
-solver that served a checkpoint once may refuse it when it is accused. So are roots: the solver's, and those of replays
-under a salt, by which an accusation is answered without another replay of the whole segment.
+solver that served a checkpoint once may refuse it when it is challenged. So are roots: the solver's, and those of
+replays under a salt, by which an accusation is answered without another replay of the whole segment.
 """
 
 from __future__ import annotations

@@ -2,6 +2,7 @@
 pragma solidity 0.8.37;
 
 import {Draws} from "./audit/Draws.sol";
+import {JuryVotes} from "./audit/JuryVotes.sol";
 import {IAuditBoard} from "./interfaces/IAuditBoard.sol";
 import {IBeacon} from "./interfaces/IBeacon.sol";
 import {ILooks} from "./interfaces/ILooks.sol";
@@ -16,7 +17,7 @@ import {TaskId} from "./types/Ids.sol";
 import {Audit, Seat} from "./types/Seats.sol";
 
 /// @title AuditBoard: registered verifiers, draws of seats, looks and juries by the beacon, attestations (dispute.md section 3).
-contract AuditBoard is Draws {
+contract AuditBoard is JuryVotes {
     using Cells for Cells.Table;
     using DrawWords for DrawWords.Stream;
 
@@ -25,9 +26,6 @@ contract AuditBoard is Draws {
 
     uint32 private immutable STALL_PERIOD;
 
-    /// @inheritdoc IAuditBoard
-    mapping(TaskId task => mapping(uint256 seat => bytes32)) public attestationOf;
-
     modifier onlyMarket() {
         _only(address(MARKET));
         _;
@@ -35,11 +33,6 @@ contract AuditBoard is Draws {
 
     modifier onlyLooks() {
         _only(_looks());
-        _;
-    }
-
-    modifier onlyJuries() {
-        _only(_juries());
         _;
     }
 
@@ -169,40 +162,6 @@ contract AuditBoard is Draws {
         VAULT.burn(purse, type(uint256).max);
     }
 
-    // ------------------------------------------------------------------ juries
-
-    /// @inheritdoc IAuditBoard
-    function askJury(TaskId task, uint256 seat, uint256 jurors, uint48 purse) external onlyJuries {
-        Audit storage audit = _audits[task];
-        _requireNumber(task, audit);
-        audit.claimant = uint8(seat) + 1;
-        MARKET.drawAsked(task, false);
-        _ask(task, audit, Cells.JURY, uint32((1 << jurors) - 1), purse);
-    }
-
-    /// @inheritdoc IAuditBoard
-    function endJury(TaskId task, bool goesOn) external onlyJuries {
-        ITaskMarket.SeatTerms memory terms = _submitted(task);
-        for (uint256 juror = Cells.FIRST_JUROR; juror < Cells.COUNT; ++juror) {
-            (uint256 cell, address account) = _seat(task, juror);
-            if (cell == 0) continue;
-            if (cell & Cells.ATTESTED == 0) {
-                _silent(task, juror, cell, terms, false);
-                continue;
-            }
-            // The next jury's votes are in the same cells.
-            _seats[task].set(juror, 0);
-            delete attestationOf[task][juror];
-            if (cell & Cells.CAUGHT == 0) _free(task, juror, cell, account);
-        }
-        Audit storage audit = _audits[task];
-        audit.claimant = 0;
-        if (!goesOn) return;
-        uint64 until = _until(terms.attestPeriod);
-        (audit.until, audit.informedAt) = (uint40(until), uint40(block.timestamp));
-        MARKET.drawn(task, msg.sender, until);
-    }
-
     // ------------------------------------------------------------------ views
 
     /// @inheritdoc IAuditBoard
@@ -210,21 +169,6 @@ contract AuditBoard is Draws {
         audit = _audits[task];
         // A task that is drawn has terms.
         if (audit.drawnAt != 0) audit.audited = _isAudited(task, _termsOf(task).verifiers);
-    }
-
-    /// @inheritdoc IAuditBoard
-    function juryOf(TaskId task)
-        external
-        view
-        returns (uint256 claimant, bool pending, uint64 until, uint256 yes, uint256 no)
-    {
-        Audit storage audit = _audits[task];
-        (claimant, pending, until) = (audit.claimant, audit.pending, audit.until);
-        for (uint256 slot; slot < 32; ++slot) {
-            uint256 cell = _seats[task].get(Cells.FIRST_JUROR + slot);
-            if (cell & Cells.YES != 0) yes |= 1 << slot;
-            else if (cell & Cells.ATTESTED != 0) no |= 1 << slot;
-        }
     }
 
     /// @inheritdoc IAuditBoard
@@ -327,59 +271,14 @@ contract AuditBoard is Draws {
         return MARKET.looks();
     }
 
-    function _juries() private view returns (address) {
-        return MARKET.juries();
-    }
-
-    function _only(address due) private view {
-        if (msg.sender != due) revert Errors.NotAllowed(due, msg.sender);
-    }
-
-    /// @dev A seat, a look, or a juror, and its account; zeros if it is empty, or none.
-    function _seat(TaskId task, uint256 seat) private view returns (uint256 cell, address account) {
-        if (seat >= Cells.COUNT) return (0, address(0));
-        cell = _seats[task].get(seat);
-        account = _accounts[Cells.holder(cell)].account;
-    }
-
     function _isAudited(TaskId task, uint256 verifiers) private view returns (bool) {
         Audit storage audit = _audits[task];
         return audit.attested == verifiers && !audit.pending && audit.looking == 0;
     }
 
-    /// @dev What a submitted task asks of its seats.
-    function _submitted(TaskId task) private view returns (ITaskMarket.SeatTerms memory terms) {
-        terms = _termsOf(task);
-        if (terms.status != ITaskMarket.Status.Submitted) revert Errors.WrongStatus(task, terms.status);
-    }
-
-    /// @dev Draws of a task are numbered by a byte.
-    function _requireNumber(TaskId task, Audit storage audit) private view {
-        if (audit.draws == type(uint8).max) revert Errors.NoDrawsLeft(task, type(uint8).max);
-    }
-
     function _requireOver(TaskId task) private view {
         ITaskMarket.Status status = MARKET.statusOf(task);
         if (status == ITaskMarket.Status.Submitted) revert Errors.WrongStatus(task, status);
-    }
-
-    /// @dev A juror's vote: zeros are a no, of which nothing is to be opened.
-    function _vote(TaskId task, uint256 juror, uint256 cell, bytes32 digest, bytes32 saltHash) private {
-        ITaskMarket.Status status = MARKET.statusOf(task);
-        if (status != ITaskMarket.Status.Submitted) revert Errors.WrongStatus(task, status);
-        cell |= Cells.ATTESTED;
-        if (digest | saltHash != 0) {
-            cell |= Cells.YES;
-            attestationOf[task][juror] = Digests.attestation(digest, saltHash);
-        }
-        _seats[task].set(juror, cell);
-        emit Attested(task, juror, msg.sender, digest, saltHash);
-    }
-
-    /// @dev The seat binds its account no longer.
-    function _free(TaskId task, uint256 seat, uint256 cell, address account) private {
-        _accounts[Cells.holder(cell)].freeSince = uint40(block.timestamp);
-        emit Released(task, seat, account);
     }
 
     function _redrawSeats(TaskId task, Audit storage audit, ITaskMarket.SeatTerms memory terms) private {
@@ -425,36 +324,5 @@ contract AuditBoard is Draws {
         ++audit.lookDraws;
         MARKET.drawAsked(task, false);
         _ask(task, audit, level, slots, purse);
-    }
-
-    /// @dev The account was silent in the seat, which is empty now. If it `pays` a draw, `purse` is the lock with the fee.
-    function _silent(TaskId task, uint256 seat, uint256 cell, ITaskMarket.SeatTerms memory terms, bool pays)
-        private
-        returns (uint48 purse)
-    {
-        _seats[task].set(seat, 0);
-        // Its lock is whole, and TermsCheck has a seat's lock cover the penalty.
-        uint256 penalty = terms.fee + DRAW_FEE;
-        address account;
-        (account, purse) = _suspend(cell, penalty, pays);
-        emit Silent(task, seat, account, penalty);
-    }
-
-    /// @dev Suspends the account that a cell names, until it resumes. It loses `amount` of its stake.
-    /// If it `pays` a draw, the draw fee of that goes to a new lock, `purse`; the rest burns.
-    function _suspend(uint256 cell, uint256 amount, bool pays)
-        private
-        returns (address account, uint48 purse)
-    {
-        Account storage registration = _accounts[Cells.holder(cell)];
-        account = registration.account;
-        registration.suspended = true;
-        uint256 lock = registration.lock;
-        if (pays) {
-            VAULT.release(lock, DRAW_FEE);
-            purse = uint48(VAULT.lock(account, DRAW_FEE));
-            amount -= DRAW_FEE;
-        }
-        VAULT.burn(lock, amount);
     }
 }

@@ -240,7 +240,7 @@ class Stage:
     def _register(self, index: int, level: int, own: Terms) -> None:
         """An account in the draws of this story alone: the other tasks are posted, or pay less."""
         everything, fee = 2**64 - 1, own.seat_fee * 10**9 // own.seat_operations
-        offer = Offer(everything, everything, own.seat_lock, fee)
+        offer = Offer(everything, everything, own.seat_lock, fee, own.least_fee, own.seat_period)
         with connect(self.chain.url, account=f"dev:{index}") as client:
             client.fund(client.deployment.parameters.stake_unit << level)
             client.audit.register(level, offer)

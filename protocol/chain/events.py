@@ -130,3 +130,17 @@ class Follower:
         }
         found = self._connection.request("eth_getLogs", query | blocks, refusals="blockHash" in blocks)
         return [Log.read(fields) for fields in found]
+
+
+def first_block(connection: Connection, low: int, time: int) -> int:
+    """The first block from `low` on that is not older than `time`, seconds since 1970; the newest if all are. Raises
+    ChainError.
+    """
+    high = connection.block().number
+    while low < high:
+        middle = (low + high) // 2
+        if connection.block(middle).time < time:
+            low = middle + 1
+        else:
+            high = middle
+    return low

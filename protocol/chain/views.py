@@ -95,16 +95,25 @@ class Offer:
     """Most that a seat may bind of its stake, token units."""
     fee: int
     """Least that a seat pays for each 10^9 operations, token units."""
+    seat_fee: int
+    """Least that a seat pays, and a look where the task has looks, whatever its operations, token units."""
+    period: int
+    """Most seconds that a task's terms bind a seat (`Terms.seat_period`)."""
 
-    def takes(self, terms: Terms) -> bool:
-        """Whether a seat of a task with these terms is within it, as the audit board reckons."""
+    def unmet(self, terms: Terms) -> tuple[str, ...]:
+        """Names of its fields that a task with these terms does not keep to, as the audit board reckons: a draw finds
+        the account if there are none.
+        """
         operations = terms.seat_operations
-        return (
-            operations <= self.operations
-            and terms.state_bytes <= self.state_bytes
-            and terms.seat_lock <= self.lock
-            and terms.seat_fee * 10**9 >= self.fee * operations
-        )
+        kept = {
+            "operations": operations <= self.operations,
+            "state_bytes": terms.state_bytes <= self.state_bytes,
+            "lock": terms.seat_lock <= self.lock,
+            "fee": terms.seat_fee * 10**9 >= self.fee * operations,
+            "seat_fee": terms.least_fee >= self.seat_fee,
+            "period": terms.seat_period <= self.period,
+        }
+        return tuple(name for name, is_kept in kept.items() if not is_kept)
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,19 +123,20 @@ class Registration:
     """
 
     account: str
-    lock: int
-    level: int
     resigned_at: int
     free_since: int
+    level: int
     suspended: bool
     offer: Offer
+    lock: int
 
     @classmethod
     def from_abi(cls, values: tuple[Any, ...]) -> Registration:
         """From what `registrationOf` returned."""
-        account, *rest = values
-        rest[-1] = Offer(*rest[-1])
-        return cls(to_checksum_address(account), *rest)
+        account, resigned_at, free_since, level, suspended, offer, lock = values
+        return cls(
+            to_checksum_address(account), resigned_at, free_since, level, suspended, Offer(*offer), lock
+        )
 
     @property
     def is_bound(self) -> bool:

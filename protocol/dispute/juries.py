@@ -17,7 +17,7 @@ from protocol.commitments.digests import Digester
 from protocol.commitments.walks import WALK_BITS, chunk_at, walk_to
 from protocol.dispute.errors import DisputeError
 from protocol.dispute.looks import LEVELS, MAX_LOOKS
-from protocol.dispute.openings import Leaf
+from protocol.dispute.openings import NO_LEAF, Leaf
 
 FIRST_JUROR: Final = MAX_LOOKS * (LEVELS + 1)
 """160: numbers below are those of seats and looks."""
@@ -52,14 +52,11 @@ class Shown(NamedTuple):
     tensor: Leaf
     """The tensor's root in the item's tree."""
     state: Leaf
-    """The item's root in the task's segment tree; `NOWHERE` of the constants."""
+    """The item's root in the task's segment tree; `NO_LEAF` of the constants."""
     salted_path: list[bytes]
     """In the tensor's tree under the juror's salt."""
     salted_tensor: list[bytes]
     """Of the root of that in the digest."""
-
-
-NOWHERE: Final = Leaf(bytes(32), [])
 
 
 def juror_number(slot: int) -> int:
@@ -79,6 +76,13 @@ def is_juror(number: int) -> bool:
 def constants_item(segments: int) -> int:
     """The number of the item that is a task's constants; the states have those below."""
     return segments + 1
+
+
+def item_of(segment: int) -> int:
+    """The state that a replay of a segment begins with; the first state is the bundle's, so then the one that it ends
+    with, which tells that the roots are to be had.
+    """
+    return max(segment - 1, 1)
 
 
 def is_upheld(votes: int, jurors: int) -> bool:
@@ -107,7 +111,7 @@ def choose_unseen(tensors: int, generator: Random) -> Objection:
     return Objection(generator.randrange(tensors), generator.getrandbits(WALK_BITS))
 
 
-def show(tensors: Sequence[BytesLike], salt: bytes, objection: Objection, state: Leaf = NOWHERE) -> Shown:
+def show(tensors: Sequence[BytesLike], salt: bytes, objection: Objection, state: Leaf = NO_LEAF) -> Shown:
     """The chunk that an objection names, of an item's tensors, under its root and under the digest of this salt.
     `state` is where a state is in the segment tree.
 

@@ -179,6 +179,20 @@ class Terms:
         return self.audit_fee * self.segments_per_verifier
 
     @property
+    def least_fee(self) -> int:
+        """The least that a place which binds an account until the task is over is paid: a look's fee, or without looks
+        a seat's.
+        """
+        return self.audit_fee if self.look_chance else self.seat_fee
+
+    @property
+    def seat_period(self) -> int:
+        """Most seconds from a seat's draw to the task's end where every draw finds accounts, all attest, and nobody
+        challenges or claims; the waits for draws of looks aside.
+        """
+        return self.challenge_period + (LEVELS * self.attest_period if self.look_chance else 0)
+
+    @property
     def seat_segments(self) -> int:
         """V q: segments of all seats, and most looks of a task."""
         return self.verifiers * self.segments_per_verifier

@@ -31,7 +31,9 @@ from sim.replay.training import Training
 QUICK: Final = Sending(timeout=60.0, poll=0.005)
 """A block for each transaction: a receipt is there at once."""
 _DEPLOYER: Final = DEVELOPMENT_ACCOUNTS - 1
-_OFFER: Final = Offer(operations=2**64 - 1, state_bytes=2**64 - 1, lock=2**128 - 1, fee=0)
+_OFFER: Final = Offer(
+    operations=2**64 - 1, state_bytes=2**64 - 1, lock=2**128 - 1, fee=0, seat_fee=0, period=2**32 - 1
+)
 """Every verifier takes every task."""
 
 

@@ -1,8 +1,8 @@
 """Closed forms of the protocol's economics, on `protocol.tasks.economics`; each with its derivation where it stands.
 
 Not a simulation: `sim`'s engine draws agents and is compared with these. One file per subject: `escape`,
-`cheating`, `claims`, `frontier`, `inspection`, `collusion`, `griefing`, `auctions`, `liveness`, `flight`, `looks`. Pure
-functions of NumPy and the standard library.
+`cheating`, `claims`, `frontier`, `inspection`, `collusion`, `griefing`, `hiring`, `auctions`, `liveness`, `flight`,
+`looks`. Pure functions of NumPy and the standard library.
 """
 
 from sim.theory.auctions import (
@@ -64,6 +64,7 @@ from sim.theory.griefing import (
     silent_verifier,
     waiting_cost,
 )
+from sim.theory.hiring import deterring_stake, hiring_price
 from sim.theory.inspection import (
     Duty,
     Equilibrium,
@@ -129,6 +130,7 @@ __all__ = [
     "committee_equilibrium",
     "concession_pays",
     "descending",
+    "deterring_stake",
     "draws_in_flight",
     "earned",
     "efficiency",
@@ -143,6 +145,7 @@ __all__ = [
     "gain_against_cheater",
     "gain_of_skipping",
     "held_seconds",
+    "hiring_price",
     "inspection_equilibrium",
     "largest_segments",
     "late",

@@ -17,12 +17,11 @@ from protocol.node import logs
 from protocol.node.exits import reported
 from protocol.node.home import VARIABLE, Home
 from protocol.node.process import importing
-from protocol.node.settings import load
-from protocol.node.stopping import Stop
 
 with importing():
     from tests.adversaries.accuser import ACCUSERS, accuse
     from tests.adversaries.machines import Machine
+    from tests.adversaries.nodes import run_solver
     from tests.adversaries.outsourcing import OUTSOURCER, outsource
     from tests.adversaries.rubber_stamp import RUBBER_STAMP, stamp
     from tests.adversaries.solvers import CHEATS
@@ -47,26 +46,9 @@ def _machine(options: Namespace) -> Machine:
 
 
 def _solve(options: Namespace, home: Home, machine: Machine) -> ExitCode:
-    from protocol.chain.client import connect
-    from solver.node import SolverNode
-    from solver.settings import SolverSettings
-
-    flags: dict[str, object | None] = {
-        "rpc": options.rpc,
-        "account": f"dev:{options.dev_account}",
-        "deployment": options.deployment,
-        "port": options.port,
-        "url": options.url,
-        "stake": options.stake,
-        "tasks": tuple(options.task) or None,
-    }
-    settings = load(SolverSettings, "solver", home.config, flags).values
-    stop = Stop()
-    stop.on_signals()
     cheat = CHEATS[options.cheat]
     strategy = replace(cheat, executor=machine.on_it(cheat.executor))
-    with connect(settings.rpc, settings.deployment, settings.account) as client:
-        return SolverNode(client, settings, home, strategy, stop=stop).run(options.once)
+    return run_solver(options, home, strategy, port=options.port, url=options.url, stake=options.stake)
 
 
 def _options() -> Namespace:

@@ -11,13 +11,13 @@ from argparse import Namespace
 from collections.abc import Mapping
 from dataclasses import replace
 
+from protocol.chain.client import Client
 from protocol.errors import ExitCode
 from protocol.node.home import Home
-from protocol.node.settings import load
-from protocol.node.stopping import Stop
 from tests.adversaries.accomplice import Accomplice
 from tests.adversaries.executors import moves_one_weight
 from tests.adversaries.machines import Machine
+from tests.adversaries.nodes import run_verifier
 from verifier.strategy import Strategy
 
 ACCOMPLICE = "accomplice"
@@ -34,25 +34,12 @@ ACCUSERS: Mapping[str, Strategy] = {
 
 def accuse(options: Namespace, home: Home, machine: Machine) -> ExitCode:
     """Run the accuser until it is stopped, or with --once until the tasks are over."""
-    from protocol.chain.client import connect
-    from verifier.node import VerifierNode
-    from verifier.settings import VerifierSettings
-
-    flags: dict[str, object | None] = {
-        "rpc": options.rpc,
-        "account": f"dev:{options.dev_account}",
-        "deployment": options.deployment,
-        "tasks": tuple(options.task) or None,
-        "stake": "0",
-        "port": options.port,
-        "whistleblow": True,
-    }
-    settings = load(VerifierSettings, "verifier", home.config, flags).values
-    stop = Stop()
-    stop.on_signals()
     accuser = ACCUSERS[options.cheat]
     strategy = replace(accuser, executor=machine.on_it(accuser.executor))
-    with connect(settings.rpc, settings.deployment, settings.account) as client:
-        if options.cheat == ACCOMPLICE:
-            strategy = replace(strategy, challenger=Accomplice(client, PATIENCE))
-        return VerifierNode(client, settings, home, strategy, stop=stop).run(options.once)
+
+    def of(client: Client) -> Strategy:
+        if options.cheat != ACCOMPLICE:
+            return strategy
+        return replace(strategy, challenger=Accomplice(client, PATIENCE))
+
+    return run_verifier(options, home, of, stake="0", port=options.port, whistleblow=True)

@@ -45,8 +45,8 @@ class DigestService:
         material, committed = context.load(task), Committed(view.root, view.size)
         digests: list[bytes] = []
         for segment in (*context.segments(task, seat), view.size):
-            until("the solver", partial(material.auditor.ask, committed, [segment]))
-            found = material.auditor.audit(committed, segment, [Digester(salt, material.terms.thinning)])
+            until("the solver", partial(material.replayer.ask, committed, [segment]))
+            found = material.replayer.audit(committed, segment, [Digester(salt, material.terms.thinning)])
             assert isinstance(found, Equal), "this service's solver is honest"
             digests += found.digests
         return seat_digest(digests[:-1], digests[-1])

@@ -6,10 +6,10 @@ from argparse import Namespace
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from protocol.chain.client import Client, connect
+from protocol.chain.client import Client
 from protocol.chain.views import Seat
 from protocol.node.home import Home
-from protocol.node.settings import load
+from tests.adversaries.nodes import connected
 from tests.adversaries.waiting import until
 from verifier.settings import VerifierSettings
 
@@ -17,13 +17,7 @@ from verifier.settings import VerifierSettings
 @contextmanager
 def seated(options: Namespace, home: Home, task: int) -> Iterator[tuple[Client, VerifierSettings]]:
     """The account's client and settings, once the task has a seat of it."""
-    flags: dict[str, object | None] = {
-        "rpc": options.rpc,
-        "account": f"dev:{options.dev_account}",
-        "deployment": options.deployment,
-    }
-    settings = load(VerifierSettings, "verifier", home.config, flags).values
-    with connect(settings.rpc, settings.deployment, settings.account) as client:
+    with connected(VerifierSettings, "verifier", options, home) as (client, settings):
         until("a seat", lambda: any(seat.account == client.address for seat in client.audit.seats(task)))
         yield client, settings
 

@@ -14,14 +14,13 @@ from protocol.errors import ExitCode
 from protocol.node.addresses import Address
 from protocol.node.home import Home
 from protocol.node.reach import Reach
-from protocol.node.settings import load
-from protocol.node.stopping import Stop
 from protocol.program.step import StepProgram
 from protocol.tasks.task import Terms
 from solver.catalog import Catalog
 from solver.limits import App, Message, Receive, Send
 from solver.server import application
 from tests.adversaries.machines import Machine
+from tests.adversaries.nodes import run_verifier
 from verifier.solver_client import CheckpointProvider
 from verifier.strategy import Strategy, over_http
 
@@ -54,21 +53,6 @@ def from_the_withholder(
 
 def sit(options: Namespace, home: Home, machine: Machine) -> ExitCode:
     """Run the accomplice's verifier, which was registered before, until it is stopped."""
-    from protocol.chain.client import connect
-    from verifier.node import VerifierNode
-    from verifier.settings import VerifierSettings
-
-    flags: dict[str, object | None] = {
-        "rpc": options.rpc,
-        "account": f"dev:{options.dev_account}",
-        "deployment": options.deployment,
-        "tasks": tuple(options.task) or None,
-        "port": 0,
-    }
-    settings = load(VerifierSettings, "verifier", home.config, flags).values
-    stop = Stop()
-    stop.on_signals()
     honest = Strategy()
     strategy = replace(honest, executor=machine.on_it(honest.executor), provider=from_the_withholder)
-    with connect(settings.rpc, settings.deployment, settings.account) as client:
-        return VerifierNode(client, settings, home, strategy, stop=stop).run(options.once)
+    return run_verifier(options, home, lambda _client: strategy, port=0)

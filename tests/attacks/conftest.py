@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
-from tests.chain.arena import Arena, arena
+from sim.replay.stage import own_home
+from tests.chain.arena import Arena, fresh_arena
+from tests.chain.solver_stage import Stage, stage
 
 
 @pytest.fixture(scope="module")
-def ring(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Arena]:
+def ring() -> Iterator[Arena]:
     """Submitter, solver and challenger with plenty of tokens, and no other task."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("ASSAY_HOME", str(tmp_path_factory.mktemp("home")))
-        with arena() as made:
-            yield made
+    with own_home(), fresh_arena() as made:
+        yield made
+
+
+@pytest.fixture
+def scene(tmp_path: Path) -> Iterator[Stage]:
+    """A chain of the test's own, with a submitter that is also the verifier."""
+    with stage(tmp_path) as made:
+        yield made

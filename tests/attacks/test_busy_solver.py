@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing, contextmanager
 from functools import partial
-from pathlib import Path
 from time import monotonic, sleep
 
 import pytest
@@ -20,16 +19,10 @@ from protocol.chain.views import TaskStatus
 from tests.attacks.false_games import NODES, FalseGames, honest_run
 from tests.attacks.processes import Party
 from tests.chain.rpc_proxy import RpcProxy
-from tests.chain.solver_stage import Stage, mined_at_once, stage
+from tests.chain.solver_stage import Stage, mined_at_once
 from tests.unit.solver import tiny
 
 pytestmark = pytest.mark.chain
-
-
-@pytest.fixture
-def scene(tmp_path: Path) -> Iterator[Stage]:
-    with stage(tmp_path) as made:
-        yield made
 
 
 @contextmanager

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from pathlib import Path
 from threading import Event, Thread
 
 import pytest
@@ -23,16 +22,16 @@ from protocol.chain.views import TaskStatus
 from protocol.errors import ExitCode
 from tests.attacks.processes import Party, until
 from tests.chain.rpc_proxy import RpcProxy
-from tests.chain.solver_stage import Stage, stage
+from tests.chain.solver_stage import Stage
 
 pytestmark = pytest.mark.chain
 
 
 @pytest.fixture
-def scene(tmp_path: Path) -> Iterator[Stage]:
-    with stage(tmp_path) as made:
-        made.submitter.audit.resign()  # the verifier under test is the only one in the draw
-        yield made
+def scene(scene: Stage) -> Stage:
+    """The verifier under test is the only one in the draw."""
+    scene.submitter.audit.resign()
+    return scene
 
 
 @contextmanager

@@ -11,9 +11,7 @@ An address is parsed where it comes in; one that cannot be opened means "not ser
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from contextlib import ExitStack
-from pathlib import Path
 
 import pytest
 
@@ -21,18 +19,12 @@ from protocol.chain.views import TaskStatus
 from protocol.dispute.view import Verdict
 from protocol.errors import ExitCode
 from tests.attacks.processes import Party, until
-from tests.chain.solver_stage import Stage, mined_at_once, over, stage
+from tests.chain.solver_stage import Stage, mined_at_once, over
 
 pytestmark = pytest.mark.chain
 
 UNOPENABLE = ["https://xn--a/", "http://[v1.a]:8701", "https://a..b/" + "%zz", "http://127.0.0.1:1/\x1b[2J"]
 """An A-label of nothing, an IP address of the future, an empty label and a broken escape, a terminal's escape."""
-
-
-@pytest.fixture
-def scene(tmp_path: Path) -> Iterator[Stage]:
-    with stage(tmp_path) as made:
-        yield made
 
 
 def test_a_cheat_with_an_endpoint_that_cannot_be_opened_is_slashed(scene: Stage) -> None:

@@ -189,7 +189,7 @@ class Arena:
 
 
 @contextmanager
-def arena() -> Iterator[Arena]:
+def fresh_arena() -> Iterator[Arena]:
     """An arena on a fresh anvil that makes a block for every transaction."""
     with Devnet(block_time=None) as devnet:
         made = Arena(devnet)

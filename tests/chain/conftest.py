@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from pathlib import Path
 
 import pytest
 
@@ -20,7 +21,9 @@ from sim.replay.scenario import Scenario
 from sim.replay.scenarios import SCENARIOS
 from sim.replay.stage import deployed as deployed_for
 from sim.replay.stage import own_home
+from tests.chain.arena import Arena, fresh_arena
 from tests.chain.rounds import show
+from tests.chain.solver_stage import Stage, stage
 
 QUICK = Sending(timeout=30.0, poll=0.01)
 """A block for each transaction: a receipt is there at once."""
@@ -69,6 +72,20 @@ def connected(chain: Devnet, deployed: Deployment) -> Iterator[Connect]:
     """`connected(i)` is a client for development account i; all are closed in the end."""
     with ExitStack() as stack:
         yield lambda index: stack.enter_context(connect(chain.url, deployed, f"dev:{index}", sending=QUICK))
+
+
+@pytest.fixture(scope="module")
+def arena() -> Iterator[Arena]:
+    """An anvil of the file's own for games between a solver and a challenger in this process."""
+    with own_home(), fresh_arena() as made:
+        yield made
+
+
+@pytest.fixture
+def scene(tmp_path: Path) -> Iterator[Stage]:
+    """A chain of the test's own, with a submitter that is also the verifier."""
+    with stage(tmp_path) as made:
+        yield made
 
 
 @pytest.fixture(scope="module")

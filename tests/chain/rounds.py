@@ -11,7 +11,9 @@ from protocol.chain.devnet import Devnet
 from protocol.chain.views import Offer, PendingDraw
 from protocol.node.party.rounds import execute_first_draw, show_round
 
-ANYTHING = Offer(operations=2**64 - 1, state_bytes=2**64 - 1, lock=2**128 - 1, fee=0)
+ANYTHING = Offer(
+    operations=2**64 - 1, state_bytes=2**64 - 1, lock=2**128 - 1, fee=0, seat_fee=0, period=2**32 - 1
+)
 """The offer of an account that takes a seat of any task."""
 _SECRET = secret_of(bytes(development_account(0, DEVELOPMENT_CHAIN).key))
 

@@ -7,7 +7,6 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +17,7 @@ from safetensors.torch import load_file
 from protocol.chain.parameters import TOKEN
 from protocol.chain.views import TaskStatus
 from protocol.errors import ExitCode
-from tests.chain.solver_stage import Solver, Stage, stage
+from tests.chain.solver_stage import Solver, Stage
 
 pytestmark = pytest.mark.chain
 
@@ -64,12 +63,6 @@ clock = 300
 verifiers = 1
 segments_per_verifier = 1
 """
-
-
-@pytest.fixture
-def scene(tmp_path: Path) -> Iterator[Stage]:
-    with stage(tmp_path) as made:
-        yield made
 
 
 class Submitter:

@@ -4,8 +4,6 @@ waits for the last seconds.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
 from random import Random
 from typing import Any
 
@@ -20,19 +18,13 @@ from protocol.tasks.bidding import least_undercut, longest_overtime
 from solver.database import Stage as TaskStage
 from tests.chain.conftest import Connect
 from tests.chain.rounds import ANYTHING
-from tests.chain.solver_stage import Solver, Stage, stage
+from tests.chain.solver_stage import Solver, Stage
 from tests.chain.trees import fund, terms
 
 pytestmark = pytest.mark.chain
 EXTENSION = 60
 FREE: dict[str, Any] = dict.fromkeys(("cost_per_hour", "watts", "capital_rate", "coin_price"), 0)
 """Figures of a solver whose floor is made of the risk of delay alone: the penalty of 5 tokens, r / (1 - r) times."""
-
-
-@pytest.fixture
-def scene(tmp_path: Path) -> Iterator[Stage]:
-    with stage(tmp_path) as made:
-        yield made
 
 
 def test_a_sniper_is_answered_down_to_the_floor(scene: Stage) -> None:

@@ -1,4 +1,4 @@
-"""One accusation on the real contracts: interrupted between two writes, too late, or with nothing left to accuse."""
+"""One challenge on the real contracts: interrupted between two writes, too late, or with nothing left to challenge."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from protocol.node.party.funds import NotEnoughCoin
 from tests.chain.conftest import Connect
 from tests.chain.rounds import ANYTHING, draw_first
 from tests.chain.trees import ROOTS, SEGMENTS, TREE, fund, terms
-from verifier import accusing
 from verifier.bonds import Bonds
-from verifier.challenging import Challenge
-from verifier.database import COMMITTING, Accusation, Database
+from verifier.challenge_commitment import ChallengeCommitment
+from verifier.challenging import ChallengeDriver
+from verifier.database import COMMITTING, Challenge, Database
 
 pytestmark = pytest.mark.chain
 
@@ -35,7 +35,7 @@ class Interrupted(Exception):
     """The process dies at this point."""
 
 
-class Accuser:
+class Challenger:
     """A verifier with the tokens of one bond, and its task."""
 
     def __init__(self, chain: Devnet, connected: Connect, folder: Path, **changes: int) -> None:
@@ -49,18 +49,18 @@ class Accuser:
         verifier.audit.attest(self.task, 0, bytes(32), bytes(32))
         self.client.token.mint(self.client.address, BOND)
         self.database = Database(folder / "verifier.sqlite", Identity("chain", "market", "account"))
-        self.accuse(NO_SEAT)
+        self.note(NO_SEAT)
 
-    def accuse(self, seat: int) -> None:
+    def note(self, seat: int) -> None:
         """Note that the segment was found false."""
-        self.database.accuse(
-            Accusation(self.task, seat, self.client.address, SEGMENT, bytes(32), b"".join(ROOTS))
+        self.database.put_challenge(
+            Challenge(self.task, seat, self.client.address, SEGMENT, bytes(32), b"".join(ROOTS))
         )
 
     @property
-    def accusation(self) -> Accusation:
+    def challenge(self) -> Challenge:
         """As it is kept."""
-        (found,) = self.database.accusations(self.task)
+        (found,) = self.database.challenges(self.task)
         return found
 
     @property
@@ -68,19 +68,19 @@ class Accuser:
         """Tokens that no lock holds."""
         return self.client.vault.free(self.client.address) + self.client.token.balance_of(self.client.address)
 
-    def commitment(self, accusation: Accusation) -> bytes:
-        """What an accusation of the segment commits to."""
+    def commitment(self, challenge: Challenge) -> bytes:
+        """What a challenge of the segment commits to."""
         calls, chain = self.client.commitments, self.client.deployment.chain_id
         return priority_commitment(
-            chain, calls.address, self.task, SEGMENT, self.client.address, accusation.salt
+            chain, calls.address, self.task, SEGMENT, self.client.address, challenge.salt
         )
 
     def advance(self) -> None:
         """The next thing, as a process does it that has just been started."""
-        clients, row = {self.client.address: self.client}, self.accusation
+        clients, row = {self.client.address: self.client}, self.challenge
         bonds = Bonds(clients, self.database, lambda _task: self.terms)
-        accuser = accusing.Accuser(self.client, self.database, bonds, self.terms, row, 1e12)
-        Challenge(self.client, self.database, accuser, row).advance()
+        commitment = ChallengeCommitment(self.client, self.database, bonds, self.terms, row, 1e12)
+        ChallengeDriver(self.client, self.database, commitment, row).advance()
         self.chain.mine()  # a commitment is opened in a later block
 
     def killed(self, before: str, field: str = "") -> None:
@@ -99,7 +99,7 @@ class Accuser:
         self.chain.mine()
 
     def end_task(self) -> None:
-        """Settled: nobody has accused it."""
+        """Settled: nobody has challenged it."""
         self.chain.skip(self.terms.challenge_period + 1)
         self.solver.market.settle(self.task)
         assert self.solver.market.task(self.task).status is TaskStatus.SETTLED
@@ -117,14 +117,14 @@ def submitted(chain: Devnet, submitter: Client, solver: Client, **changes: int) 
 
 
 @pytest.fixture
-def accuser(chain: Devnet, connected: Connect, tmp_path: Path) -> Iterator[Accuser]:
-    made = Accuser(chain, connected, tmp_path, challenge_period=LONG)
+def challenger(chain: Devnet, connected: Connect, tmp_path: Path) -> Iterator[Challenger]:
+    made = Challenger(chain, connected, tmp_path, challenge_period=LONG)
     yield made
     made.database.close()
 
 
-def test_without_coin_for_the_game_nothing_is_committed_until_it_comes(accuser: Accuser) -> None:
-    client, connection = accuser.client, accuser.chain.connection
+def test_without_coin_for_the_game_nothing_is_committed_until_it_comes(challenger: Challenger) -> None:
+    client, connection = challenger.client, challenger.chain.connection
     kept = connection.balance(client.address)
     due = client.game.coin_of_longest()
     try:
@@ -132,52 +132,54 @@ def test_without_coin_for_the_game_nothing_is_committed_until_it_comes(accuser: 
         with pytest.raises(
             NotEnoughCoin, match="of the chain's coin for deposits and gas of 1 of the longest games"
         ):
-            accuser.advance()
-        assert accuser.accusation.opening_until is None
+            challenger.advance()
+        assert challenger.challenge.opening_until is None
     finally:
         connection.request("anvil_setBalance", client.address, hex(kept))
-    accuser.advance()
-    assert accuser.accusation.opening_until not in (None, COMMITTING)
+    challenger.advance()
+    assert challenger.challenge.opening_until not in (None, COMMITTING)
 
 
-def test_an_accusation_is_committed_and_then_opened(accuser: Accuser) -> None:
-    accuser.advance()
-    assert (accuser.unlocked, accuser.accusation.game) == (0, None)
-    accuser.advance()
-    game = accuser.client.game.game(1)
-    assert (accuser.accusation.game, game.task, game.segment) == (1, accuser.task, SEGMENT)
+def test_a_challenge_is_committed_and_then_opened(challenger: Challenger) -> None:
+    challenger.advance()
+    assert (challenger.unlocked, challenger.challenge.game) == (0, None)
+    challenger.advance()
+    game = challenger.client.game.game(1)
+    assert (challenger.challenge.game, game.task, game.segment) == (1, challenger.task, SEGMENT)
 
 
-def test_a_game_that_was_opened_before_a_kill_is_found_after_the_window(accuser: Accuser) -> None:
-    accuser.advance()
-    accuser.killed("update_accusation", "game")
-    assert accuser.client.game.games() == 1
-    accuser.chain.skip(LONG + 1)
-    accuser.advance()
-    assert (accuser.accusation.game, accuser.accusation.outcome) == (1, None)
+def test_a_game_that_was_opened_before_a_kill_is_found_after_the_window(challenger: Challenger) -> None:
+    challenger.advance()
+    challenger.killed("update_challenge", "game")
+    assert challenger.client.game.games() == 1
+    challenger.chain.skip(LONG + 1)
+    challenger.advance()
+    assert (challenger.challenge.game, challenger.challenge.outcome) == (1, None)
 
 
-def test_a_commitment_that_was_made_before_a_kill_needs_no_second_bond(accuser: Accuser) -> None:
-    accuser.killed("update_accusation", "opening_until")
-    assert accuser.unlocked == 0
-    assert accuser.accusation.opening_until == COMMITTING, "at stake, though nobody knows until when"
-    accuser.advance()
-    accuser.advance()
-    assert accuser.accusation.game == 1
+def test_a_commitment_that_was_made_before_a_kill_needs_no_second_bond(challenger: Challenger) -> None:
+    challenger.killed("update_challenge", "opening_until")
+    assert challenger.unlocked == 0
+    assert challenger.challenge.opening_until == COMMITTING, "at stake, though nobody knows until when"
+    challenger.advance()
+    challenger.advance()
+    assert challenger.challenge.game == 1
 
 
-def test_a_commitment_that_was_made_before_a_kill_is_lost_with_a_task_that_is_over(accuser: Accuser) -> None:
-    accuser.killed("update_accusation", "opening_until")
-    accuser.end_task()
-    accuser.advance()
-    accuser.advance()
-    assert (accuser.accusation.outcome, accuser.unlocked) == ("forfeited", 0)
+def test_a_commitment_that_was_made_before_a_kill_is_lost_with_a_task_that_is_over(
+    challenger: Challenger,
+) -> None:
+    challenger.killed("update_challenge", "opening_until")
+    challenger.end_task()
+    challenger.advance()
+    challenger.advance()
+    assert (challenger.challenge.outcome, challenger.unlocked) == ("forfeited", 0)
 
 
-def test_no_bond_is_locked_for_a_task_that_is_over(accuser: Accuser) -> None:
-    accuser.end_task()
-    accuser.advance()
-    assert (accuser.accusation.outcome, accuser.unlocked) == ("needless", BOND)
+def test_no_bond_is_locked_for_a_task_that_is_over(challenger: Challenger) -> None:
+    challenger.end_task()
+    challenger.advance()
+    assert (challenger.challenge.outcome, challenger.unlocked) == ("needless", BOND)
 
 
 def test_no_bond_is_locked_where_a_move_would_be_late_for_its_block(
@@ -187,60 +189,62 @@ def test_no_bond_is_locked_where_a_move_would_be_late_for_its_block(
     monkeypatch.setenv("ASSAY_HOME", str(tmp_path))
     entry = 'name = "slow"\nblock_time = 20\nfees = "eip1559"\nreorg_depth = 8\nfinality = "latest"\n'
     (tmp_path / "chains.toml").write_text(f"[{chain.chain_id}]\n{entry}")
-    accuser = Accuser(chain, connected, tmp_path, challenge_period=LONG, clock=4_439)
-    accuser.advance()
-    assert (accuser.accusation.outcome, accuser.unlocked) == ("clock_too_short", BOND)
-    accuser.database.close()
+    challenger = Challenger(chain, connected, tmp_path, challenge_period=LONG, clock=4_439)
+    challenger.advance()
+    assert (challenger.challenge.outcome, challenger.unlocked) == ("clock_too_short", BOND)
+    challenger.database.close()
 
 
-def test_no_bond_is_locked_when_the_window_is_over(accuser: Accuser) -> None:
-    accuser.chain.skip(LONG + 1)
-    accuser.advance()
-    assert (accuser.accusation.opening_until, accuser.accusation.outcome) == (None, None)
-    assert accuser.unlocked == BOND
+def test_no_bond_is_locked_when_the_window_is_over(challenger: Challenger) -> None:
+    challenger.chain.skip(LONG + 1)
+    challenger.advance()
+    assert (challenger.challenge.opening_until, challenger.challenge.outcome) == (None, None)
+    assert challenger.unlocked == BOND
 
 
-def test_no_bond_is_locked_where_there_is_no_time_to_open(accuser: Accuser) -> None:
+def test_no_bond_is_locked_where_there_is_no_time_to_open(challenger: Challenger) -> None:
     """A commitment may take two blocks, its opening a later one and two more."""
-    until = accuser.client.market.task(accuser.task).challenge_until
-    accuser.chain.next_block_at(until - 4)
-    accuser.chain.mine()
-    accuser.advance()
-    assert (accuser.accusation.opening_until, accuser.unlocked) == (None, BOND)
+    until = challenger.client.market.task(challenger.task).challenge_until
+    challenger.chain.next_block_at(until - 4)
+    challenger.chain.mine()
+    challenger.advance()
+    assert (challenger.challenge.opening_until, challenger.unlocked) == (None, BOND)
 
 
 @pytest.mark.parametrize("killed", [False, True])
 def test_a_commitment_that_was_not_opened_in_time_is_forfeited_and_made_anew(
-    accuser: Accuser, killed: bool
+    challenger: Challenger, killed: bool
 ) -> None:
-    client = accuser.client
-    accuser.advance()
-    first = accuser.accusation
-    accuser.chain.skip(DEVNET.opening_period + 10)
+    client = challenger.client
+    challenger.advance()
+    first = challenger.challenge
+    challenger.chain.skip(DEVNET.opening_period + 10)
     if killed:
-        accuser.killed("renew_accusation")
-        assert accuser.accusation == first
-    accuser.advance()
-    assert (accuser.accusation.opening_until, accuser.accusation.outcome) == (None, None)
-    assert accuser.accusation.salt != first.salt
-    assert accuser.unlocked == 0
+        challenger.killed("renew_challenge")
+        assert challenger.challenge == first
+    challenger.advance()
+    assert (challenger.challenge.opening_until, challenger.challenge.outcome) == (None, None)
+    assert challenger.challenge.salt != first.salt
+    assert challenger.unlocked == 0
     burned = client.vault.burned()
-    accuser.solver.commitments.forfeit(client.address, accuser.commitment(first))
+    challenger.solver.commitments.forfeit(client.address, challenger.commitment(first))
     assert client.vault.burned() == burned + BOND
     client.token.mint(client.address, BOND)
-    accuser.advance()
-    assert accuser.unlocked == 0
-    accuser.advance()
-    assert accuser.accusation.game == 1
+    challenger.advance()
+    assert challenger.unlocked == 0
+    challenger.advance()
+    assert challenger.challenge.game == 1
 
 
-def test_a_commitment_that_was_not_opened_before_the_window_ended_is_not_repeated(accuser: Accuser) -> None:
-    accuser.advance()
-    accuser.chain.skip(LONG + 1)
-    accuser.advance()
-    accuser.client.token.mint(accuser.client.address, BOND)
-    accuser.advance()
-    assert accuser.unlocked == BOND
-    accuser.end_task()
-    accuser.advance()
-    assert (accuser.accusation.outcome, accuser.unlocked) == ("needless", BOND)
+def test_a_commitment_that_was_not_opened_before_the_window_ended_is_not_repeated(
+    challenger: Challenger,
+) -> None:
+    challenger.advance()
+    challenger.chain.skip(LONG + 1)
+    challenger.advance()
+    challenger.client.token.mint(challenger.client.address, BOND)
+    challenger.advance()
+    assert challenger.unlocked == BOND
+    challenger.end_task()
+    challenger.advance()
+    assert (challenger.challenge.outcome, challenger.unlocked) == ("needless", BOND)

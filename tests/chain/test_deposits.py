@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from time import monotonic, sleep
@@ -25,7 +24,7 @@ from protocol.node.party.funds import COIN, NotEnoughCoin, require_coin, withdra
 from protocol.program.execute import Interpreter
 from solver import settlement
 from solver.context import Context
-from tests.chain.arena import Arena, Subject, arena, replay
+from tests.chain.arena import Arena, Subject, replay
 
 pytestmark = pytest.mark.chain
 
@@ -46,117 +45,108 @@ def run() -> Replay:
     return replay(subject(), HonestExecutor(subject().program, subject().fixed, Interpreter()))
 
 
-@pytest.fixture(scope="module")
-def chain(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Arena]:
-    """One anvil for all games of this file."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("ASSAY_HOME", str(tmp_path_factory.mktemp("home")))
-        with arena() as made:
-            yield made
-
-
 @pytest.fixture
-def game(chain: Arena) -> int:
+def game(arena: Arena) -> int:
     """A blind game on a task of its own; nobody has credit."""
-    for client in (chain.solver, chain.challenger):
+    for client in (arena.solver, arena.challenger):
         withdraw_credit(client)
-    (task,) = chain.submitted(subject(), [run()])
-    number, _ = chain.opened(task, run(), None, chain.challenger)
+    (task,) = arena.submitted(subject(), [run()])
+    number, _ = arena.opened(task, run(), None, arena.challenger)
     return number
 
 
-def asked(chain: Arena, game: int, nodes: list[tuple[int, int]]) -> tuple[Move, bytes]:
+def asked(arena: Arena, game: int, nodes: list[tuple[int, int]]) -> tuple[Move, bytes]:
     """A demand of nodes (first leaf, size) of the segment tree, and the head that it is made in."""
     tree = segment_tree(list(run().segment_roots() or []))
-    head = chain.challenger.game.game(game).head
+    head = arena.challenger.game.game(game).head
     openings = [Node(lo, size, tree.node(lo, size), tree.subtree_path(lo, size)) for lo, size in nodes]
     empty = (NO_INSTRUCTION, NO_LEAF)
     arguments = (game, head, int(TreeKind.SEGMENT), empty, bytes(32), bytes(32), openings)
     return Move("demand", arguments, answers=tuple(32 if size == 1 else 0 for _, size in nodes)), head
 
 
-def answer_leaf(chain: Arena, game: int, index: int, lo: int, nodes: list[tuple[int, int]]) -> Receipt:
+def answer_leaf(arena: Arena, game: int, index: int, lo: int, nodes: list[tuple[int, int]]) -> Receipt:
     """The solver reveals a leaf of the segment tree, node number `index` of the demand."""
     roots = list(run().segment_roots() or [])
     tree = segment_tree(roots)
     named = [(first, size, tree.node(first, size)) for first, size in nodes]
-    head = chain.solver.game.game(game).head
-    return chain.solver.game.send_move(Move("revealLeaf", (game, index, 0, named, roots[lo])), head)
+    head = arena.solver.game.game(game).head
+    return arena.solver.game.send_move(Move("revealLeaf", (game, index, 0, named, roots[lo])), head)
 
 
-def test_answers_are_paid_and_the_rest_comes_back(chain: Arena, game: int) -> None:
-    calls, solver, challenger = chain.challenger.game, chain.solver.address, chain.challenger.address
+def test_answers_are_paid_and_the_rest_comes_back(arena: Arena, game: int) -> None:
+    calls, solver, challenger = arena.challenger.game, arena.solver.address, arena.challenger.address
     nodes = [(0, SEGMENTS + 1), (1, 1)]
-    move, head = asked(chain, game, nodes)
+    move, head = asked(arena, game, nodes)
     at_most = calls.deposit(move.answers)
     calls.send_move(move, head)
     each = calls.game(game).deposit
     assert 0 < 2 * each <= at_most
-    assert calls.credit(challenger) + 2 * each == chain.devnet.connection.balance(calls.address) == at_most
+    assert calls.credit(challenger) + 2 * each == arena.devnet.connection.balance(calls.address) == at_most
 
-    receipt = answer_leaf(chain, game, 1, 1, nodes)
+    receipt = answer_leaf(arena, game, 1, 1, nodes)
     assert calls.credit(solver) == each
-    gas_price = int(chain.devnet.connection.block(receipt.block).base_fee)
+    gas_price = int(arena.devnet.connection.block(receipt.block).base_fee)
     assert each >= 2 * receipt.gas_used * gas_price
 
-    chain.devnet.skip(1_000)
+    arena.devnet.skip(1_000)
     calls.time_out(game)
     assert calls.game(game).verdict is Verdict.SOLVER_SILENT
     assert calls.credit(challenger) == at_most - each
-    amount, taken = withdraw_credit(chain.challenger)
+    amount, taken = withdraw_credit(arena.challenger)
     assert amount == at_most - each
     assert taken is not None
-    assert withdraw_credit(chain.challenger) == (0, None)
-    assert withdraw_credit(chain.solver)[0] == each
-    assert chain.devnet.connection.balance(calls.address) == 0
+    assert withdraw_credit(arena.challenger) == (0, None)
+    assert withdraw_credit(arena.solver)[0] == each
+    assert arena.devnet.connection.balance(calls.address) == 0
 
 
-def test_change_pays_the_next_demand(chain: Arena, game: int) -> None:
-    calls = chain.challenger.game
-    move, head = asked(chain, game, [(1, 1)])
+def test_change_pays_the_next_demand(arena: Arena, game: int) -> None:
+    calls = arena.challenger.game
+    move, head = asked(arena, game, [(1, 1)])
     calls.send_move(move, head)
-    held = chain.devnet.connection.balance(calls.address)
-    change, each = calls.credit(chain.challenger.address), calls.game(game).deposit
+    held = arena.devnet.connection.balance(calls.address)
+    change, each = calls.credit(arena.challenger.address), calls.game(game).deposit
     assert change > 0
-    answer_leaf(chain, game, 0, 1, [(1, 1)])
-    move, head = asked(chain, game, [(2, 1)])
+    answer_leaf(arena, game, 0, 1, [(1, 1)])
+    move, head = asked(arena, game, [(2, 1)])
     value = calls.deposit(move.answers) - change
     calls.send_move(move, head)
-    assert chain.devnet.connection.balance(calls.address) == held + value
-    assert calls.credit(chain.solver.address) == each
+    assert arena.devnet.connection.balance(calls.address) == held + value
+    assert calls.credit(arena.solver.address) == each
 
 
-def test_a_solver_takes_what_its_answers_earned_with_its_tokens(chain: Arena, game: int) -> None:
-    calls, sent = chain.solver.game, dict[str, object]()
-    move, head = asked(chain, game, [(1, 1)])
-    chain.challenger.game.send_move(move, head)
-    answer_leaf(chain, game, 0, 1, [(1, 1)])
-    earned = calls.credit(chain.solver.address)
+def test_a_solver_takes_what_its_answers_earned_with_its_tokens(arena: Arena, game: int) -> None:
+    calls, sent = arena.solver.game, dict[str, object]()
+    move, head = asked(arena, game, [(1, 1)])
+    arena.challenger.game.send_move(move, head)
+    answer_leaf(arena, game, 0, 1, [(1, 1)])
+    earned = calls.credit(arena.solver.address)
     assert earned == calls.game(game).deposit
     context = SimpleNamespace(
-        client=chain.solver, count=lambda what, _receipt, **about: sent.update({what: about})
+        client=arena.solver, count=lambda what, _receipt, **about: sent.update({what: about})
     )
-    settlement.withdraw(cast(Context, context), chain.solver.vault.free(chain.solver.address))
+    settlement.withdraw(cast(Context, context), arena.solver.vault.free(arena.solver.address))
     assert sent == {"withdrawCredit": {"wei": str(earned)}}
-    assert calls.credit(chain.solver.address) == 0
+    assert calls.credit(arena.solver.address) == 0
 
 
-def test_a_base_fee_that_outgrows_the_deposit_costs_no_game(chain: Arena, game: int) -> None:
+def test_a_base_fee_that_outgrows_the_deposit_costs_no_game(arena: Arena, game: int) -> None:
     """The base fee goes up after the demand is signed, further than it was paid for: it is mined and refused, and goes
     out once more.
     """
-    connection, calls = chain.devnet.connection, chain.challenger.game
-    move, head = asked(chain, game, [(1, 1)])
-    nonce = connection.transaction_count(chain.challenger.address)
+    connection, calls = arena.devnet.connection, arena.challenger.game
+    move, head = asked(arena, game, [(1, 1)])
+    nonce = connection.transaction_count(arena.challenger.address)
     connection.request("evm_setAutomine", False)
     try:
         with ThreadPoolExecutor(1) as threads:
             sending = threads.submit(calls.send_move, move, head)
-            wait_for_pending(chain, nonce)
+            wait_for_pending(arena, nonce)
             # The tip of a gwei leaves room for it in the fee that was offered.
             raised = 3 * connection.block().base_fee
             connection.request("anvil_setNextBlockBaseFeePerGas", hex(raised))
-            chain.devnet.mine()
+            arena.devnet.mine()
             with pytest.raises(Reverted) as refused:
                 sending.result()
     finally:
@@ -165,7 +155,7 @@ def test_a_base_fee_that_outgrows_the_deposit_costs_no_game(chain: Arena, game: 
     assert refused.value.gas_used > 0
     assert calls.game(game).head == head
     receipt = calls.send_move(move, head)
-    assert connection.transaction_count(chain.challenger.address) == nonce + 2
+    assert connection.transaction_count(arena.challenger.address) == nonce + 2
     assert receipt.success
     state = calls.game(game)
     assert (state.demands, state.demand_open) == (1, 1)
@@ -174,19 +164,19 @@ def test_a_base_fee_that_outgrows_the_deposit_costs_no_game(chain: Arena, game: 
     assert calls.game(game).demands == 1
 
 
-def test_a_demand_that_is_refused_for_another_reason_is_not_sent_again(chain: Arena, game: int) -> None:
-    calls, nonce = chain.challenger.game, chain.devnet.connection.transaction_count(chain.challenger.address)
-    move, _ = asked(chain, game, [(1, 1)])
+def test_a_demand_that_is_refused_for_another_reason_is_not_sent_again(arena: Arena, game: int) -> None:
+    calls, nonce = arena.challenger.game, arena.devnet.connection.transaction_count(arena.challenger.address)
+    move, _ = asked(arena, game, [(1, 1)])
     with pytest.raises(Reverted, match="WrongHead"):
         calls.send_move(Move("demand", (game, bytes(32), *move.arguments[2:]), answers=(32,)), bytes(32))
-    assert chain.devnet.connection.transaction_count(chain.challenger.address) == nonce
+    assert arena.devnet.connection.transaction_count(arena.challenger.address) == nonce
 
 
-def test_without_coin_for_the_longest_game_nothing_is_begun(chain: Arena) -> None:
-    calls, connection = chain.challenger.game, chain.devnet.connection
+def test_without_coin_for_the_longest_game_nothing_is_begun(arena: Arena) -> None:
+    calls, connection = arena.challenger.game, arena.devnet.connection
     due = calls.coin_of_longest()
-    deployment = chain.challenger.deployment
-    with connect(chain.devnet.url, deployment, "dev:7") as poor:
+    deployment = arena.challenger.deployment
+    with connect(arena.devnet.url, deployment, "dev:7") as poor:
         kept = connection.balance(poor.address)
         try:
             connection.request("anvil_setBalance", poor.address, hex(2 * calls.coin_of_longest() - 1))
@@ -197,9 +187,9 @@ def test_without_coin_for_the_longest_game_nothing_is_begun(chain: Arena) -> Non
             connection.request("anvil_setBalance", poor.address, hex(kept))
 
 
-def wait_for_pending(chain: Arena, nonce: int) -> None:
+def wait_for_pending(arena: Arena, nonce: int) -> None:
     """Until a transaction of the challenger with this nonce waits for a block."""
     give_up = monotonic() + 60
-    while chain.devnet.connection.transaction_count(chain.challenger.address, "pending") <= nonce:
+    while arena.devnet.connection.transaction_count(arena.challenger.address, "pending") <= nonce:
         assert monotonic() < give_up
         sleep(0.01)

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
 from protocol.chain.client import Client
+from protocol.chain.connection import Connection
 from protocol.chain.devnet import Devnet
 from protocol.chain.errors import RpcRefused, RpcUnavailable, UnstableChain
-from protocol.chain.events import NEWEST, Batch, Follower
+from protocol.chain.events import NEWEST, Batch, Follower, first_block
 
 pytestmark = pytest.mark.chain
 
@@ -174,3 +176,13 @@ def test_a_reorganisation_is_told_by_the_next_poll_that_returns(
     with pytest.raises(RpcUnavailable):
         follower.poll()
     assert follower.poll().rewound == common
+
+
+@pytest.mark.parametrize(("time", "number"), [(0, 5), (110, 5), (111, 6), (130, 15), (139, 20), (1_000, 20)])
+def test_the_first_block_after_a_time_is_found(time: int, number: int) -> None:
+    """Blocks 5 to 20, each two seconds after the other."""
+
+    def block(asked: int = 20) -> SimpleNamespace:
+        return SimpleNamespace(number=asked, time=100 + 2 * asked)
+
+    assert first_block(cast(Connection, SimpleNamespace(block=block)), 5, time) == number

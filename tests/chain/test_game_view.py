@@ -23,7 +23,7 @@ from protocol.program import Builder, Interpreter, Program, StepProgram, TensorT
 from protocol.program.opcodes import Op
 from tests.adversaries.covering import covers_up
 from tests.adversaries.perturbing import Perturbation, PerturbedExecutor
-from tests.chain.arena import Arena, Subject, arena, replay
+from tests.chain.arena import Arena, Subject, fresh_arena, replay
 
 pytestmark = pytest.mark.chain
 
@@ -61,7 +61,7 @@ def more(product: int) -> int:
 
 @pytest.fixture
 def chain() -> Iterator[Arena]:
-    with arena() as made:
+    with fresh_arena() as made:
         yield made
 
 

@@ -6,7 +6,6 @@ Every primitive of the digits step, at the top and inside every callee, is chang
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import cache
 
 import pytest
@@ -28,7 +27,7 @@ from tests.adversaries.perturbing import (
     one_ulp,
     producer_of_output,
 )
-from tests.chain.arena import Arena, Ended, Subject, arena, replay
+from tests.chain.arena import Arena, Ended, Subject, replay
 from tests.chain.corruption import SEGMENTS, STEPS, WRONG_STEP, Corruptions, Site
 
 pytestmark = pytest.mark.chain
@@ -56,34 +55,25 @@ def honest() -> Replay:
     return made().honest
 
 
-def play(chain: Arena, run: Replay, *, silent: bool = False) -> Ended:
+def play(arena: Arena, run: Replay, *, silent: bool = False) -> Ended:
     """A game over the run."""
-    return made().play(chain, run, silent=silent)
+    return made().play(arena, run, silent=silent)
 
 
-@pytest.fixture(scope="module")
-def chain(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Arena]:
-    """One anvil for all games of this file."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("ASSAY_HOME", str(tmp_path_factory.mktemp("home")))
-        with arena() as made:
-            yield made
-
-
-def test_every_kind_of_value_is_found_and_judged(chain: Arena) -> None:
+def test_every_kind_of_value_is_found_and_judged(arena: Arena) -> None:
     everywhere = made().sites
-    check_corruptions(chain, everywhere[:: len(everywhere) // SAMPLE])
+    check_corruptions(arena, everywhere[:: len(everywhere) // SAMPLE])
 
 
 @pytest.mark.heavy
 @pytest.mark.timeout(3_000)
-def test_every_value_is_found_and_judged(chain: Arena) -> None:
-    check_corruptions(chain, made().sites)
+def test_every_value_is_found_and_judged(arena: Arena) -> None:
+    check_corruptions(arena, made().sites)
 
 
-def check_corruptions(chain: Arena, chosen: list[Site]) -> None:
+def check_corruptions(arena: Arena, chosen: list[Site]) -> None:
     """Each of the corruptions is judged at its own instruction and element."""
-    effects = [made().check(chain, site, middle_and_ends) for site in chosen]
+    effects = [made().check(arena, site, middle_and_ends) for site in chosen]
     assert effects.count(False) <= len(chosen) // 4
 
 
@@ -92,47 +82,47 @@ def middle_and_ends(elements: int) -> list[int]:
     return list(dict.fromkeys((elements // 2, 0, elements - 1)))
 
 
-def test_a_skipped_segment_ends_at_an_output(chain: Arena) -> None:
+def test_a_skipped_segment_ends_at_an_output(arena: Arena) -> None:
     task = subject()
     run = replay(task, SkippingExecutor(task.program, task.fixed, {}, 3, 4))
-    ended = play(chain, run)
+    ended = play(arena, run)
     assert ended.verdict is Verdict.SOLVER_FALSE
     assert ended.moves[-1] == "judgeOutput"
 
 
 @pytest.mark.parametrize(("op", "callee", "which"), [(Op.DOT, "linear", 1), (Op.EXPONENT, "linear", 2)])
-def test_a_silent_solver_is_walked_down_by_demands(chain: Arena, op: Op, callee: str, which: int) -> None:
+def test_a_silent_solver_is_walked_down_by_demands(arena: Arena, op: Op, callee: str, which: int) -> None:
     path, number = find(subject().program.program, op, callee, which)
     found = made().wrong_run((path, number), middle_and_ends)
     assert found is not None
     run, element = found
-    ended = play(chain, run, silent=True)
+    ended = play(arena, run, silent=True)
     assert ended.verdict is Verdict.SOLVER_FALSE
     assert (ended.view.path, ended.judged["n"], ended.judged["element"]) == (path, number, element)
     assert ended.moves.count("demand") == ended.moves.count("revealNode") + ended.moves.count("revealLeaf")
     assert ended.moves.count("demand") >= 6
 
 
-def test_a_solver_that_answers_nothing_at_all_loses_on_the_clock(chain: Arena) -> None:
+def test_a_solver_that_answers_nothing_at_all_loses_on_the_clock(arena: Arena) -> None:
     task = subject()
     wrong = Perturbation(*producer_of_output(task.program.program, 0), 0, one_ulp, WRONG_STEP, WRONG_STEP)
     run = replay(task, PerturbedExecutor(task.program, task.fixed, {}, [wrong]))
-    (number,) = chain.submitted(task, [run])
-    ended = chain.play(number, task, run, honest(), Silent(), None, lambda _view, _run: None)
+    (number,) = arena.submitted(task, [run])
+    ended = arena.play(number, task, run, honest(), Silent(), None, lambda _view, _run: None)
     assert ended.verdict is Verdict.SOLVER_SILENT
 
 
-def test_a_false_accuser_finds_no_move_that_wins(chain: Arena) -> None:
+def test_a_false_accuser_finds_no_move_that_wins(arena: Arena) -> None:
     task = subject()
     wrong = Perturbation(*producer_of_output(task.program.program, 0), 0, one_ulp, WRONG_STEP, WRONG_STEP)
     accuser = replay(task, PerturbedExecutor(task.program, task.fixed, {}, [wrong]))
-    (number,) = chain.submitted(task, [honest()])
-    bond = chain.submitter.market.terms(number).bond
-    before = chain.challenger.vault.free(chain.challenger.address)
+    (number,) = arena.submitted(task, [honest()])
+    bond = arena.submitter.market.terms(number).bond
+    before = arena.challenger.vault.free(arena.challenger.address)
     with pytest.raises((Reverted, NothingToChallenge)):
-        chain.play(number, task, honest(), accuser, Serving(honest()), 2)
-    game = chain.challenger.game.games()
-    chain.devnet.skip(1_000)
-    chain.solver.game.time_out(game)
-    assert chain.challenger.game.game(game).verdict is Verdict.CHALLENGER_SILENT
-    assert chain.challenger.vault.free(chain.challenger.address) == before - bond
+        arena.play(number, task, honest(), accuser, Serving(honest()), 2)
+    game = arena.challenger.game.games()
+    arena.devnet.skip(1_000)
+    arena.solver.game.time_out(game)
+    assert arena.challenger.game.game(game).verdict is Verdict.CHALLENGER_SILENT
+    assert arena.challenger.vault.free(arena.challenger.address) == before - bond

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import random
 from collections import defaultdict
-from collections.abc import Iterator
 from functools import cache
 from itertools import zip_longest
 
@@ -17,7 +16,7 @@ import torch
 
 from examples import gpt
 from protocol.program.library import kernels
-from tests.chain.arena import Arena, Subject, arena
+from tests.chain.arena import Arena, Subject
 from tests.chain.corruption import SEGMENTS, STEPS, Corruptions, Site
 
 pytestmark = pytest.mark.chain
@@ -49,25 +48,16 @@ def sampled(count: int) -> list[Site]:
     return [site for site, _ in zip(in_turn, range(count), strict=False)]
 
 
-@pytest.fixture(scope="module")
-def chain(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Arena]:
-    """One anvil for all games of this file."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("ASSAY_HOME", str(tmp_path_factory.mktemp("home")))
-        with arena() as devnet:
-            yield devnet
-
-
 @pytest.mark.timeout(900)
-def test_a_wrong_value_in_any_function_is_found_and_judged(chain: Arena) -> None:
-    check(chain, sampled(QUICK))
+def test_a_wrong_value_in_any_function_is_found_and_judged(arena: Arena) -> None:
+    check(arena, sampled(QUICK))
 
 
 @pytest.mark.heavy
 @pytest.mark.timeout(1_800)
 @pytest.mark.parametrize("part", range(PARTS))
-def test_wrong_values_everywhere_are_found_and_judged(chain: Arena, part: int) -> None:
-    check(chain, sampled(PARTS * PART)[part * PART : (part + 1) * PART])
+def test_wrong_values_everywhere_are_found_and_judged(arena: Arena, part: int) -> None:
+    check(arena, sampled(PARTS * PART)[part * PART : (part + 1) * PART])
 
 
 def test_every_library_function_is_in_the_sample() -> None:
@@ -75,12 +65,12 @@ def test_every_library_function_is_in_the_sample() -> None:
     assert {made().program(path).name for path, _ in sampled(PARTS * PART)} == functions
 
 
-def check(chain: Arena, sites: list[Site]) -> None:
+def check(arena: Arena, sites: list[Site]) -> None:
     """Each corruption is judged at its own instruction and element."""
     generator = random.Random(str(sites))
 
     def anywhere(elements: int) -> list[int]:
         return generator.sample(range(elements), min(elements, 3))
 
-    effects = [made().check(chain, site, anywhere) for site in sites]
+    effects = [made().check(arena, site, anywhere) for site in sites]
     assert effects.count(False) <= len(sites) // 3

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import cache
 
 import pytest
@@ -12,7 +11,7 @@ from protocol.dispute.view import Verdict
 from protocol.numerics.types import DType
 from protocol.program import Builder, Op, Program, StepProgram, TensorType
 from protocol.program.check import MAX_CALL_DEPTH
-from tests.chain.arena import Arena, Ended, Subject, arena
+from tests.chain.arena import Arena, Ended, Subject
 from tests.chain.corruption import JUDGE_GAS, SEGMENTS, STEPS, Corruptions, Site
 
 pytestmark = pytest.mark.chain
@@ -54,30 +53,21 @@ def innermost(depth: int) -> Site:
     return site
 
 
-def ended(chain: Arena, depth: int, *, silent: bool) -> Ended:
+def ended(arena: Arena, depth: int, *, silent: bool) -> Ended:
     """A game over one wrong product, judged there."""
     site = innermost(depth)
     assert len(site[0]) == depth
     found = made(depth).wrong_run(site, lambda _: [ELEMENT])
     assert found is not None
-    game = made(depth).play(chain, found[0], silent=silent)
+    game = made(depth).play(arena, found[0], silent=silent)
     assert game.verdict is Verdict.SOLVER_FALSE
     assert (game.view.path, game.judged["n"], game.judged["element"]) == (*site, ELEMENT)
     assert game.gas[-1] < JUDGE_GAS
     return game
 
 
-@pytest.fixture(scope="module")
-def chain(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Arena]:
-    """One anvil for all games of this file."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("ASSAY_HOME", str(tmp_path_factory.mktemp("home")))
-        with arena() as made:
-            yield made
-
-
-def test_served_games_end_at_the_innermost_primitive_of_every_depth(chain: Arena) -> None:
-    games = [ended(chain, depth, silent=False) for depth in range(1, MAX_CALL_DEPTH + 1)]
+def test_served_games_end_at_the_innermost_primitive_of_every_depth(arena: Arena) -> None:
+    games = [ended(arena, depth, silent=False) for depth in range(1, MAX_CALL_DEPTH + 1)]
     gas = [sum(game.gas) for game in games]
     for depth, game in enumerate(games, start=1):
         print(f"depth {depth}: {len(game.gas)} transactions, {gas[depth - 1]:,} gas, judge {game.gas[-1]:,}")
@@ -86,8 +76,8 @@ def test_served_games_end_at_the_innermost_primitive_of_every_depth(chain: Arena
 
 
 @pytest.mark.parametrize("depth", [2, 4])
-def test_silent_solvers_are_walked_down_through_the_calls(chain: Arena, depth: int) -> None:
-    game = ended(chain, depth, silent=True)
+def test_silent_solvers_are_walked_down_through_the_calls(arena: Arena, depth: int) -> None:
+    game = ended(arena, depth, silent=True)
     print(f"depth {depth}, silent: {len(game.gas)} transactions, {sum(game.gas):,} gas")
     demands = game.moves.count("demand")
     assert demands == game.moves.count("revealNode") + game.moves.count("revealLeaf")

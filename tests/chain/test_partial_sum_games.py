@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import cache
 
 import pytest
@@ -16,7 +15,7 @@ from protocol.dispute.view import GameView, Phase, Verdict
 from protocol.numerics.types import DType
 from protocol.program import Builder, Op, Program, StepProgram, TensorType, repeat
 from tests.adversaries.covering import covers_up
-from tests.chain.arena import Arena, Subject, arena
+from tests.chain.arena import Arena, Subject
 from tests.chain.corruption import SEGMENTS, STEPS, Corruptions, Site
 
 pytestmark = pytest.mark.chain
@@ -55,14 +54,6 @@ def made() -> Corruptions:
     return Corruptions(Subject(program, (index_values,), state, SEGMENTS, STEPS), {})
 
 
-@pytest.fixture(scope="module")
-def chain(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Arena]:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("ASSAY_HOME", str(tmp_path_factory.mktemp("home")))
-        with arena() as made:
-            yield made
-
-
 def sites(op: Op) -> list[Site]:
     found = made().sites
     return [(path, n) for path, n in found if made().program(path).instructions[n].op is op]
@@ -75,14 +66,14 @@ def test_the_step_has_every_run_as_a_frame() -> None:
 
 @pytest.mark.parametrize("element", [0, 1 * LENGTH + 130, ROWS * LENGTH - 1])
 @pytest.mark.parametrize("run", [0, 9, RUNS - 1])
-def test_a_false_prefix_sum_is_judged_at_its_element(chain: Arena, run: int, element: int) -> None:
-    assert made().check(chain, sites(Op.PREFIX_SUM)[run], lambda _: [element])
+def test_a_false_prefix_sum_is_judged_at_its_element(arena: Arena, run: int, element: int) -> None:
+    assert made().check(arena, sites(Op.PREFIX_SUM)[run], lambda _: [element])
 
 
 @pytest.mark.parametrize("element", [0, PLACES - 1, ROWS * PLACES - 2])
-def test_a_false_scatter_sum_is_judged_at_its_element(chain: Arena, element: int) -> None:
+def test_a_false_scatter_sum_is_judged_at_its_element(arena: Arena, element: int) -> None:
     (site,) = sites(Op.SCATTER_SUM)
-    assert made().check(chain, site, lambda _: [element])
+    assert made().check(arena, site, lambda _: [element])
 
 
 def hides_behind(game: GameView, run: Run) -> Move | None:
@@ -96,11 +87,11 @@ def hides_behind(game: GameView, run: Run) -> Move | None:
     return split_move(game, instruction, [*words[:-1], (chosen.word - sum(words[:-1])) % 2**64])
 
 
-def test_a_false_block_behind_the_element_is_judged_without_a_chunk(chain: Arena) -> None:
+def test_a_false_block_behind_the_element_is_judged_without_a_chunk(arena: Arena) -> None:
     found = made().wrong_run(sites(Op.PREFIX_SUM)[0], lambda _: [0])
     assert found is not None
     subject, run = made().subject, found[0]
-    (task,) = chain.submitted(subject, [run])
-    ended = chain.play(task, subject, run, made().honest, Serving(run), SEGMENTS, hides_behind)
+    (task,) = arena.submitted(subject, [run])
+    ended = arena.play(task, subject, run, made().honest, Serving(run), SEGMENTS, hides_behind)
     assert ended.verdict is Verdict.SOLVER_FALSE
     assert (ended.judged["element"], ended.judged["computed"]) == (0, 0)

@@ -5,7 +5,7 @@ settlement.
 from __future__ import annotations
 
 import re
-from dataclasses import replace
+from dataclasses import fields, replace
 
 import pytest
 
@@ -19,7 +19,7 @@ from protocol.chain.devnet import Devnet
 from protocol.chain.errors import Reverted
 from protocol.chain.parameters import DEVNET, TOKEN
 from protocol.chain.views import NEVER, Offer, TaskStatus
-from protocol.node.party.eligible import eligible_accounts, least_eligible
+from protocol.node.party.eligible import Eligible, eligible, least_eligible, least_share
 from protocol.tasks.task import ESCROW_DRAWS
 from tests.chain.conftest import Connect
 from tests.chain.rounds import ANYTHING, draw_first, signature
@@ -86,7 +86,7 @@ def test_a_silent_account_pays_for_the_next_draw_and_sits_out(chain: Devnet, con
     assert (again.task, again.seats) == (task, 1)
     assert silent.vault.lock_of(again.purse).remaining == DEVNET.draw_fee
     assert scene.solver.market.task(task).challenge_until == NEVER
-    assert eligible_accounts(silent, terms()) == []
+    assert eligible(silent, terms()).accounts == ()
 
     # Nobody else is registered, so the seat stays empty; whoever drew has the silent account's fee.
     before = scene.free(scene.solver)
@@ -104,7 +104,7 @@ def test_a_silent_account_pays_for_the_next_draw_and_sits_out(chain: Devnet, con
     assert not resumed.suspended
     assert not resumed.is_bound
     assert silent.vault.lock_of(resumed.lock).remaining == UNIT
-    assert eligible_accounts(silent, terms()) == [silent.address]
+    assert eligible(silent, terms()).accounts == (silent.address,)
     scene.past(seat.until)
     scene.solver.audit.redraw(task)
     scene.draw()
@@ -261,6 +261,7 @@ def test_three_accounts_a_seat_are_wanted_where_money_is_real() -> None:
     assert least_eligible(1, verifiers=3) == 9
     assert least_eligible(DEVELOPMENT_CHAIN, verifiers=2, jurors=3) == 5
     assert least_eligible(1, verifiers=3, jurors=31) == 102
+    assert (least_share(DEVELOPMENT_CHAIN), least_share(1)) == (0, 0.5)
 
 
 def test_a_task_with_too_few_verifiers_is_not_posted(connected: Connect) -> None:
@@ -280,36 +281,46 @@ JUST = Offer(
     state_bytes=terms().state_bytes,
     lock=terms().seat_lock,
     fee=terms().seat_fee * 10**9 // terms().seat_operations,
+    seat_fee=terms().least_fee,
+    period=terms().seat_period,
 )
 """Takes a seat of `terms()`, and of nothing that asks for more or pays less."""
 
 
 def test_the_accounts_that_are_eligible_are_those_that_are_drawn(chain: Devnet, connected: Connect) -> None:
     scene = Scene(chain, connected, verifiers=0)
-    unable = [connected(index) for index in range(3, 7)]
+    unable = [connected(index) for index in range(3, 9)]
     offers = [
         replace(JUST, operations=JUST.operations - 1),
         replace(JUST, state_bytes=JUST.state_bytes - 1),
         replace(JUST, lock=JUST.lock - 1),
         replace(JUST, fee=JUST.fee + 1),
+        replace(JUST, seat_fee=JUST.seat_fee + 1),
+        replace(JUST, period=JUST.period - 1),
     ]
     for client, offer in zip(unable, offers, strict=True):
         fund(client, 100)
         client.audit.register(0, offer)
-    assert eligible_accounts(scene.solver, terms()) == []
+    found = eligible(scene.solver, terms())
+    assert found == Eligible((), 0, 6, {field.name: 1 for field in fields(Offer)})
     task = scene.submitted()
     scene.draw()
     assert [seat.is_empty for seat in scene.solver.audit.seats(task)] == [True]
     for client in unable:
         client.audit.resign()
 
-    able = connected(7)
+    able = connected(9)
     fund(able, 100)
     able.audit.register(0, JUST)
-    assert eligible_accounts(scene.solver, terms()) == [able.address]
-    assert eligible_accounts(scene.solver, terms(seat_lock=UNIT + 1)) == []
+    assert eligible(scene.solver, terms()).accounts == (able.address,)
+    assert eligible(scene.solver, terms(seat_lock=UNIT + 1)) == Eligible((), 0, 1, {"lock": 1, "stake": 1})
+    larger = connected(10)
+    fund(larger, 100)
+    larger.audit.register(2, replace(JUST, seat_fee=JUST.seat_fee + 1))
+    found = eligible(scene.solver, terms())
+    assert (found, found.share) == (Eligible((able.address,), 1, 5, {"seat_fee": 1}), 0.2)
     task = scene.submitted()
     scene.draw()
     assert [seat.account for seat in scene.solver.audit.seats(task)] == [able.address]
     able.audit.resign()
-    assert eligible_accounts(scene.solver, terms()) == []
+    assert eligible(scene.solver, terms()).accounts == ()

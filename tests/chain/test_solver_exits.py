@@ -5,8 +5,7 @@ The chain's clock is moved on to what the task waits for; who does what then is 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Callable
 from threading import Event
 
 import pytest
@@ -25,16 +24,10 @@ from protocol.tasks.task import ESCROW_DRAWS
 from solver.strategy import Strategy
 from tests.attacks.false_games import FalseGames, honest_run
 from tests.chain.rounds import ANYTHING
-from tests.chain.solver_stage import Solver, Stage, mined_at_once, over, stage, submitted
+from tests.chain.solver_stage import Solver, Stage, mined_at_once, over, submitted
 from tests.unit.solver import tiny
 
 pytestmark = pytest.mark.chain
-
-
-@pytest.fixture
-def scene(tmp_path: Path) -> Iterator[Stage]:
-    with stage(tmp_path) as made:
-        yield made
 
 
 def named(scene: Stage, name: str) -> int:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
-from pathlib import Path
 from time import monotonic, sleep
 
 import pytest
@@ -30,19 +28,13 @@ from solver.strategy import Strategy
 from tests.adversaries.perturbing import Perturbation, PerturbedExecutor, find, one_ulp
 from tests.chain.arena import Subject, replay
 from tests.chain.rounds import draw_first
-from tests.chain.solver_stage import Solver, Stage, over, stage, submitted
+from tests.chain.solver_stage import Solver, Stage, over, submitted
 from tests.unit.solver import tiny
 
 pytestmark = pytest.mark.chain
 
 SALT = bytes(32)
 WRONG_STEP = 2 * tiny.STEPS  # the last of segment 2: each step halves, and rounds an earlier error away
-
-
-@pytest.fixture
-def scene(tmp_path: Path) -> Iterator[Stage]:
-    with stage(tmp_path) as made:
-        yield made
 
 
 def wrong(work: Work) -> Executor:

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import threading
 import weakref
-from collections.abc import Iterator
 from pathlib import Path
 from socket import create_server
 from time import monotonic, sleep
@@ -25,16 +24,10 @@ from protocol.program.step import State
 from solver.database import Stage as TaskStage
 from solver.errors import SolverError
 from solver.strategy import Strategy
-from tests.chain.solver_stage import Solver, Stage, over, stage, submitted
+from tests.chain.solver_stage import Solver, Stage, over, submitted
 from tests.unit.solver import tiny
 
 pytestmark = pytest.mark.chain
-
-
-@pytest.fixture
-def scene(tmp_path: Path) -> Iterator[Stage]:
-    with stage(tmp_path) as made:
-        yield made
 
 
 def test_an_honest_solver_is_paid_and_serves_the_result(scene: Stage, tmp_path: Path) -> None:

@@ -31,7 +31,7 @@ def test_a_task_goes_its_whole_way_and_every_token_is_accounted_for(
     verifier.audit.register(1, ANYTHING)
     registered = verifier.audit.registration(verifier.address)
     assert registered == Registration(
-        verifier.address, 1, 1, 0, chain.connection.block().time, False, ANYTHING
+        verifier.address, 0, chain.connection.block().time, 1, False, ANYTHING, 1
     )
     assert verifier.audit.registered() == 1
     assert verifier.vault.lock_of(registered.lock).remaining == 2 * DEVNET.stake_unit

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
 from functools import cache
 
 import pytest
@@ -13,7 +12,7 @@ from torch import nn
 from protocol.program import Op
 from protocol.program.library import kernels
 from protocol.program.parallel import units
-from tests.chain.arena import Arena, Subject, arena
+from tests.chain.arena import Arena, Subject
 from tests.chain.corruption import SEGMENTS, STEPS, Corruptions, Site
 from tests.unit.capture.steps import captured
 
@@ -48,20 +47,11 @@ def op(site: Site) -> Op:
     return made().program(path).instructions[number].op
 
 
-@pytest.fixture(scope="module")
-def chain(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Arena]:
-    """One anvil for all games of this file."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("ASSAY_HOME", str(tmp_path_factory.mktemp("home")))
-        with arena() as devnet:
-            yield devnet
-
-
-def test_wrong_values_in_units_and_in_their_sums_are_judged(chain: Arena) -> None:
+def test_wrong_values_in_units_and_in_their_sums_are_judged(arena: Arena) -> None:
     generator = random.Random(1)
 
     def anywhere(elements: int) -> list[int]:
         return generator.sample(range(elements), min(elements, 3))
 
     assert len(sites()) == UNITS + 2
-    assert all(made().check(chain, site, anywhere) for site in sites())
+    assert all(made().check(arena, site, anywhere) for site in sites())

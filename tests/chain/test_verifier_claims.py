@@ -23,7 +23,7 @@ from tests.chain.conftest import Connect
 from tests.chain.rounds import ANYTHING, draw_first
 from tests.chain.test_verifier_watch import wait
 from tests.chain.trees import ROOTS, SEGMENTS, fund, submitted, terms
-from verifier.database import Accusation
+from verifier.database import Challenge
 from verifier.node import VerifierNode
 from verifier.settings import VerifierSettings
 
@@ -35,7 +35,7 @@ WHOLE = TERMS.game_cost + TERMS.seat_fee
 
 
 class Scene:
-    """A task with one seat, which is the node's; nothing is replayed, accusations are put into its database."""
+    """A task with one seat, which is the node's; nothing is replayed, challenges are put into its database."""
 
     def __init__(self, chain: Devnet, connected: Connect, folder: Path) -> None:
         self.chain = chain
@@ -58,15 +58,15 @@ class Scene:
         return self.client.vault.free(self.client.address) + self.client.token.balance_of(self.client.address)
 
     @property
-    def row(self) -> Accusation:
-        """The accusation of the seat."""
-        (found,) = self.database.accusations(self.task)
+    def row(self) -> Challenge:
+        """The challenge of the seat."""
+        (found,) = self.database.challenges(self.task)
         return found
 
-    def accuse(self, segment: int) -> None:
+    def challenge(self, segment: int) -> None:
         """The seat finds a segment false, and commits."""
-        self.database.accuse(
-            Accusation(self.task, 0, self.client.address, segment, bytes(32), b"".join(ROOTS))
+        self.database.put_challenge(
+            Challenge(self.task, 0, self.client.address, segment, bytes(32), b"".join(ROOTS))
         )
         self.node._tick()
         wait(lambda: self.row.is_committed)
@@ -136,7 +136,7 @@ def scene(chain: Devnet, connected: Connect, tmp_path: Path) -> Iterator[Scene]:
 def test_a_seat_whose_commitment_is_opened_late_is_whole(scene: Scene, own: bool) -> None:
     """Wherever the accomplice convicts: on a segment of the seat's own, or on another."""
     accomplices = scene.challenged(scene.segments[0] if own else scene.others[0])
-    scene.accuse(scene.segments[1])
+    scene.challenge(scene.segments[1])
     assert scene.wealth == scene.before - TERMS.bond
     scene.convict(accomplices)
     scene.until_claimed()
@@ -146,7 +146,7 @@ def test_a_seat_whose_commitment_is_opened_late_is_whole(scene: Scene, own: bool
 
 def test_a_seat_whose_game_is_moot_is_whole(scene: Scene) -> None:
     accomplices = scene.challenged(scene.segments[0])
-    scene.accuse(scene.segments[0])
+    scene.challenge(scene.segments[0])
     scene.until(lambda: scene.row.game is not None)
     scene.convict(accomplices)
     scene.until_claimed()
@@ -155,7 +155,7 @@ def test_a_seat_whose_game_is_moot_is_whole(scene: Scene) -> None:
 
 
 def test_a_seat_that_convicts_has_the_reward_beside(scene: Scene) -> None:
-    scene.accuse(scene.segments[0])
+    scene.challenge(scene.segments[0])
     scene.until(lambda: scene.row.game is not None)
     game = scene.row.game
     assert game is not None
@@ -186,5 +186,5 @@ def test_what_somebody_else_has_claimed_is_not_claimed_twice(scene: Scene) -> No
 def test_the_seventeenth_bond_of_a_task_doubles_but_for_its_seats(scene: Scene) -> None:
     held = [commit(scene.bystander, scene.task, 1, k.to_bytes(32)) for k in range(18)]
     assert held == [TERMS.bond] * 16 + [2 * TERMS.bond, 4 * TERMS.bond]
-    scene.accuse(scene.segments[0])
+    scene.challenge(scene.segments[0])
     assert scene.wealth == scene.before - TERMS.bond

@@ -1,4 +1,4 @@
-"""Which accusation, game or fetch comes first where bonds, memory or threads do not reach for all. On a real chain."""
+"""Which challenge, game or fetch comes first where bonds, memory or threads do not reach for all. On a real chain."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from protocol.node.stopping import Stop
 from tests.attacks.blinding import Scene, trickling
 from tests.attacks.blinding import scene as staged
 from tests.chain.test_verifier_watch import wait
-from verifier.database import Accusation
+from verifier.database import Challenge
 from verifier.games import Games
 from verifier.node import VerifierNode
 from verifier.settings import VerifierSettings
@@ -67,11 +67,11 @@ def scene(tmp_path: Path) -> Iterator[Scene]:
         yield made
 
 
-def accusing(watcher: Watcher, tasks: list[int]) -> Games:
+def challenging(watcher: Watcher, tasks: list[int]) -> Games:
     """The node's games, with a difference found in each task."""
     for task in tasks:
-        watcher.node.context.database.accuse(
-            Accusation(task, NO_SEAT, watcher.client.address, None, bytes([task]) * 32, b"")
+        watcher.node.context.database.put_challenge(
+            Challenge(task, NO_SEAT, watcher.client.address, None, bytes([task]) * 32, b"")
         )
     return watcher.node._games
 
@@ -84,7 +84,7 @@ def test_the_tokens_for_bonds_go_to_the_largest_stakes(scene: Scene) -> None:
     client = watcher.client
     tokens = client.token.balance_of(client.address)
     client.token.write("transfer", scene.submitter.address, tokens - 2 * BOND - 1)
-    games = accusing(watcher, tasks)
+    games = challenging(watcher, tasks)
 
     def played() -> bool:
         games.play()
@@ -104,7 +104,7 @@ def test_the_earliest_deadline_gets_the_memory(scene: Scene) -> None:
     tasks = [scene.post(segments=1, clock=clock) for clock in (1_500, 900, 1_200)]
     scene.cheated(tasks, drawn=False)
     watcher = Watcher(scene, started=False, games=1)
-    games = accusing(watcher, tasks)
+    games = challenging(watcher, tasks)
     games.begin()
     game = scene.submitter.game
     told = Follower(game.connection, {game.address: game.contract}, scene.deployment.block)
@@ -112,7 +112,7 @@ def test_the_earliest_deadline_gets_the_memory(scene: Scene) -> None:
 
     def played() -> bool:
         # Trees are opened only once a move is due in every game.
-        if moved or all(game.needs_trees for game in games._challenges.values()):
+        if moved or all(game.needs_trees for game in games._drivers.values()):
             games._open_trees()
         else:
             for task in tasks:
@@ -121,7 +121,7 @@ def test_the_earliest_deadline_gets_the_memory(scene: Scene) -> None:
             raise failure.error
         demands = [event for event in told.poll().events if event.name == "Demanded"]
         moved.extend(game.game(int(event.arguments["game"])).task for event in demands)
-        assert sum(game.holds_trees for game in games._challenges.values()) <= 1
+        assert sum(game.holds_trees for game in games._drivers.values()) <= 1
         return len(moved) == len(tasks)
 
     try:

@@ -22,7 +22,7 @@ from protocol.errors import ExitCode
 from protocol.execution.replay import HonestExecutor
 from protocol.program.execute import Interpreter
 from tests.adversaries.outsourcing import DigestService, attest_by, offer
-from tests.chain.solver_stage import PARAMETERS, Solver, Stage, stage
+from tests.chain.solver_stage import PARAMETERS, Solver, Stage
 from tests.chain.test_verifier_watch import Watcher, until_registered, wait
 from tests.unit.solver import tiny
 from tests.unit.verifier.test_replaying import canonical
@@ -40,17 +40,11 @@ FEE = TOKEN
 THINNING = 2
 
 
-@pytest.fixture
-def scene(tmp_path: Path) -> Iterator[Stage]:
-    with stage(tmp_path) as made:
-        yield made
-
-
 def happened(scene: Stage, name: str, task: int) -> list[Event]:
     """The events of a name about a task."""
     follower = Follower(scene.devnet.connection, scene.submitter.contracts, scene.deployment.block)
     events = follower.poll().events
-    return [event for event in events if event.name == name and event.arguments["task"] == task]
+    return [event for event in events if event.name == name and event.arguments.get("task") == task]
 
 
 def expected_digest(segments: list[int], salt: bytes) -> bytes:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
-from pathlib import Path
 from random import Random
 
 import pytest
@@ -29,7 +27,7 @@ from protocol.tasks.task import Terms
 from solver.strategy import Strategy as SolverStrategy
 from tests.adversaries.withholding import from_the_withholder, serves_its_accomplice
 from tests.chain.rounds import ANYTHING
-from tests.chain.solver_stage import PARAMETERS, Solver, Stage, over, stage
+from tests.chain.solver_stage import PARAMETERS, Solver, Stage, over
 from tests.chain.test_verifier_informing import happened, wealth
 from tests.chain.test_verifier_watch import Watcher, wait
 from tests.unit.solver import tiny
@@ -50,10 +48,10 @@ WITHHOLDING = SolverStrategy(app=serves_its_accomplice)
 
 
 @pytest.fixture
-def scene(tmp_path: Path) -> Iterator[Stage]:
-    with stage(tmp_path) as made:
-        made.submitter.audit.resign()
-        yield made
+def scene(scene: Stage) -> Stage:
+    """The verifier under test is the only one in the draw."""
+    scene.submitter.audit.resign()
+    return scene
 
 
 @dataclass(frozen=True)
@@ -101,7 +99,14 @@ class Case:
 
 
 def drawn(scene: Stage, stack: ExitStack, solver: SolverStrategy) -> Case:
-    """Which of the accounts has the seat is the beacon's choice."""
+    """A drawn task of a solver that runs on."""
+    task = sold(scene, stack, solver)
+    scene.until_drawn(task)
+    return seated(scene, task)
+
+
+def sold(scene: Stage, stack: ExitStack, solver: SolverStrategy) -> int:
+    """A task that the solver has won."""
     for name in ACCOUNTS:
         client = scene.client(name)
         client.fund(1_000 * TOKEN)
@@ -115,11 +120,14 @@ def drawn(scene: Stage, stack: ExitStack, solver: SolverStrategy) -> Case:
         "move_time": MOVE_TIME,
         "attest_period": PERIOD,
     }
-    task = scene.sold(segments_per_verifier=tiny.SEGMENTS, seat_lock=LOCK, **terms)
-    scene.until_drawn(task)
-    seated = scene.submitter.audit.seat(task, 0).account
+    return scene.sold(segments_per_verifier=tiny.SEGMENTS, seat_lock=LOCK, **terms)
+
+
+def seated(scene: Stage, task: int) -> Case:
+    """Which of the accounts has the seat is the beacon's choice."""
+    account = scene.submitter.audit.seat(task, 0).account
     case = Case(scene, task, "", ())
-    (seat,) = [name for name in ACCOUNTS if case.address(name) == seated]
+    (seat,) = [name for name in ACCOUNTS if case.address(name) == account]
     return Case(scene, task, seat, tuple(name for name in ACCOUNTS if name != seat))
 
 

@@ -7,7 +7,6 @@ import os
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -19,7 +18,7 @@ from protocol.errors import ExitCode
 from solver.strategy import Strategy
 from tests.adversaries.tiny import moves_a_weight_far
 from tests.attacks import blinding
-from tests.chain.solver_stage import Solver, Stage, over, stage
+from tests.chain.solver_stage import Solver, Stage, over
 from tests.chain.test_verifier_watch import until_registered, wait
 
 pytestmark = pytest.mark.chain
@@ -28,17 +27,17 @@ KILLED_AFTER = ("Committed", "Challenged", "StepSelected")
 
 
 @pytest.fixture
-def scene(tmp_path: Path) -> Iterator[Stage]:
-    with stage(tmp_path) as made:
-        made.submitter.audit.resign()
-        yield made
+def scene(scene: Stage) -> Stage:
+    """The verifier under test is the only one in the draw."""
+    scene.submitter.audit.resign()
+    return scene
 
 
 class Process:
-    """`verifier watch` in a process of its own, with the tokens of development account 2."""
+    """`verifier watch` in a process of its own, with the tokens of a development account."""
 
-    def __init__(self, scene: Stage, home: Path, log: Path) -> None:
-        scene.client("dev:2").close()  # gives it tokens
+    def __init__(self, scene: Stage, home: Path, log: Path, account: int = 2, *flags: str) -> None:
+        scene.client(f"dev:{account}").close()  # gives it tokens
         home.mkdir(exist_ok=True)
         deployment = home / "deployment.json"
         deployment.write_text(scene.deployment.model_dump_json())
@@ -46,7 +45,8 @@ class Process:
         settings = f'poll = 0.05\nport = 0\nrelays = ["{scene.relay}"]\nbundles = {bundles}\n'
         (home / "config.toml").write_text(f"[verifier]\n{settings}")
         self.command = [sys.executable, "-c", "import verifier.cli as cli; cli.main()", "watch", "--once"]
-        self.command += ["--whistleblow", "--dev-account", "2", "--rpc", scene.devnet.url]
+        self.command += [*(flags or ("--whistleblow",)), "--dev-account", str(account)]
+        self.command += ["--rpc", scene.devnet.url]
         self.command += ["--home", str(home), "--deployment", str(deployment)]
         self._log = log
         self._process = self._start()

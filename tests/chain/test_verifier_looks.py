@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from random import Random
 
 import pytest
@@ -24,11 +23,11 @@ from protocol.program.execute import Interpreter
 from tests.adversaries.rubber_stamp import RubberStamp
 from tests.chain.arena import Subject, replay
 from tests.chain.rounds import ANYTHING
-from tests.chain.solver_stage import Solver, Stage, over, stage
+from tests.chain.solver_stage import Solver, Stage, over
 from tests.chain.test_verifier_informing import happened, wealth
 from tests.chain.test_verifier_watch import Watcher, wait
 from tests.unit.solver import tiny
-from verifier.confronting import SegmentStates
+from verifier.accusing import SegmentStates
 
 pytestmark = pytest.mark.chain
 
@@ -43,10 +42,10 @@ SALT = bytes(32)
 
 
 @pytest.fixture
-def scene(tmp_path: Path) -> Iterator[Stage]:
-    with stage(tmp_path) as made:
-        made.submitter.audit.resign()
-        yield made
+def scene(scene: Stage) -> Stage:
+    """The verifier under test is the only one in the draw."""
+    scene.submitter.audit.resign()
+    return scene
 
 
 def sold(scene: Stage, **changes: int) -> int:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from pathlib import Path
 from threading import Thread
 from time import monotonic, sleep
 
@@ -18,7 +17,7 @@ from protocol.node.stopping import Stop
 from solver.strategy import Strategy as SolverStrategy
 from tests.adversaries.solvers import says_nothing
 from tests.adversaries.tiny import moves_a_weight_far
-from tests.chain.solver_stage import Solver, Stage, over, stage
+from tests.chain.solver_stage import Solver, Stage, over
 from verifier.node import VerifierNode
 from verifier.settings import VerifierSettings
 from verifier.strategy import HONEST, Strategy
@@ -79,12 +78,6 @@ class Watcher:
 
 
 @pytest.fixture
-def scene(tmp_path: Path) -> Iterator[Stage]:
-    with stage(tmp_path) as made:
-        yield made
-
-
-@pytest.fixture
 def alone(scene: Stage) -> Stage:
     """A stage on which the verifier under test is the only one in the draw."""
     scene.submitter.audit.resign()
@@ -100,9 +93,9 @@ def wait(what: Callable[[], bool], seconds: float = 60) -> None:
 
 
 def outcome(watcher: Watcher, task: int) -> str | None:
-    """How the watcher's first accusation ended, if there is one and it has."""
-    accusations = watcher.node.context.database.accusations(task)
-    return accusations[0].outcome if accusations else None
+    """How the watcher's first challenge ended, if there is one and it has."""
+    challenges = watcher.node.context.database.challenges(task)
+    return challenges[0].outcome if challenges else None
 
 
 def is_suspended(scene: Stage, watcher: Watcher) -> bool:

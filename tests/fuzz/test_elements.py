@@ -6,7 +6,6 @@ a run can be resumed with `-k`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from random import Random
 
 import pytest
@@ -16,7 +15,7 @@ from protocol.numerics.types import to_bytes
 from protocol.program.instruction import Instruction
 from protocol.program.opcodes import Op
 from protocol.program.primitives import PRIMITIVES
-from tests.chain.evm import Evm, all_chunks, evm
+from tests.chain.evm import Evm, all_chunks
 from tests.fuzz.instructions import GENERATORS
 from tests.unit.program.samples import Sample, loader
 
@@ -25,12 +24,6 @@ pytestmark = pytest.mark.chain
 FEW = 300
 MANY = 100_000
 EVERY = pytest.mark.parametrize("op", sorted(GENERATORS), ids=lambda op: op.label)
-
-
-@pytest.fixture(scope="module")
-def chain() -> Iterator[Evm]:
-    with evm() as running:
-        yield running
 
 
 def words(value: Tensor, instruction: Instruction) -> list[int]:

@@ -19,7 +19,7 @@ from protocol.program import Instruction, Op, Program, Trace, check, decode_clos
 from protocol.program.attributes import decode_index
 from protocol.program.execute import Interpreter
 from protocol.program.primitives import PRIMITIVES, Reduction, chunks_needed
-from tests.chain.evm import Chunk, Evm, evm
+from tests.chain.evm import Chunk, Evm
 from tests.fuzz.judge import Judge
 from tests.unit.program.random_programs import random_inputs, random_loop, random_program
 from tests.unit.program.samples import loader
@@ -27,12 +27,6 @@ from tests.unit.program.samples import loader
 pytestmark = pytest.mark.chain
 
 SOME, MANY = 5, 120
-
-
-@pytest.fixture(scope="module")
-def chain() -> Iterator[Evm]:
-    with evm() as running:
-        yield running
 
 
 class Claim:

@@ -14,7 +14,7 @@ import {Pool} from "../libraries/Pool.sol";
 import {MapHints} from "../types/Hints.sol";
 import {TaskId} from "../types/Ids.sol";
 import {Parameters} from "../types/Parameters.sol";
-import {Audit, PendingDraw} from "../types/Seats.sol";
+import {Audit, Offer, PendingDraw, Registration} from "../types/Seats.sol";
 import {Registrations} from "./Registrations.sol";
 import {Math} from "@openzeppelin/contracts/utils/math/Math.sol";
 
@@ -201,20 +201,21 @@ abstract contract Draws is Registrations {
         for (uint256 tries; tries < MAX_TRIES && drawing.tries < MAX_TRIES_OF_DRAW; ++tries) {
             ++drawing.tries;
             uint40 number = uint40(_pool.pick(drawing.choice, drawing.stream));
-            Account storage entry = _accounts[number];
+            Registration storage entry = _accounts[number];
             address account = entry.account;
             // Resigned before the round was fixed, or not free before that.
             uint40 resignedAt = entry.resignedAt;
             if (resignedAt != 0 && resignedAt < drawing.fixedAt) continue;
             if (entry.freeSince >= drawing.fixedAt) continue;
-            if (_takes(entry, drawing.terms)) return (number, account);
+            if (_takes(entry.offer, drawing.terms)) return (number, account);
         }
         return (0, address(0));
     }
 
-    /// @dev The account's offer takes the task. Its products have at most 192 bits.
-    function _takes(Account storage entry, ITaskMarket.SeatTerms memory terms) private view returns (bool) {
-        return terms.operations <= entry.offeredOperations && terms.stateBytes <= entry.offeredBytes
-            && terms.lock <= entry.offeredLock && terms.fee * GIGA >= entry.offeredFee * terms.operations;
+    /// @dev The offer takes the task. Products have at most 224 bits.
+    function _takes(Offer storage offer, ITaskMarket.SeatTerms memory terms) private view returns (bool) {
+        return terms.operations <= offer.operations && terms.stateBytes <= offer.stateBytes
+            && terms.lock <= offer.lock && terms.fee * GIGA >= offer.fee * terms.operations
+            && terms.leastFee >= offer.seatFee && terms.period <= offer.period;
     }
 }

@@ -12,23 +12,6 @@ import {Offer, Registration} from "../types/Seats.sol";
 abstract contract Registrations is IAuditBoard {
     using Pool for Pool.Table;
 
-    /// @dev A `Registration`, packed so that a draw reads three slots, and one of an account that has a seat.
-    struct Account {
-        // ---- slot 0
-        address account;
-        uint40 resignedAt;
-        uint40 freeSince;
-        uint8 level;
-        bool suspended;
-        // ---- slot 1, 80 bits are free
-        uint48 lock;
-        uint128 offeredFee;
-        // ---- slot 2
-        uint64 offeredOperations;
-        uint64 offeredBytes;
-        uint128 offeredLock;
-    }
-
     uint40 internal constant NEVER = type(uint40).max;
 
     IStakeVault internal immutable VAULT;
@@ -36,7 +19,7 @@ abstract contract Registrations is IAuditBoard {
     uint32 private immutable UNBONDING_PERIOD;
 
     /// @dev Numbered from 1. Numbers are not used again, so a pool of the past names no other account.
-    mapping(uint256 number => Account) internal _accounts;
+    mapping(uint256 number => Registration) internal _accounts;
     mapping(address account => uint40) private _numberOf;
     Pool.Table internal _pool;
     // ---- one slot with the ends of the queue, which is the board's
@@ -56,17 +39,14 @@ abstract contract Registrations is IAuditBoard {
         uint40 number = ++_newest;
         ++registered;
         _numberOf[msg.sender] = number;
-        _accounts[number] = Account({
+        _accounts[number] = Registration({
             account: msg.sender,
             resignedAt: 0,
             freeSince: uint40(block.timestamp),
             level: level,
             suspended: false,
-            lock: uint48(VAULT.lock(msg.sender, STAKE_UNIT << level)),
-            offeredFee: offer.fee,
-            offeredOperations: offer.operations,
-            offeredBytes: offer.stateBytes,
-            offeredLock: offer.lock
+            offer: offer,
+            lock: uint48(VAULT.lock(msg.sender, STAKE_UNIT << level))
         });
         _pool.take(number, level);
         emit Registered(msg.sender, level, offer);
@@ -74,7 +54,7 @@ abstract contract Registrations is IAuditBoard {
 
     /// @inheritdoc IAuditBoard
     function resign() external {
-        (uint40 number, Account storage registration) = _registration();
+        (uint40 number, Registration storage registration) = _registration();
         if (registration.resignedAt != 0) revert Errors.NotRegistered(msg.sender);
         registration.resignedAt = uint40(block.timestamp);
         --registered;
@@ -84,7 +64,7 @@ abstract contract Registrations is IAuditBoard {
 
     /// @inheritdoc IAuditBoard
     function quit() external {
-        (, Account storage registration) = _registration();
+        (, Registration storage registration) = _registration();
         uint64 resignedAt = registration.resignedAt;
         if (resignedAt == 0) revert Errors.NotResigned(msg.sender);
         uint64 until = resignedAt + UNBONDING_PERIOD;
@@ -99,7 +79,7 @@ abstract contract Registrations is IAuditBoard {
 
     /// @inheritdoc IAuditBoard
     function resume() external {
-        (, Account storage registration) = _registration();
+        (, Registration storage registration) = _registration();
         if (!registration.suspended) revert Errors.NotSuspended(msg.sender);
         VAULT.release(registration.lock, type(uint256).max);
         registration.lock = uint48(VAULT.lock(msg.sender, STAKE_UNIT << registration.level));
@@ -109,20 +89,11 @@ abstract contract Registrations is IAuditBoard {
 
     /// @inheritdoc IAuditBoard
     function registrationOf(address account) external view returns (Registration memory) {
-        Account memory entry = _accounts[_numberOf[account]];
-        return Registration(
-            entry.account,
-            entry.lock,
-            entry.level,
-            entry.resignedAt,
-            entry.freeSince,
-            entry.suspended,
-            Offer(entry.offeredOperations, entry.offeredBytes, entry.offeredLock, entry.offeredFee)
-        );
+        return _accounts[_numberOf[account]];
     }
 
     /// @dev The caller's registration.
-    function _registration() private view returns (uint40 number, Account storage registration) {
+    function _registration() private view returns (uint40 number, Registration storage registration) {
         number = _numberOf[msg.sender];
         if (number == 0) revert Errors.NotRegistered(msg.sender);
         registration = _accounts[number];

@@ -76,6 +76,11 @@ interface ITaskMarket {
         uint128 lock;
         /// What the seat is paid, if it is attested.
         uint256 fee;
+        /// Least that an account is paid for a place of the task that binds it till its end: a look's fee, or a seat's without looks.
+        uint256 leastFee;
+        /// Most seconds from a seat's draw to the task's end where every draw finds accounts, all attest, and nobody challenges or claims:
+        /// challengePeriod, and with looks four times attestPeriod besides. Waiting for draws is not in it.
+        uint256 period;
         /// K: those of a seat are drawn from so many.
         uint32 segments;
         // ---- what looks ask for besides

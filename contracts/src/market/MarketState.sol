@@ -4,6 +4,7 @@ pragma solidity 0.8.37;
 import {ILooks} from "../interfaces/ILooks.sol";
 import {IStakeVault} from "../interfaces/IStakeVault.sol";
 import {ITaskMarket} from "../interfaces/ITaskMarket.sol";
+import {Cells} from "../libraries/Cells.sol";
 import {Errors} from "../libraries/Errors.sol";
 import {Fees} from "../libraries/Fees.sol";
 import {TaskId} from "../types/Ids.sol";
@@ -58,6 +59,9 @@ abstract contract MarketState is ITaskMarket {
         asked.operations = segments * terms.segmentSteps * terms.stepOperations;
         (asked.stateBytes, asked.lock) = (terms.stateBytes, terms.seatLock);
         asked.fee = Fees.ofSeat(terms.auditFee, segments);
+        bool looked = terms.lookChance != 0;
+        asked.leastFee = looked ? terms.auditFee : asked.fee;
+        asked.period = terms.challengePeriod + (looked ? Cells.LOOK_LEVELS * terms.attestPeriod : 0);
         asked.segments = terms.segments;
         (asked.segmentSteps, asked.stateTensors) = (terms.segmentSteps, terms.stateTensors);
         (asked.segmentsPerVerifier, asked.thinning) = (uint16(segments), terms.thinning);

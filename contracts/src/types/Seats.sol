@@ -3,30 +3,39 @@ pragma solidity 0.8.37;
 
 /// @notice What a registered account takes: a task that asks for more, or pays less, passes it over in every draw.
 struct Offer {
+    // ---- slot 0
     /// Most operations of a seat: stepOperations x segmentSteps x segmentsPerVerifier.
     uint64 operations;
     /// Most bytes of a state.
     uint64 stateBytes;
     /// Most that a seat may bind of its stake.
     uint128 lock;
+    // ---- slot 1
     /// Least that a seat pays for each 10^9 operations, in token units.
-    uint128 fee;
+    uint112 fee;
+    /// Least that a seat pays, and a look where the task has looks, whatever its operations, in token units.
+    uint112 seatFee;
+    /// Most seconds that a task's terms bind a seat: `ITaskMarket.SeatTerms.period`.
+    uint32 period;
 }
 
-/// @notice An account's registration.
+/// @notice An account's registration. A draw reads its slots 0 to 2.
 struct Registration {
+    // ---- slot 0
     address account;
-    /// Lock of the vault that holds its stake.
-    uint48 lock;
-    /// k: its stake is 2^k units, and so is its weight in a draw.
-    uint8 level;
     /// When it resigned, 0 before.
     uint40 resignedAt;
     /// It can be drawn by rounds that were fixed later than this: all ones while it has a seat or is suspended.
     uint40 freeSince;
+    /// k: its stake is 2^k units, and so is its weight in a draw.
+    uint8 level;
     /// It was silent in a seat, or its salt was shown, and it has not resumed.
     bool suspended;
+    // ---- slots 1 and 2
     Offer offer;
+    // ---- slot 3
+    /// Lock of the vault that holds its stake.
+    uint48 lock;
 }
 
 /// @notice One of a task's seats, or of its looks: who replays its segments. Or one of a jury: who fetches what is said to be withheld.

@@ -6,54 +6,144 @@ import {Offer} from "../../src/types/Seats.sol";
 import {Terms} from "../../src/types/Terms.sol";
 import {Deployment} from "../market/Deployment.sol";
 
-/// @title A solver that has honest accounts drawn for a task of its own that pays next to nothing, just before it submits a false result
+/// @title A solver that has honest accounts drawn for a task of its own, the bait, just before it submits a false result
 /// (docs/security.md section 4).
-/// @notice Not prevented. The test states the price, so that a change of it is seen.
+/// @notice Not prevented, but priced: an account sits in no task that pays less than its floor for a seat, or names a longer time.
+/// The tests state the price, so that a change of it is seen.
 contract BoundAccountsTest is Deployment {
-    /// @dev Least fee of a seat of one operation: honest offers ask 50 tokens for 10^9 of them.
-    uint128 private constant LEAST = 50 * UNIT / 1e9;
+    /// @dev The honest offers' least fee of a seat. A seat of the victim's pays 4.
+    uint112 private constant FLOOR = 1e18;
+    /// @dev Their longest time: what the victim's terms bind.
+    uint32 private constant PERIOD_OFFERED = 400;
 
     address[3] private own;
 
     function setUp() public override {
         super.setUp();
+        delete verifiers;
+        for (uint256 i; i < VERIFIERS; ++i) {
+            address honest = makeAddr(string.concat("honest ", vm.toString(i)));
+            verifiers.push(honest);
+            Offer memory offer = _offer();
+            (offer.seatFee, offer.period) = (FLOOR, PERIOD_OFFERED);
+            _register(honest, offer);
+        }
         for (uint256 i; i < 3; ++i) {
             own[i] = makeAddr(string.concat("own ", vm.toString(i)));
-            _fund(own[i]);
-            vm.prank(own[i]);
-            // Too small for the other task's states, so that this one does not bind them.
-            board.register(1, Offer(type(uint64).max, _terms().stateBytes, type(uint128).max, 0));
+            Offer memory offer = _offer();
+            // Too small for the bait's states, so that it does not bind them.
+            (offer.fee, offer.stateBytes) = (0, _terms().stateBytes);
+            _register(own[i], offer);
+        }
+        // The accounts of the deployment, whose offers have no floor, take no part.
+        for (uint256 i; i < VERIFIERS; ++i) {
+            vm.prank(makeAddr(string.concat("verifier ", vm.toString(i))));
+            board.resign();
         }
     }
 
-    /// @dev Six honest accounts and three of the solver's. All honest ones sit in its own task, all of its own in the victim's.
-    function test_draw_afterATaskThatPaysNothing_findsTheSolversAccountsAlone_succeeds() public {
-        Terms memory bait = _terms();
+    /// @dev One operation a step, and a unit less than the floor: nobody sits in it, and the victim's draw finds what it finds without.
+    function test_draw_afterABaitBelowTheFloor_findsTheSameAccounts_succeeds() public {
+        address[3] memory without = _victimsSeats(_noBait());
+        address[3] memory with = _victimsSeats(_bait(FLOOR - 1));
+        for (uint256 i; i < 3; ++i) {
+            assertEq(with[i], without[i]);
+        }
+    }
+
+    /// @dev It binds its accounts a second longer than they offer.
+    function test_draw_afterABaitOfALongPeriod_findsTheSameAccounts_succeeds() public {
+        Terms memory bait = _bait(FLOOR);
+        ++bait.challengePeriod;
+        address[3] memory without = _victimsSeats(_noBait());
+        address[3] memory with = _victimsSeats(bait);
+        for (uint256 i; i < 3; ++i) {
+            assertEq(with[i], without[i]);
+        }
+    }
+
+    /// @dev Its looks pay one segment's fee each: seats of 32 segments do not hire looks below the floor.
+    function test_draw_afterABaitWhoseLooksPayLess_bindsNobody_succeeds() public {
+        Terms memory bait = _bait(FLOOR / 2);
+        (bait.segmentsPerVerifier, bait.lookChance) = (2, 10_000);
+        bait.challengePeriod = 211;
+        bait.moveTime = bait.attestPeriod = 10;
+        TaskId task = _assigned(bait, 0);
+        _submit(task);
+        _draw(task);
+        _assertBound(0);
+        assertEq(board.seatOf(task, 0).account, address(0));
+    }
+
+    /// @dev A bait that pays the floor has them all, and its own accounts the victim's seats. The price is the sum of the floors and one
+    /// draw, beside gas: so much is to be compared with what a false result is worth, and with the stake.
+    function test_draw_afterABaitAtTheFloor_costsTheSumOfFloors_succeeds() public {
+        Terms memory bait = _bait(FLOOR);
+        TaskId first = _assigned(bait, 0);
+        TaskId victim = _assigned(_terms(), 80 * UNIT);
+        uint256 before = vault.free(submitter) + _remaining(market.taskOf(first).escrow);
+        _submit(first);
+        _submit(victim);
+        _draw(first);
+        _draw(victim);
+        _assertBound(VERIFIERS);
+        for (uint256 i; i < 3; ++i) {
+            address sits = board.seatOf(victim, i).account;
+            assertTrue(sits == own[0] || sits == own[1] || sits == own[2], "an honest account");
+        }
+        _attestAll(first);
+        _endWindow(first);
+        market.settle(first);
+        assertEq(before - vault.free(submitter), VERIFIERS * uint256(FLOOR) + DRAW_FEE);
+        for (uint256 i; i < VERIFIERS; ++i) {
+            assertEq(vault.free(verifiers[i]), FUNDS - SEAT_STAKE + FLOOR);
+        }
+    }
+
+    // ------------------------------------------------------------------ inside
+
+    function _register(address account, Offer memory offer) private {
+        _fund(account);
+        vm.prank(account);
+        board.register(1, offer);
+    }
+
+    /// @dev As many seats as there are honest accounts, one segment each, and nothing to compute.
+    function _bait(uint128 seatFee) private view returns (Terms memory bait) {
+        bait = _terms();
         (bait.stepOperations, bait.segmentSteps, bait.thinning) = (1, 1, 1);
-        (bait.budget, bait.restitution, bait.auditFee) = (1, 0, LEAST);
+        (bait.budget, bait.restitution, bait.auditFee) = (1, 0, seatFee);
         (bait.verifiers, bait.segmentsPerVerifier) = (uint16(VERIFIERS), 1);
         bait.stateBytes = _terms().stateBytes + 1;
+    }
+
+    /// @dev A task of as many seats that no offer takes.
+    function _noBait() private view returns (Terms memory bait) {
+        bait = _bait(0);
+        bait.stateBytes = type(uint64).max;
+    }
+
+    /// @dev Who sits in the victim's seats if it is submitted after the bait. Everything is undone.
+    function _victimsSeats(Terms memory bait) private returns (address[3] memory seats) {
+        uint256 start = vm.snapshotState();
         TaskId first = _assigned(bait, 0);
         TaskId victim = _assigned(_terms(), 80 * UNIT);
         _submit(first);
         _submit(victim);
         _draw(first);
+        _assertBound(0);
         _draw(victim);
-        for (uint256 i; i < VERIFIERS; ++i) {
-            assertEq(board.registrationOf(verifiers[i]).freeSince, type(uint40).max);
-        }
         for (uint256 i; i < 3; ++i) {
-            address sits = board.seatOf(victim, i).account;
-            assertTrue(sits == own[0] || sits == own[1] || sits == own[2], "an honest account");
+            seats[i] = board.seatOf(victim, i).account;
         }
-        // Nobody has looked; the false result is paid.
-        _attestAll(victim);
-        _endWindow(victim);
-        market.settle(victim);
-        assertEq(_remaining(market.taskOf(victim).stake), 0);
-        // What the other task costs in all: one draw, and six seats.
-        uint256 escrow = _escrowOf(bait);
-        assertEq(escrow - _remaining(market.taskOf(first).escrow), DRAW_FEE);
-        assertEq(VERIFIERS * uint256(LEAST), 3e11);
+        vm.revertToState(start);
+    }
+
+    function _assertBound(uint256 count) private view {
+        uint256 bound;
+        for (uint256 i; i < VERIFIERS; ++i) {
+            if (board.registrationOf(verifiers[i]).freeSince == type(uint40).max) ++bound;
+        }
+        assertEq(bound, count);
     }
 }

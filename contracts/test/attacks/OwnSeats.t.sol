@@ -18,7 +18,9 @@ contract OwnSeatsTest is Deployment {
             own[i] = makeAddr(string.concat("own ", vm.toString(i)));
             _fund(own[i]);
             vm.prank(own[i]);
-            board.register(1, Offer(type(uint64).max, type(uint64).max, type(uint128).max, 0));
+            board.register(
+                1, Offer(type(uint64).max, type(uint64).max, type(uint128).max, 0, 0, type(uint32).max)
+            );
         }
     }
 

@@ -22,35 +22,80 @@ contract EligibleTest is Deployment {
 
     // ------------------------------------------------------------------ what it offers
 
-    /// @dev The terms ask for 20 x 2 x 10^6 operations, 10^5 bytes and a lock of 40, and pay 4 for the seat.
+    /// @dev The terms ask for 20 x 2 x 10^6 operations, 10^5 bytes and a lock of 40, pay 4 for the seat, and bind it for 400 seconds.
     function test_draw_offerAtTheBound_succeeds() public {
-        _register(1, Offer({operations: 4e7, stateBytes: 1e5, lock: 40 * UNIT, fee: 100 * UNIT}));
+        _register(1, _just());
         _assertDrawn(_terms(), true);
     }
 
     function test_draw_tooManyOperations_succeeds() public {
-        _register(1, Offer({operations: 4e7 - 1, stateBytes: 1e5, lock: 40 * UNIT, fee: 100 * UNIT}));
+        Offer memory offer = _just();
+        --offer.operations;
+        _register(1, offer);
         _assertDrawn(_terms(), false);
     }
 
     function test_draw_tooManyBytes_succeeds() public {
-        _register(1, Offer({operations: 4e7, stateBytes: 1e5 - 1, lock: 40 * UNIT, fee: 100 * UNIT}));
+        Offer memory offer = _just();
+        --offer.stateBytes;
+        _register(1, offer);
         _assertDrawn(_terms(), false);
     }
 
     function test_draw_tooGreatALock_succeeds() public {
-        _register(1, Offer({operations: 4e7, stateBytes: 1e5, lock: 40 * UNIT - 1, fee: 100 * UNIT}));
+        Offer memory offer = _just();
+        --offer.lock;
+        _register(1, offer);
         _assertDrawn(_terms(), false);
     }
 
     function test_draw_tooSmallAFee_succeeds() public {
-        _register(1, Offer({operations: 4e7, stateBytes: 1e5, lock: 40 * UNIT, fee: 100 * UNIT + 1}));
+        Offer memory offer = _just();
+        ++offer.fee;
+        _register(1, offer);
         _assertDrawn(_terms(), false);
+    }
+
+    function test_draw_tooSmallASeatFee_succeeds() public {
+        Offer memory offer = _just();
+        ++offer.seatFee;
+        _register(1, offer);
+        _assertDrawn(_terms(), false);
+    }
+
+    function test_draw_tooLongAPeriod_succeeds() public {
+        Offer memory offer = _just();
+        --offer.period;
+        _register(1, offer);
+        _assertDrawn(_terms(), false);
+    }
+
+    // ------------------------------------------------------------------ what looks add
+
+    /// @dev A look pays one segment's fee, 2, and binds as a seat does. Four levels of them have 200 seconds each.
+    function test_draw_offerAtTheBoundWithLooks_succeeds() public {
+        _register(1, _justWithLooks());
+        _assertDrawn(_looked(), true);
+    }
+
+    function test_draw_tooSmallALooksFee_succeeds() public {
+        Offer memory offer = _justWithLooks();
+        ++offer.seatFee;
+        _register(1, offer);
+        _assertDrawn(_looked(), false);
+    }
+
+    function test_draw_tooLongAPeriodWithLooks_succeeds() public {
+        Offer memory offer = _justWithLooks();
+        --offer.period;
+        _register(1, offer);
+        _assertDrawn(_looked(), false);
     }
 
     /// @dev No product overflows, whatever terms and offers are.
     function test_draw_greatestNumbers_succeeds() public {
-        _register(15, Offer(type(uint64).max, type(uint64).max, type(uint128).max, type(uint128).max));
+        (uint112 fee, uint32 period) = (type(uint112).max, type(uint32).max);
+        _register(15, Offer(type(uint64).max, type(uint64).max, type(uint128).max, fee, fee, period));
         Terms memory terms = _terms();
         terms.stepOperations = type(uint64).max;
         terms.segmentSteps = 1 << 16;
@@ -151,6 +196,28 @@ contract EligibleTest is Deployment {
     }
 
     // ------------------------------------------------------------------ inside
+
+    /// @dev Takes a seat of `_terms()`, and of nothing that asks for more or pays less.
+    function _just() private pure returns (Offer memory) {
+        return Offer({
+            operations: 4e7,
+            stateBytes: 1e5,
+            lock: 40 * UNIT,
+            fee: 100e18,
+            seatFee: uint112(SEAT_FEE),
+            period: 400
+        });
+    }
+
+    function _justWithLooks() private pure returns (Offer memory offer) {
+        offer = _just();
+        (offer.seatFee, offer.period) = (uint112(FEE), 400 + 4 * 200);
+    }
+
+    function _looked() private view returns (Terms memory terms) {
+        terms = _terms();
+        terms.lookChance = 1;
+    }
 
     function _register(uint8 level, Offer memory offer) private {
         token.mint(candidate, STAKE_UNIT << level);

@@ -143,7 +143,7 @@ contract InformTest is Deployment {
         address cheap = makeAddr("takes it for nothing");
         _fund(cheap);
         vm.prank(cheap);
-        board.register(1, Offer(1e9, 1e6, 100 * UNIT, 0));
+        board.register(1, Offer(1e9, 1e6, 100 * UNIT, 0, 0, type(uint32).max));
         TaskId task = _drawn(terms, 1);
         _attest(task, 0);
         _inform(task, 0, rival);

@@ -87,7 +87,9 @@ abstract contract Deployed is Rounds {
             vm.stopPrank();
         }
         vm.prank(people[4]);
-        board.register(2, Offer(type(uint64).max, type(uint64).max, type(uint128).max, 0));
+        board.register(
+            2, Offer(type(uint64).max, type(uint64).max, type(uint128).max, 0, 0, type(uint32).max)
+        );
     }
 
     /// @dev Wei for each byte of an answer.

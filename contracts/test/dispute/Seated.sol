@@ -33,7 +33,9 @@ abstract contract Seated is Play {
             vm.startPrank(who);
             token.approve(address(vault), FUNDS);
             vault.deposit(FUNDS);
-            board.register(2, Offer(type(uint64).max, type(uint64).max, type(uint128).max, 0));
+            board.register(
+                2, Offer(type(uint64).max, type(uint64).max, type(uint128).max, 0, 0, type(uint32).max)
+            );
             vm.stopPrank();
         }
     }

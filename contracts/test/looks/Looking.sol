@@ -54,7 +54,9 @@ abstract contract Looking is Deployed {
             vm.startPrank(who);
             token.approve(address(vault), FUNDS);
             vault.deposit(FUNDS);
-            board.register(2, Offer(type(uint64).max, type(uint64).max, type(uint128).max, 0));
+            board.register(
+                2, Offer(type(uint64).max, type(uint64).max, type(uint128).max, 0, 0, type(uint32).max)
+            );
             vm.stopPrank();
         }
     }

@@ -166,7 +166,14 @@ abstract contract Deployment is Rounds {
     }
 
     function _offer() internal pure returns (Offer memory) {
-        return Offer({operations: 1e9, stateBytes: 1e6, lock: 100 * UNIT, fee: 50 * UNIT});
+        return Offer({
+            operations: 1e9,
+            stateBytes: 1e6,
+            lock: 100 * UNIT,
+            fee: 50e18,
+            seatFee: 0,
+            period: type(uint32).max
+        });
     }
 
     // ------------------------------------------------------------------ a task's way

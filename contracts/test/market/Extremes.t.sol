@@ -64,7 +64,7 @@ contract ExtremesTest is Deployment, Snapshot {
             board.resign();
         }
         Offer memory offer = _offer();
-        offer.fee = type(uint128).max;
+        offer.fee = type(uint112).max;
         _crowd(CROWD, offer);
         TaskId task = _drawn(_greatest(), 1);
         // Pool.t.sol bounds what a place with a long past adds to each of the 256 tries: 32,000.

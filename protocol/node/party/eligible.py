@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Final
 
 from protocol.chain.accounts import DEVELOPMENT_CHAIN
 from protocol.chain.client import Client
 from protocol.chain.events import Follower
-from protocol.chain.views import Registration
 from protocol.tasks.task import Terms
 
 ELIGIBLE_A_SEAT: Final = 3
+ELIGIBLE_SHARE: Final = 0.5
+"""With less, whoever wrote the terms may have chosen who can be drawn."""
 
 
 def least_eligible(chain_id: int, verifiers: int, jurors: int = 0) -> int:
@@ -21,25 +25,53 @@ def least_eligible(chain_id: int, verifiers: int, jurors: int = 0) -> int:
     return seats if chain_id == DEVELOPMENT_CHAIN else ELIGIBLE_A_SEAT * seats
 
 
-def eligible_accounts(client: Client, terms: Terms) -> list[str]:
-    """Accounts that a draw for these terms could find now, or once their present seats are free. Reads the board's
-    events from the deployment on. Raises ChainError.
+def least_share(chain_id: int) -> float:
+    """Share of the registered slots that has to take a task before a solver works for it, where no setting says
+    another number: one half, on a development chain none.
     """
+    return 0.0 if chain_id == DEVELOPMENT_CHAIN else ELIGIBLE_SHARE
+
+
+@dataclass(frozen=True, slots=True)
+class Eligible:
+    """Accounts that a draw for some terms could find now, or once their present seats are free. `slots` is their weight
+    in draws, 2^level each; `registered` that of all accounts that have not resigned and are not suspended.
+    """
+
+    accounts: tuple[str, ...]
+    slots: int
+    registered: int
+    unmet: Mapping[str, int] = field(default_factory=dict)
+    """How many other accounts ask for more, by the field of their offers, or "stake" where their own is too small."""
+
+    @property
+    def share(self) -> float:
+        """Of the registered slots; 0 where there are none."""
+        return self.slots / self.registered if self.registered else 0.0
+
+    @property
+    def why_not_more(self) -> str:
+        """For people: what passes the other accounts over."""
+        counts = ", ".join(f"{name} {accounts}" for name, accounts in sorted(self.unmet.items()))
+        return f"; others are passed over, by what their offers ask: {counts}" if counts else ""
+
+
+def eligible(client: Client, terms: Terms) -> Eligible:
+    """Who could be drawn for these terms. Reads the board's events from the deployment on. Raises ChainError."""
     audit = client.audit
     (topic,) = (topic for topic, event in audit.contract.events.items() if event["name"] == "Registered")
     follower = Follower(
         client.connection, {audit.address: audit.contract}, client.deployment.block, topics=[topic]
     )
     accounts = dict.fromkeys(str(event.arguments["account"]) for event in follower.poll().events)
+    found = (audit.registration(account) for account in accounts)
+    ready = [one for one in found if one and not one.resigned_at and not one.suspended]
     unit = client.deployment.parameters.stake_unit
-    found = ((account, audit.registration(account)) for account in accounts)
-    return [account for account, registration in found if registration and _takes(registration, terms, unit)]
-
-
-def _takes(registration: Registration, terms: Terms, unit: int) -> bool:
-    return (
-        not registration.resigned_at
-        and not registration.suspended
-        and unit << registration.level >= terms.seat_lock
-        and registration.offer.takes(terms)
-    )
+    unmet = {
+        one.account: (*one.offer.unmet(terms), *(["stake"] if unit << one.level < terms.seat_lock else []))
+        for one in ready
+    }
+    taking = [one for one in ready if not unmet[one.account]]
+    slots, registered = (sum(1 << one.level for one in some) for some in (taking, ready))
+    counted = Counter(name for names in unmet.values() for name in names)
+    return Eligible(tuple(one.account for one in taking), slots, registered, counted)

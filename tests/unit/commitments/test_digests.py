@@ -15,15 +15,12 @@ from protocol.commitments.digests import MAX_THINNING, Digester, blocks, leaf, s
 from protocol.commitments.errors import DigestError
 from protocol.commitments.hashing import node_hash
 from protocol.commitments.salted import hash_rows, hash_rows_by_hashlib
+from tests.unit.commitments.patterns import pattern
 
 SALT, OTHER = bytes(range(32)), bytes(range(1, 33))
 SIZES = st.integers(1, 300 * 1024) | st.integers(1, 300).map(lambda chunks: 1024 * chunks)
 THINNINGS = st.sampled_from([1, 2, 4, 8, 16, 32, 64])
 STEPS = st.integers(0, 200)
-
-
-def pattern(nbytes: int, seed: int = 0) -> bytes:
-    return np.random.default_rng(seed).integers(0, 256, nbytes, np.uint8).tobytes()
 
 
 def selected(count: int, index: int, thinning: int, step: int) -> bool:

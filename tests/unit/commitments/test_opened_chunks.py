@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -15,14 +14,11 @@ from protocol.commitments.errors import DigestError
 from protocol.commitments.hashing import leaf_hash
 from protocol.commitments.opened_chunks import Opening, fold, open_chunk_of
 from protocol.commitments.proofs import root_from_path
+from tests.unit.commitments.patterns import pattern
 
 SALT = bytes(range(32))
 SIZES = st.sampled_from([1, 31, 1023, 1024, 1025, 2048, 5000, 7 * 1024, 9 * 1024 - 1, 70_000])
 THINNINGS = st.sampled_from([1, 2, 4, 64])
-
-
-def pattern(nbytes: int, seed: int) -> bytes:
-    return np.random.default_rng(seed).integers(0, 256, nbytes, np.uint8).tobytes()
 
 
 def made(sizes: list[int], steps: int) -> list[list[bytes]]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from random import Random
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -28,13 +27,10 @@ from protocol.dispute.juries import (
     show,
 )
 from protocol.dispute.looks import Look, is_look
+from tests.unit.commitments.patterns import pattern
 
 SALT = bytes(range(32))
 SIZES = st.sampled_from([1, 31, 1023, 1024, 1025, 2048, 5000, 7 * 1024, 9 * 1024 - 1, 70_000])
-
-
-def pattern(nbytes: int, seed: int) -> bytes:
-    return np.random.default_rng(seed).integers(0, 256, nbytes, np.uint8).tobytes()
 
 
 def test_a_jurors_number_is_no_seats_and_no_looks() -> None:

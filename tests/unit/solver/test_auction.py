@@ -16,6 +16,7 @@ from protocol.chain.parameters import DEVNET, TOKEN
 from protocol.chain.views import NOBODY, TaskStatus, TaskView
 from protocol.node.home import Home
 from protocol.node.logs import get
+from protocol.node.party.eligible import Eligible
 from protocol.tasks.bundles import BundleUnavailable
 from protocol.tasks.bundles.write import MANIFEST
 from protocol.tasks.task import Terms
@@ -132,8 +133,8 @@ class Stand:
             ),
         )
         monkeypatch.setattr(auction, "fetch_candidate", self.fetch)
-        self.eligible = 3
-        monkeypatch.setattr(auction, "eligible_accounts", lambda _client, _terms: [RIVAL] * self.eligible)
+        self.eligible = Eligible((RIVAL,) * 3, slots=4, registered=8)
+        monkeypatch.setattr(auction, "eligible", lambda _client, _terms: self.eligible)
         self.failures = Failures("task", Metrics(), get("test"))
         self.auction = Auction(self.context, self.failures)
 
@@ -386,8 +387,26 @@ def test_a_stake_that_is_locked_is_not_kept_free_again(stand: Stand) -> None:
 
 
 def test_a_task_whose_seats_would_stay_empty_is_not_bid_on(stand: Stand) -> None:
-    stand.eligible = 2
+    stand.eligible = Eligible((RIVAL,) * 2, slots=8, registered=8)
     stand.market.post(1)
     stand.tick(2)
-    assert stand.stage(1) == (Stage.REFUSED, "2 verifiers take 1 seats and juries of 0, 3 are asked for")
+    refused = "2 verifiers take 1 seats and juries of 0, 3 are asked for (min_eligible)"
+    assert stand.stage(1) == (Stage.REFUSED, refused)
     assert not stand.market.bids
+
+
+def test_a_task_that_a_smaller_share_of_the_stake_takes_is_not_bid_on(stand: Stand) -> None:
+    """Three accounts are enough, but they may all be the submitter's: line 97."""
+    stand.eligible = Eligible((RIVAL,) * 3, slots=3, registered=8, unmet={"seat_fee": 4, "period": 1})
+    stand.market.post(1)
+    stand.tick(2)
+    refused = (
+        "its terms are taken by 3 of 8 slots of registered stake, a share of 0.375, 0.5 is asked for (min_share); "
+        "others are passed over, by what their offers ask: period 1, seat_fee 4"
+    )
+    assert stand.stage(1) == (Stage.REFUSED, refused)
+    assert not stand.market.bids
+    cast(Any, stand.context).settings = SolverSettings(min_share=0.375)
+    stand.market.post(2)
+    stand.tick(2)
+    assert stand.stage(2) == (Stage.BID, f"{90 * TOKEN} units")

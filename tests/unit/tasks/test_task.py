@@ -94,6 +94,16 @@ def test_looks_need_a_lock_a_stake_and_at_most_32_segments_of_seats() -> None:
     assert replace(fit, look_chance=0, verifiers=9).look_chance == 0
 
 
+def test_looks_pay_one_segment_and_bind_a_level_longer_each() -> None:
+    """As TaskMarket.seatTermsOf: contracts/test/audit/Eligible.t.sol has the same numbers."""
+    plain = terms(
+        segments_per_verifier=2, audit_fee=2 * TOKEN, attest_period=200, challenge_period=400, move_time=50
+    )
+    assert (plain.least_fee, plain.seat_period) == (4 * TOKEN, 400)
+    looked = replace(plain, look_chance=1, seat_lock=max(plain.seat_lock, 4 * plain.game_cost))
+    assert (looked.least_fee, looked.seat_period) == (2 * TOKEN, 1200)
+
+
 def test_each_side_of_a_game_has_clock_and_allowance() -> None:
     assert terms(clock=30, replay_allowance=12).game_time == 42
 

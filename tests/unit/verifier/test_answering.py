@@ -14,7 +14,7 @@ from protocol.node.database import Identity
 from protocol.node.party.exits import Observation
 from verifier.answering import answers, contests
 from verifier.context import Context
-from verifier.database import Accusation, Database
+from verifier.database import Challenge, Database
 
 ME, OTHER = "0x" + "11" * 20, "0x" + "22" * 20
 TASK, SEAT, LOOK, SEGMENT, GAME = 1, 0, 32, 5, 7
@@ -50,8 +50,8 @@ def play(
     context: Context, segment: int | None, seat: int = SEAT, account: str = ME, asks: bool = False
 ) -> None:
     """The node has an open game."""
-    context.database.accuse(Accusation(TASK, seat, account, segment, bytes(32), b"", asks=asks))
-    context.database.update_accusation((TASK, seat), game=GAME)
+    context.database.put_challenge(Challenge(TASK, seat, account, segment, bytes(32), b"", asks=asks))
+    context.database.update_challenge((TASK, seat), game=GAME)
 
 
 def due(context: Context, now: int = 50) -> list[str]:
@@ -87,5 +87,5 @@ def test_other_games_are_not(context: Context, game: dict[str, Any]) -> None:
 
 def test_a_game_that_is_over_is_not(context: Context) -> None:
     play(context, SEGMENT)
-    context.database.update_accusation((TASK, SEAT), outcome="challenger_silent")
+    context.database.update_challenge((TASK, SEAT), outcome="challenger_silent")
     assert due(context) == [ANSWER]

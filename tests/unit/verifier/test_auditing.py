@@ -1,4 +1,4 @@
-"""Who accuses what was found different: every own seat that has the segment, else the account that replayed it.
+"""Who challenges what was found different: every own seat that has the segment, else the account that replayed it.
 
 And what a seat attests: its digests, once it has every one, under its own salt.
 """
@@ -21,11 +21,11 @@ from protocol.dispute.keys import NO_SEAT
 from protocol.node.database import Identity
 from protocol.node.party.exits import Observation
 from tests.unit.verifier.test_seats import AUDIT, ME, MINE_TOO, NOW, OTHER, VIEW, observation, seat
-from verifier.auditing import _accuse, _replay, attestations, offer
+from verifier.auditing import _challenge, _replay, attestations, offer
 from verifier.context import Context
 from verifier.database import Database
 from verifier.jobs import Job, Jobs
-from verifier.juries import Jury
+from verifier.jury import Jury
 from verifier.replaying import Committed, Different, Equal, Finding
 from verifier.salts import salted
 
@@ -40,10 +40,10 @@ def database(tmp_path: Path) -> Iterator[Database]:
     made.close()
 
 
-def accused(
+def challenged(
     database: Database, replayed: int, segment: int | None, drawn: bool = True
 ) -> list[tuple[int, str]]:
-    """Seats and accounts that accuse when the replay of a segment finds this one false."""
+    """Seats and accounts that challenge when the replay of a segment finds this one false."""
     board = SimpleNamespace(seats=lambda _task: SEATS if drawn else [], audit=lambda _task: AUDIT)
     client = SimpleNamespace(address=ME, audit=board)
     context = SimpleNamespace(
@@ -52,8 +52,8 @@ def accused(
         database=database,
         segments=lambda _task, number: SEGMENTS[number],
     )
-    _accuse(cast(Context, context), 1, replayed, Different(segment, ()))
-    return [(row.seat, row.account) for row in database.accusations(1)]
+    _challenge(cast(Context, context), 1, replayed, Different(segment, ()))
+    return [(row.seat, row.account) for row in database.challenges(1)]
 
 
 @pytest.mark.parametrize(
@@ -67,18 +67,18 @@ def accused(
         (4, None, [(NO_SEAT, ME)]),
     ],
 )
-def test_a_false_segment_is_accused_by_each_own_seat_that_has_it(
+def test_a_false_segment_is_challenged_by_each_own_seat_that_has_it(
     database: Database, replayed: int, segment: int | None, expected: list[tuple[int, str]]
 ) -> None:
-    assert accused(database, replayed, segment) == expected
+    assert challenged(database, replayed, segment) == expected
 
 
-def test_before_the_draw_the_main_account_accuses_and_its_seat_does_not_do_so_again(
+def test_before_the_draw_the_main_account_challenges_and_its_seat_does_not_do_so_again(
     database: Database,
 ) -> None:
-    assert accused(database, 2, 2, drawn=False) == [(NO_SEAT, ME)]
-    assert accused(database, 2, 2) == [(0, MINE_TOO), (NO_SEAT, ME)], "but the other account's does"
-    salts = {row.salt for row in database.accusations(1)}
+    assert challenged(database, 2, 2, drawn=False) == [(NO_SEAT, ME)]
+    assert challenged(database, 2, 2) == [(0, MINE_TOO), (NO_SEAT, ME)], "but the other account's does"
+    salts = {row.salt for row in database.challenges(1)}
     assert len(salts) == 2
 
 
@@ -111,7 +111,7 @@ class Withheld(Replays):
     def is_here(self, _committed: Committed, _segment: int) -> bool:
         return False
 
-    def was_asked(self, _committed: Committed) -> bool:
+    def has_withheld(self, _committed: Committed) -> bool:
         return True
 
     def ask(self, _committed: Committed, _segments: Sequence[int]) -> None:
@@ -156,7 +156,7 @@ class Scene:
         self.jury: Jury | None = None
         self.clients = {account: self._client(account, index) for account, index in ((ME, 2), (MINE_TOO, 3))}
         self.material = SimpleNamespace(
-            auditor=replays,
+            replayer=replays,
             terms=SimpleNamespace(thinning=THINNING, jurors=jurors, segments=RESULT - 1),
             states=SimpleNamespace(tensors=lambda _number, _root: []),
         )
@@ -278,35 +278,35 @@ def test_after_a_restart_only_what_is_missing_is_replayed(database: Database) ->
     assert scene.attest(DRAWN) == ["attest 0", "attest 2"]
 
 
-def test_a_solver_that_stands_accused_is_attested_in_its_open_game_alone(database: Database) -> None:
+def test_a_solver_that_is_challenged_is_attested_in_its_open_game_alone(database: Database) -> None:
     scene = Scene(database, Replays(false=1))
     scene.due(DRAWN)
-    assert [row.key for row in database.accusations(1)] == [(1, 0)]
+    assert [row.key for row in database.challenges(1)] == [(1, 0)]
     assert scene.attest(DRAWN) == []
-    database.update_accusation((1, 0), opening_until=1, game=1)
+    database.update_challenge((1, 0), opening_until=1, game=1)
     assert scene.attest(DRAWN) == ["attest 0", "attest 2"], "with the digests of one's own states"
     assert scene.attested[0][3:] == scene.expected(DRAWN.seats[0])
-    database.update_accusation((1, 0), outcome="challenger_silent")
+    database.update_challenge((1, 0), outcome="challenger_silent")
     assert scene.attest(DRAWN) == []
 
 
-def test_what_an_accused_solver_withholds_is_attested_by_ones_own_run(database: Database) -> None:
+def test_what_a_challenged_solver_withholds_is_attested_by_ones_own_run(database: Database) -> None:
     replays = Withheld()
     scene = Scene(database, replays)
     scene.due(DRAWN)
-    assert [row.segment for row in database.accusations(1)] == [None]
+    assert [row.segment for row in database.challenges(1)] == [None]
     assert replays.asked == []
     for _ in range(3):
         scene.due(DRAWN)
     assert replays.asked == [(1, 1), (1, 1), (2, 2), (RESULT, 2)]
-    assert len(database.accusations(1)) == 1, "no second bond is risked"
+    assert len(database.challenges(1)) == 1, "no second bond is risked"
     assert scene.attest(DRAWN) == []
-    database.update_accusation((1, 0), opening_until=1, game=1)
+    database.update_challenge((1, 0), opening_until=1, game=1)
     assert scene.attest(DRAWN) == ["attest 0", "attest 2"]
     assert [sent[3:] for sent in scene.attested] == [scene.expected(DRAWN.seats[n]) for n in (0, 2)]
 
 
-def test_an_accused_task_is_run_after_other_own_seats_and_only_for_one_that_can_attest(
+def test_a_challenged_task_is_run_after_other_own_seats_and_only_for_one_that_can_attest(
     database: Database,
 ) -> None:
     """Before the segments of others, of which a whistleblower may never run out."""

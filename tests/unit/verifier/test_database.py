@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from protocol.node.database import DatabaseError, Identity
-from verifier.database import COMMITTING, UNTIL_OVER, Accusation, Database, StateRow
+from verifier.database import COMMITTING, UNTIL_OVER, Challenge, Database, StateRow
 from verifier.errors import TwoDigests
 
 ME = Identity("0xgenesis", "0xmarket", "0xaccount")
@@ -27,9 +27,9 @@ def test_what_was_written_is_there_after_a_restart(tmp_path: Path) -> None:
     first.check(3, 2, B)
     first.put_digest(3, HASH, 2, B, A)
     first.put_salt(3, 1, A)
-    first.accuse(Accusation(4, SEAT, ACCOUNT, 2, A, A + B))
-    first.update_accusation((4, SEAT), opening_until=100)
-    first.update_accusation((4, SEAT), game=7)
+    first.put_challenge(Challenge(4, SEAT, ACCOUNT, 2, A, A + B))
+    first.update_challenge((4, SEAT), opening_until=100)
+    first.update_challenge((4, SEAT), game=7)
     first.put_state(4, StateRow(1, False, A, "ab" * 32))
     first.finish(5)
     # Not closed: a killed process closes nothing.
@@ -39,8 +39,8 @@ def test_what_was_written_is_there_after_a_restart(tmp_path: Path) -> None:
     assert (second.digest(3, HASH, 2, B), second.digested(3, HASH, B)) == (A, {2})
     assert (second.digest(3, HASH, 2, A), second.digested(3, A, B)) == (None, set())
     assert (second.salts(3, 1), second.salts(3, 0), second.count_salts()) == ([A], [], 1)
-    assert second.open_accusations() == [Accusation(4, SEAT, ACCOUNT, 2, A, A + B, 100, 7)]
-    assert second.open_accusations()[0].checkpoint_roots() == [A, B]
+    assert second.open_challenges() == [Challenge(4, SEAT, ACCOUNT, 2, A, A + B, 100, 7)]
+    assert second.open_challenges()[0].checkpoint_roots() == [A, B]
     assert second.states(4, own=False) == [StateRow(1, False, A, "ab" * 32)]
     assert second.states(4, own=True) == []
     assert second.finished() == {5}
@@ -79,24 +79,24 @@ def test_a_result_is_held_until_its_time_is_over_and_let_go_once(tmp_path: Path)
     assert sorted(database.held_before(102)) == [3, 5]
 
 
-def test_an_accusation_keeps_its_salt_when_it_is_made_again(tmp_path: Path) -> None:
+def test_a_challenge_keeps_its_salt_when_it_is_made_again(tmp_path: Path) -> None:
     database = opened(tmp_path)
-    database.accuse(Accusation(4, SEAT, ACCOUNT, 2, A, b""))
-    database.accuse(Accusation(4, SEAT, ACCOUNT, None, B, b""))
-    assert database.accusation(4, SEAT) == Accusation(4, SEAT, ACCOUNT, 2, A, b"")
+    database.put_challenge(Challenge(4, SEAT, ACCOUNT, 2, A, b""))
+    database.put_challenge(Challenge(4, SEAT, ACCOUNT, None, B, b""))
+    assert database.challenge(4, SEAT) == Challenge(4, SEAT, ACCOUNT, 2, A, b"")
 
 
-def test_an_accusation_that_begins_again_has_another_salt_and_no_commitment(tmp_path: Path) -> None:
+def test_a_challenge_that_begins_again_has_another_salt_and_no_commitment(tmp_path: Path) -> None:
     database = opened(tmp_path)
-    database.accuse(Accusation(4, SEAT, ACCOUNT, 2, A, A + B))
-    database.update_accusation((4, SEAT), opening_until=COMMITTING)
-    assert database.accusation(4, SEAT) == Accusation(4, SEAT, ACCOUNT, 2, A, A + B, COMMITTING)
-    database.update_accusation((4, SEAT), opening_until=100)
-    database.renew_accusation((4, SEAT), B)
-    assert database.open_accusations() == [Accusation(4, SEAT, ACCOUNT, 2, B, A + B)]
-    database.update_accusation((4, SEAT), opening_until=200, game=1)
-    database.renew_accusation((4, SEAT), A)
-    assert database.open_accusations() == [Accusation(4, SEAT, ACCOUNT, 2, B, A + B, 200, 1)], (
+    database.put_challenge(Challenge(4, SEAT, ACCOUNT, 2, A, A + B))
+    database.update_challenge((4, SEAT), opening_until=COMMITTING)
+    assert database.challenge(4, SEAT) == Challenge(4, SEAT, ACCOUNT, 2, A, A + B, COMMITTING)
+    database.update_challenge((4, SEAT), opening_until=100)
+    database.renew_challenge((4, SEAT), B)
+    assert database.open_challenges() == [Challenge(4, SEAT, ACCOUNT, 2, B, A + B)]
+    database.update_challenge((4, SEAT), opening_until=200, game=1)
+    database.renew_challenge((4, SEAT), A)
+    assert database.open_challenges() == [Challenge(4, SEAT, ACCOUNT, 2, B, A + B, 200, 1)], (
         "a game is played to its end"
     )
 
@@ -122,12 +122,12 @@ def test_a_dropped_state_leaves_the_others_but_for_later_ones_of_the_same_run(tm
     assert database.states(5, own=False) + database.states(5, own=True) == rows
 
 
-def test_an_accusation_that_is_over_is_not_open(tmp_path: Path) -> None:
+def test_a_challenge_that_is_over_is_not_open(tmp_path: Path) -> None:
     database = opened(tmp_path)
-    database.accuse(Accusation(4, SEAT, ACCOUNT, 2, A, b""))
-    database.update_accusation((4, SEAT), outcome="solver_false")
-    assert database.open_accusations() == []
-    found = database.accusation(4, SEAT)
+    database.put_challenge(Challenge(4, SEAT, ACCOUNT, 2, A, b""))
+    database.update_challenge((4, SEAT), outcome="solver_false")
+    assert database.open_challenges() == []
+    found = database.challenge(4, SEAT)
     assert found is not None
     assert found.outcome == "solver_false"
 
@@ -171,27 +171,27 @@ def test_a_file_that_is_no_database_is_refused(tmp_path: Path) -> None:
         opened(tmp_path)
 
 
-def test_an_accusation_that_only_asks_is_not_the_solvers_and_goes_on_against_it(tmp_path: Path) -> None:
+def test_a_challenge_that_only_asks_is_not_the_solvers_and_goes_on_against_it(tmp_path: Path) -> None:
     database = opened(tmp_path)
-    asking = Accusation(4, LOOK, ACCOUNT, 2, A, A + B, asks=True)
-    database.accuse(asking)
-    assert (database.accusations(4), database.all_accusations(4)) == ([], [asking])
-    assert database.open_accusations() == [asking], "its game is played"
+    asking = Challenge(4, LOOK, ACCOUNT, 2, A, A + B, asks=True)
+    database.put_challenge(asking)
+    assert (database.challenges(4), database.all_challenges(4)) == ([], [asking])
+    assert database.open_challenges() == [asking], "its game is played"
     database.turn_on_solver(asking)
-    assert database.accusations(4) == [replace(asking, asks=False)]
+    assert database.challenges(4) == [replace(asking, asks=False)]
 
 
-def test_an_accusation_that_only_asked_makes_room_for_one_of_the_solver(tmp_path: Path) -> None:
+def test_a_challenge_that_only_asked_makes_room_for_one_of_the_solver(tmp_path: Path) -> None:
     """The look accused a seat, and is accused now itself: its account may have to play."""
     database = opened(tmp_path)
-    asking = Accusation(4, LOOK, ACCOUNT, 2, A, A + B, asks=True)
-    database.accuse(asking)
-    database.update_accusation(asking.key, outcome="dropped")
-    database.accuse(Accusation(4, LOOK, ACCOUNT, 3, B, A + B))
-    assert [(row.segment, row.salt, row.asks) for row in database.all_accusations(4)] == [(3, B, False)]
+    asking = Challenge(4, LOOK, ACCOUNT, 2, A, A + B, asks=True)
+    database.put_challenge(asking)
+    database.update_challenge(asking.key, outcome="dropped")
+    database.put_challenge(Challenge(4, LOOK, ACCOUNT, 3, B, A + B))
+    assert [(row.segment, row.salt, row.asks) for row in database.all_challenges(4)] == [(3, B, False)]
 
 
-def test_a_step_tree_that_nobody_had_to_ask_for_is_accused_as_it_is(tmp_path: Path) -> None:
+def test_a_step_tree_that_nobody_had_to_ask_for_is_challenged_as_it_is(tmp_path: Path) -> None:
     database = opened(tmp_path)
-    database.turn_on_solver(Accusation(4, LOOK, ACCOUNT, 2, A, A + B, asks=True))
-    assert [row.asks for row in database.all_accusations(4)] == [False]
+    database.turn_on_solver(Challenge(4, LOOK, ACCOUNT, 2, A, A + B, asks=True))
+    assert [row.asks for row in database.all_challenges(4)] == [False]

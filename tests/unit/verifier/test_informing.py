@@ -19,12 +19,12 @@ from protocol.dispute.keys import attestation_word, informing_commitment, salt_h
 from protocol.node.database import Identity
 from protocol.node.party.exits import Observation
 from tests.unit.verifier.test_seats import ME, MINE_TOO, NOW, OTHER, UNTIL, VIEW, observation, seat
-from verifier import informer as module
+from verifier import offered_salts as module
 from verifier.database import Database
 from verifier.errors import SaltRefused, TooManySalts
-from verifier.informer import SALTS_A_SEAT, Informer
-from verifier.informing import BLOCKS, Attestation, first_block, parsed_salt
+from verifier.informing import BLOCKS, Attestation, parsed_salt
 from verifier.metrics import Metrics
+from verifier.offered_salts import SALTS_A_SEAT, OfferedSalts
 
 TASK = 1
 SALT, DIGEST = bytes(range(32)), bytes([9]) * 32
@@ -125,15 +125,15 @@ def database(tmp_path: Path) -> Iterator[Database]:
     made.close()
 
 
-def informer(chain: Chain, database: Database, seen: Observation | None = DRAWN) -> Informer:
+def informer(chain: Chain, database: Database, seen: Observation | None = DRAWN) -> OfferedSalts:
     """One that has had a look, or none."""
-    made = Informer(chain.client, {ME, MINE_TOO}, database, Metrics())
+    made = OfferedSalts(chain.client, {ME, MINE_TOO}, database, Metrics())
     if seen is not None:
         made.see(seen)
     return made
 
 
-def look(one: Informer, chain: Chain, seen: Observation = ATTESTED) -> int:
+def look(one: OfferedSalts, chain: Chain, seen: Observation = ATTESTED) -> int:
     """Do what is due in a new block; how many jobs that was."""
     chain.number += 1
     one.see(seen)
@@ -239,7 +239,7 @@ def test_a_seat_that_is_drawn_again_takes_other_salts(
 
 
 def test_the_seat_that_has_waited_longest_is_first(chain: Chain, database: Database) -> None:
-    one = Informer(chain.client, {ME}, database, Metrics())
+    one = OfferedSalts(chain.client, {ME}, database, Metrics())
     one.see(attested(1, 3))
     for number in (1, 3):
         one.offer(TASK, number, SALT)
@@ -319,7 +319,7 @@ def test_a_call_that_is_on_its_way_since_before_the_restart_is_waited_for(
     chain.looks.committed.clear()
     chain.looks.unseen.append((TASK, 1, DIGEST, SALT))
     metrics = Metrics()
-    look(Informer(chain.client, {ME}, database, metrics), chain)
+    look(OfferedSalts(chain.client, {ME}, database, metrics), chain)
     assert metrics.registry.get_sample_value("verifier_informed_total") == 1
     assert (database.salts(TASK, 1), chain.looks.committed) == ([], {})
 
@@ -383,14 +383,3 @@ def test_a_salt_has_64_digits(text: str) -> None:
     with pytest.raises(SaltRefused, match="expected 64 hexadecimal digits"):
         parsed_salt(text)
     assert parsed_salt(SALT.hex()) == parsed_salt("0x" + SALT.hex().upper()) == SALT
-
-
-@pytest.mark.parametrize(("time", "number"), [(0, 5), (110, 5), (111, 6), (130, 15), (139, 20), (1_000, 20)])
-def test_the_first_block_after_a_time_is_found(time: int, number: int) -> None:
-    """Blocks 5 to 20, each two seconds after the other."""
-
-    def block(asked: int = 20) -> SimpleNamespace:
-        return SimpleNamespace(number=asked, time=100 + 2 * asked)
-
-    client = SimpleNamespace(connection=SimpleNamespace(block=block), deployment=SimpleNamespace(block=5))
-    assert first_block(cast(Client, client), time) == number

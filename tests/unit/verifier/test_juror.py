@@ -13,15 +13,16 @@ from protocol.chain.accounts import DEVELOPMENT_CHAIN, development_account
 from protocol.chain.views import ItemClaim, JuryView, TaskStatus
 from protocol.commitments import leaf_hash, segment_tree
 from protocol.commitments.proofs import root_from_path
-from protocol.dispute.juries import NOWHERE, Shown, possession_digest
+from protocol.dispute.juries import Shown, possession_digest
+from protocol.dispute.openings import NO_LEAF
 from protocol.node.party.exits import Observation
 from protocol.numerics.types import to_bytes
 from tests.unit.solver import tiny
 from tests.unit.verifier.test_replaying import HONEST, PROGRAM, canonical, checkpoint_roots
 from tests.unit.verifier.test_seats import AUDIT, ME, MINE_TOO, NOW, OTHER, observation, seat
 from verifier.context import Context
-from verifier.juries import Jury
 from verifier.juror import awaited, further, keeping, openings, refusals, releasable, votes
+from verifier.jury import Jury
 from verifier.metrics import Metrics
 from verifier.results import Items
 from verifier.salts import salted
@@ -48,7 +49,7 @@ class Scene:
         self.material: Any = SimpleNamespace(
             terms=terms,
             work=SimpleNamespace(program=PROGRAM, fixed=tiny.fixed()),
-            auditor=SimpleNamespace(
+            replayer=SimpleNamespace(
                 is_here=lambda _committed, segment: self.here and segment == CLAIM.item + 1,
                 state=lambda _committed, number: (HONEST[number * tiny.STEPS], checkpoint_roots(HONEST)),
             ),
@@ -170,7 +171,7 @@ def test_a_juror_opens_what_the_claimant_asks_for_also_after_a_restart(scene: Sc
     assert shown.state.value == roots[2]
     root = root_from_path(len(roots), 2, 1, leaf_hash(shown.state.value), shown.state.path)
     assert root == segment_tree(roots).root
-    assert shown.state != NOWHERE
+    assert shown.state != NO_LEAF
 
 
 def test_only_a_jury_that_was_left_without_a_verdict_has_to_be_released(scene: Scene) -> None:

@@ -19,16 +19,16 @@ from protocol.node.party.exits import Exit, Observation
 from tests.unit.verifier.test_seats import AUDIT, ME, NOW, OTHER, VIEW, observation, seat
 from verifier import auditing, keeper, looking
 from verifier.context import Context
-from verifier.database import COMMITTING, Accusation, Database
-from verifier.juries import Jury
+from verifier.database import COMMITTING, Challenge, Database
+from verifier.jury import Jury
 from verifier.keeper import GRACE
-from verifier.looks import Revealed
+from verifier.look_events import Revealed
 
 LOOK = 32
 OVER = NOW - GRACE - 1
 TOLD = Revealed(bytes([5]) * 32, bytes([6]) * 32)
 STANDS = LookView(bytes(32), None, until=0, lock=0, game=0, accusations=0)
-ASKS = Accusation(1, LOOK, ME, 2, bytes(32), b"", asks=True)
+ASKS = Challenge(1, LOOK, ME, 2, bytes(32), b"", asks=True)
 
 
 class Scene:
@@ -127,11 +127,11 @@ def test_what_an_own_look_cannot_accuse_of_is_settled(scene: Scene, changed: str
 
 def test_a_commitment_that_asks_for_a_step_tree_is_opened_before_anything_is_settled(scene: Scene) -> None:
     scene.found(TOLD.segment_root)
-    scene.database.accuse(ASKS)
+    scene.database.put_challenge(ASKS)
     assert scene.due() is Exit.SETTLE, "nothing is at stake, and the time for games is over"
-    scene.database.update_accusation(ASKS.key, opening_until=COMMITTING)
+    scene.database.update_challenge(ASKS.key, opening_until=COMMITTING)
     assert scene.due() is None
-    scene.database.update_accusation(ASKS.key, outcome="dropped")
+    scene.database.update_challenge(ASKS.key, outcome="dropped")
     assert scene.due() is Exit.SETTLE
 
 

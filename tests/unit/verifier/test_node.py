@@ -21,14 +21,14 @@ from protocol.dispute.keys import NO_SEAT
 from protocol.node.home import Home
 from protocol.node.party.exits import Exit, Observation
 from tests.unit.verifier.test_seats import AUDIT, ME, NOW, OTHER, observation, seat
-from verifier import auditing, informer, keeper
-from verifier.database import COMMITTING, UNTIL_OVER, Accusation
+from verifier import auditing, keeper, offered_salts
+from verifier.database import COMMITTING, UNTIL_OVER, Challenge
 from verifier.jobs import Job
 from verifier.keeper import GRACE
 from verifier.node import SENDERS, VerifierNode
 from verifier.settings import VerifierSettings
 
-ACCUSATION = Accusation(1, NO_SEAT, ME, 2, bytes(32), b"")
+CHALLENGE = Challenge(1, NO_SEAT, ME, 2, bytes(32), b"")
 
 
 @pytest.fixture
@@ -55,10 +55,10 @@ def test_a_task_that_is_over_is_let_go_when_no_bond_is_at_stake(
     node: VerifierNode, opening_until: int | None, outcome: str | None, finished: set[int]
 ) -> None:
     database = node.context.database
-    database.accuse(ACCUSATION)
-    database.update_accusation(ACCUSATION.key, opening_until=opening_until)
+    database.put_challenge(CHALLENGE)
+    database.update_challenge(CHALLENGE.key, opening_until=opening_until)
     node._over(cast(TaskView, SimpleNamespace(task=1, status=TaskStatus.VOID)), NOW)
-    kept = database.accusation(*ACCUSATION.key)
+    kept = database.challenge(*CHALLENGE.key)
     assert kept is not None
     assert (kept.outcome, database.finished()) == (outcome, finished)
 
@@ -81,21 +81,21 @@ DUE = ((ATTESTED, Exit.SETTLE), (SILENT, Exit.REDRAW), (UNFILLED, Exit.VOID), (U
 
 
 @pytest.mark.parametrize(("seen", "what"), DUE)
-def test_a_verifier_makes_no_call_for_a_solver_that_it_accuses(
+def test_a_verifier_makes_no_call_for_a_solver_that_it_challenges(
     node: VerifierNode, seen: Observation, what: Exit
 ) -> None:
     assert keeper.due(node.context, seen) is what
     assert keeper.due(node.context, replace(seen, now=NOW - 1)) is None, "the first seconds are others'"
-    node.context.database.accuse(ACCUSATION)
+    node.context.database.put_challenge(CHALLENGE)
     assert keeper.due(node.context, seen) is None
 
 
 @pytest.mark.parametrize("outcome", ["clock_too_short", "challenger_silent", "needless"])
-def test_a_solver_that_was_accused_in_vain_is_not_paid_by_the_accuser(
+def test_a_solver_that_was_challenged_in_vain_is_not_paid_by_the_challenger(
     node: VerifierNode, outcome: str
 ) -> None:
-    node.context.database.accuse(ACCUSATION)
-    node.context.database.update_accusation(ACCUSATION.key, outcome=outcome)
+    node.context.database.put_challenge(CHALLENGE)
+    node.context.database.update_challenge(CHALLENGE.key, outcome=outcome)
     for seen, what in DUE:
         assert keeper.due(node.context, seen) is (None if what is Exit.SETTLE else what)
 
@@ -139,7 +139,7 @@ def test_no_flood_of_salts_keeps_an_attestation_waiting(
         node._offer_actions(seen)
         return seen
 
-    monkeypatch.setattr(informer, "Attested", ask)
+    monkeypatch.setattr(offered_salts, "Attested", ask)
     monkeypatch.setattr(node, "_open_tasks", lambda: [1])
     monkeypatch.setattr(node, "_look", look)
     monkeypatch.setattr(node, "_take_earnings", lambda: None)

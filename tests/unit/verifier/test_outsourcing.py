@@ -49,7 +49,7 @@ def test_what_is_busy_is_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(outsourcing, "offer", offer)
     ask = busy(iter([Unserved("a checkpoint"), Unserved("another")]))
     material = SimpleNamespace(
-        auditor=SimpleNamespace(ask=ask, audit=audit), terms=SimpleNamespace(thinning=1)
+        replayer=SimpleNamespace(ask=ask, audit=audit), terms=SimpleNamespace(thinning=1)
     )
     context = SimpleNamespace(
         client=SimpleNamespace(

@@ -27,7 +27,7 @@ from protocol.program.step import State, StepProgram
 from tests.unit.solver import tiny
 from verifier.database import Database
 from verifier.errors import TwoReplays, Unserved
-from verifier.replaying import Auditor, Committed, Different, Equal, Finding
+from verifier.replaying import Committed, Different, Equal, Finding, Replayer
 from verifier.states import States
 
 RESULT = tiny.SEGMENTS + 1
@@ -111,14 +111,14 @@ def digests(states: list[State], segment: int) -> tuple[bytes, ...]:
     )
 
 
-class Patient(Auditor):
+class Patient(Replayer):
     """Asks the solver, and calls until it can be told."""
 
     def audit(self, committed: Committed, segment: int, digesters: Sequence[Digester] = DIGESTERS) -> Finding:
         if not self.is_here(committed, segment):
             with suppress(Unserved):
                 self.ask(committed, [segment])
-            assert self.is_here(committed, segment) is not self.was_asked(committed)
+            assert self.is_here(committed, segment) is not self.has_withheld(committed)
         for _ in range(tiny.SEGMENTS + 1):
             finding = super().audit(committed, segment, digesters)
             if finding is not None:
@@ -126,8 +126,8 @@ class Patient(Auditor):
         raise AssertionError("one's own run does not come to an end")
 
 
-def auditor(folder: Path, told: Told, *others: Told) -> Patient:
-    """The production auditor, hearing `told`, then the others."""
+def replayer(folder: Path, told: Told, *others: Told) -> Patient:
+    """The production replayer, hearing `told`, then the others."""
     database = Database(folder / "verifier.sqlite", Identity("a", "b", "c"))
     states = States(
         tiny.TASK, PROGRAM, EXECUTOR, tiny.STEPS, tiny.initial, database, BlobStore(folder / "blobs")
@@ -142,7 +142,7 @@ CHEATING = run(wrong_step=6)  # in segment 2
 @pytest.mark.parametrize("segment", [1, 2, 3])
 def test_an_honest_segment_is_equal_and_its_states_are_digested(tmp_path: Path, segment: int) -> None:
     told = Told(HONEST, checkpoint_roots(HONEST))
-    assert auditor(tmp_path, told).audit(committed(HONEST), segment) == Equal(digests(HONEST, segment))
+    assert replayer(tmp_path, told).audit(committed(HONEST), segment) == Equal(digests(HONEST, segment))
     assert told.asked == ([] if segment == 1 else [segment - 1])
 
 
@@ -158,7 +158,7 @@ def test_digests_are_made_on_as_many_threads_as_steps(
 
     monkeypatch.setattr(StepProgram, "salted_state_root", noted)
     monkeypatch.setattr(torch, "get_num_threads", lambda: 3)
-    found = auditor(tmp_path, Told(HONEST, checkpoint_roots(HONEST)))
+    found = replayer(tmp_path, Told(HONEST, checkpoint_roots(HONEST)))
     for segment in (2, RESULT):
         assert found.audit(committed(HONEST), segment) == Equal(digests(HONEST, segment))
     assert used == [3] * len(DIGESTERS) * (tiny.STEPS + 2)
@@ -167,7 +167,7 @@ def test_digests_are_made_on_as_many_threads_as_steps(
 @pytest.mark.parametrize("segment", [1, 2, 3])
 def test_a_false_segment_is_different_and_its_neighbours_are_not(tmp_path: Path, segment: int) -> None:
     roots = checkpoint_roots(CHEATING)
-    finding = auditor(tmp_path, Told(CHEATING, roots)).audit(committed(CHEATING), segment)
+    finding = replayer(tmp_path, Told(CHEATING, roots)).audit(committed(CHEATING), segment)
     if segment == 2:
         assert finding == Different(2, tuple(roots), digests(HONEST, 2))
     else:
@@ -178,7 +178,7 @@ def test_a_false_segment_is_different_and_its_neighbours_are_not(tmp_path: Path,
 def test_the_result_is_held_as_it_was_committed(tmp_path: Path, served: bool) -> None:
     told = Told(HONEST, checkpoint_roots(HONEST), {} if served else {tiny.SEGMENTS: None})
     root = checkpoint_roots(HONEST)[-1]
-    found = auditor(tmp_path, told)
+    found = replayer(tmp_path, told)
     assert found.audit(committed(HONEST), RESULT) == Equal(digests(HONEST, RESULT))
     assert told.asked == [tiny.SEGMENTS]
     assert found._states.tensors(tiny.SEGMENTS, root) == canonical(HONEST[-1])
@@ -187,8 +187,8 @@ def test_the_result_is_held_as_it_was_committed(tmp_path: Path, served: bool) ->
 def test_a_result_that_is_not_served_and_not_true_is_different(tmp_path: Path) -> None:
     roots = checkpoint_roots(CHEATING)
     told = Told(CHEATING, roots, {tiny.SEGMENTS: None})
-    assert auditor(tmp_path / "roots", told).audit(committed(CHEATING), RESULT) == Different(2, tuple(roots))
-    assert auditor(tmp_path / "none", Told(CHEATING)).audit(committed(CHEATING), RESULT) == Different(
+    assert replayer(tmp_path / "roots", told).audit(committed(CHEATING), RESULT) == Different(2, tuple(roots))
+    assert replayer(tmp_path / "none", Told(CHEATING)).audit(committed(CHEATING), RESULT) == Different(
         None, ()
     )
 
@@ -196,7 +196,7 @@ def test_a_result_that_is_not_served_and_not_true_is_different(tmp_path: Path) -
 def test_a_false_result_that_is_served_is_held(tmp_path: Path) -> None:
     """It is what was committed; which segment is false is found by replaying."""
     told = Told(CHEATING, checkpoint_roots(CHEATING))
-    assert auditor(tmp_path, told).audit(committed(CHEATING), RESULT) == Equal(digests(CHEATING, RESULT))
+    assert replayer(tmp_path, told).audit(committed(CHEATING), RESULT) == Equal(digests(CHEATING, RESULT))
 
 
 def nearly(state: State) -> Sequence[bytes]:
@@ -211,27 +211,27 @@ def test_without_the_state_before_it_the_run_begins_at_the_start(
 ) -> None:
     told = Told(CHEATING, checkpoint_roots(CHEATING), {2: served})
     # Segment 3 is asked for; on the way to its beginning segment 2 turns out to be false.
-    assert auditor(tmp_path, told).audit(committed(CHEATING), 3) == Different(2, tuple(told.roots or ()))
+    assert replayer(tmp_path, told).audit(committed(CHEATING), 3) == Different(2, tuple(told.roots or ()))
 
 
 def test_without_the_state_before_it_an_honest_segment_is_still_found_equal(tmp_path: Path) -> None:
     told = Told(HONEST, checkpoint_roots(HONEST), {1: None, 2: None})
-    assert auditor(tmp_path, told).audit(committed(HONEST), 3) == Equal(digests(HONEST, 3))
+    assert replayer(tmp_path, told).audit(committed(HONEST), 3) == Equal(digests(HONEST, 3))
 
 
 @pytest.mark.parametrize("roots", [None, [], [bytes(32)] * 4, checkpoint_roots(HONEST)[:3]])
 def test_a_solver_without_roots_is_found_out_or_found_equal(
     tmp_path: Path, roots: Sequence[bytes] | None
 ) -> None:
-    equal = auditor(tmp_path / "honest", Told(HONEST, roots)).audit(committed(HONEST), 2)
+    equal = replayer(tmp_path / "honest", Told(HONEST, roots)).audit(committed(HONEST), 2)
     assert equal == Equal(digests(HONEST, 2))
-    different = auditor(tmp_path / "cheating", Told(CHEATING, roots)).audit(committed(CHEATING), 1)
+    different = replayer(tmp_path / "cheating", Told(CHEATING, roots)).audit(committed(CHEATING), 1)
     assert different == Different(None, ())
 
 
 def test_roots_of_another_tree_are_not_taken_for_the_committed_ones(tmp_path: Path) -> None:
     told = Told(CHEATING, checkpoint_roots(HONEST))
-    assert auditor(tmp_path, told).audit(committed(CHEATING), 2) == Different(None, ())
+    assert replayer(tmp_path, told).audit(committed(CHEATING), 2) == Different(None, ())
 
 
 def test_bytes_that_no_tensor_has_do_not_pass_for_a_state(tmp_path: Path) -> None:
@@ -245,18 +245,18 @@ def test_bytes_that_no_tensor_has_do_not_pass_for_a_state(tmp_path: Path) -> Non
     roots = checkpoint_roots(states)
     roots[1] = state_root([tensor_root(item) for item in other])
     told = Told(states, roots, {1: other})
-    finding = auditor(tmp_path, told).audit(Committed(segment_tree(roots).root, len(roots)), 2)
+    finding = replayer(tmp_path, told).audit(Committed(segment_tree(roots).root, len(roots)), 2)
     assert finding == Different(1, tuple(roots))
 
 
 def test_a_run_from_the_start_goes_on_where_it_was_left(tmp_path: Path) -> None:
     told = Told(HONEST)
-    first = auditor(tmp_path, told)
-    assert Auditor.audit(first, committed(HONEST), 1) is None
-    assert Auditor.audit(first, committed(HONEST), 1) is None
-    again = auditor(tmp_path, told)  # after a restart
-    assert Auditor.audit(again, committed(HONEST), 1) == Equal(), "nobody asked for digests"
-    assert Auditor.audit(again, committed(HONEST), 1, DIGESTERS) == Equal(digests(HONEST, 1))
+    first = replayer(tmp_path, told)
+    assert Replayer.audit(first, committed(HONEST), 1) is None
+    assert Replayer.audit(first, committed(HONEST), 1) is None
+    again = replayer(tmp_path, told)  # after a restart
+    assert Replayer.audit(again, committed(HONEST), 1) == Equal(), "nobody asked for digests"
+    assert Replayer.audit(again, committed(HONEST), 1, DIGESTERS) == Equal(digests(HONEST, 1))
 
 
 class Flipping:
@@ -279,8 +279,8 @@ class Flipping:
 def test_a_bit_that_flips_while_digests_are_made_is_in_no_digest(tmp_path: Path) -> None:
     """The run from the start was as committed; the segment is replayed once more for its digests."""
     told = Told(HONEST)
-    auditor(tmp_path, told).audit(committed(HONEST), 2, ())
-    flipping = Auditor(PROGRAM, Flipping(6), tiny.STEPS, auditor(tmp_path, told)._states, told)
+    replayer(tmp_path, told).audit(committed(HONEST), 2, ())
+    flipping = Replayer(PROGRAM, Flipping(6), tiny.STEPS, replayer(tmp_path, told)._states, told)
     with pytest.raises(TwoReplays, match="segment 2: expected"):
         flipping.audit(committed(HONEST), 2, DIGESTERS)
     assert flipping.audit(committed(HONEST), 2, DIGESTERS) == Equal(digests(HONEST, 2))
@@ -292,7 +292,7 @@ def test_ones_own_run_is_digested_whatever_was_committed(
     tmp_path: Path, segment: int, roots: Sequence[bytes] | None
 ) -> None:
     told = Told(CHEATING, roots)
-    found = auditor(tmp_path, told)
+    found = replayer(tmp_path, told)
     for _ in range(tiny.SEGMENTS - 1):
         assert found.digest_own(committed(CHEATING), segment, DIGESTERS) is None
     assert found.digest_own(committed(CHEATING), segment, DIGESTERS) == digests(HONEST, segment)
@@ -301,9 +301,9 @@ def test_ones_own_run_is_digested_whatever_was_committed(
 
 def test_a_state_that_was_served_once_is_kept(tmp_path: Path) -> None:
     told = Told(CHEATING, checkpoint_roots(CHEATING))
-    auditor(tmp_path, told).audit(committed(CHEATING), 2)
+    replayer(tmp_path, told).audit(committed(CHEATING), 2)
     told.tensors[1] = None
-    again = auditor(tmp_path, told)  # after a restart
+    again = replayer(tmp_path, told)  # after a restart
     roots = tuple(told.roots or ())
     assert again.audit(committed(CHEATING), 2) == Different(2, roots, digests(HONEST, 2))
     assert told.asked == [1]
@@ -311,27 +311,27 @@ def test_a_state_that_was_served_once_is_kept(tmp_path: Path) -> None:
 
 def test_a_damaged_kept_state_is_made_anew(tmp_path: Path) -> None:
     told = Told(HONEST, checkpoint_roots(HONEST))
-    auditor(tmp_path, told).audit(committed(HONEST), 2)
+    replayer(tmp_path, told).audit(committed(HONEST), 2)
     for blob in (tmp_path / "blobs").rglob("*"):
         if blob.is_file():
             blob.write_bytes(b"damaged")
-    again = auditor(tmp_path, told)
+    again = replayer(tmp_path, told)
     with pytest.raises(Exception, match="expected"):
         again.audit(committed(HONEST), 2)
     assert again.audit(committed(HONEST), 2) == Equal(digests(HONEST, 2))
 
 
 def test_a_damaged_state_takes_no_other_with_it(tmp_path: Path) -> None:
-    """What a solver served while it was not accused, it may not serve again."""
+    """What a solver served while it was not challenged, it may not serve again."""
     told = Told(HONEST, checkpoint_roots(HONEST))
-    first = auditor(tmp_path, told)
+    first = replayer(tmp_path, told)
     for segment in (2, 3):
         first.audit(committed(HONEST), segment)
     assert told.asked == [1, 2]
     database = Database(tmp_path / "verifier.sqlite", Identity("a", "b", "c"))
     damaged, _ = database.states(tiny.TASK, own=False)
     (tmp_path / "blobs" / damaged.manifest[:2] / damaged.manifest).write_bytes(b"damaged")
-    again = auditor(tmp_path, told)
+    again = replayer(tmp_path, told)
     with pytest.raises(CommitmentError):
         again.audit(committed(HONEST), 2)
     assert again.audit(committed(HONEST), 3) == Equal(digests(HONEST, 3))
@@ -343,10 +343,10 @@ def test_what_a_solver_withholds_is_had_from_others_if_it_is_what_was_committed(
     silent = Told(HONEST, tensors=dict.fromkeys(range(tiny.SEGMENTS + 1)))
     false = Told(CHEATING, roots=checkpoint_roots(CHEATING))
     useful = Told(HONEST, roots=checkpoint_roots(HONEST))
-    made = auditor(tmp_path, silent, false, useful)
+    made = replayer(tmp_path, silent, false, useful)
     made.ask(due, [3])
     assert made.is_here(due, 3)
-    assert not made.was_asked(due)
+    assert not made.has_withheld(due)
     assert (silent.asked, useful.asked) == ([2], [2])
     found = made.state(due, 2)
     assert found is not None
@@ -357,10 +357,10 @@ def test_what_a_solver_withholds_is_had_from_others_if_it_is_what_was_committed(
 def test_others_are_not_asked_for_what_the_solver_serves(tmp_path: Path) -> None:
     due = committed(HONEST)
     other = Told(HONEST, roots=checkpoint_roots(HONEST))
-    made = auditor(tmp_path, Told(HONEST, roots=checkpoint_roots(HONEST)), other)
+    made = replayer(tmp_path, Told(HONEST, roots=checkpoint_roots(HONEST)), other)
     made.ask(due, [2, 3])
     assert other.asked == []
-    assert auditor(tmp_path / "elsewhere", Told(HONEST)).state(due, 2) is None, "no roots"
+    assert replayer(tmp_path / "elsewhere", Told(HONEST)).state(due, 2) is None, "no roots"
 
 
 @dataclass
@@ -369,18 +369,21 @@ class Counting:
 
     steps: list[int] = field(default_factory=list)
 
-    def step(self, state: State, number: int) -> State:
+    def step(self, state: State, number: int, /) -> State:
         self.steps.append(number)
         return EXECUTOR.step(state, number)
 
+    def trace(self, state: State, number: int, /) -> Frame:
+        return EXECUTOR.trace(state, number)
 
-def restarted(folder: Path, told: Told) -> tuple[Auditor, Database, Counting]:
-    """The auditor of a process that has just started on the folder."""
+
+def restarted(folder: Path, told: Told) -> tuple[Replayer, Database, Counting]:
+    """The replayer of a process that has just started on the folder."""
     database, executor = Database(folder / "verifier.sqlite", Identity("a", "b", "c")), Counting()
     states = States(
         tiny.TASK, PROGRAM, executor, tiny.STEPS, tiny.initial, database, BlobStore(folder / "blobs")
     )
-    return Auditor(PROGRAM, executor, tiny.STEPS, states, told), database, executor
+    return Replayer(PROGRAM, executor, tiny.STEPS, states, told), database, executor
 
 
 @pytest.mark.parametrize("step", [0, 2, tiny.STEPS])
@@ -389,7 +392,7 @@ def test_an_accusation_is_answered_after_a_restart_by_a_replay_up_to_its_step(
 ) -> None:
     """The solver, which served everything once, says nothing any more."""
     told = Told(HONEST, checkpoint_roots(HONEST))
-    assert isinstance(auditor(tmp_path, told).audit(committed(HONEST), 2), Equal)
+    assert isinstance(replayer(tmp_path, told).audit(committed(HONEST), 2), Equal)
     silent = Told(HONEST, tensors=dict.fromkeys(range(tiny.SEGMENTS + 1)))
     again, database, executor = restarted(tmp_path, silent)
     assert again.is_here(committed(HONEST), 2), "its roots are kept"

@@ -93,7 +93,9 @@ def test_a_seat_can_be_attested_to_its_last_second_while_the_task_is_submitted()
     assert numbers(attestable(replace(seen, now=UNTIL), ACCOUNTS)) == [2, 3]
     late = replace(seen, now=UNTIL + 1)
     assert numbers(attestable(late, ACCOUNTS)) == [2]
-    assert numbers(own_seats(late, ACCOUNTS)) == [2, 3], "what is found too late to attest is still accused"
+    assert numbers(own_seats(late, ACCOUNTS)) == [2, 3], (
+        "what is found too late to attest is still challenged"
+    )
     assert not attestable(observation(TaskStatus.UNPAID, SEATS), ACCOUNTS)
 
 

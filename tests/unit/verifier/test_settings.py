@@ -6,8 +6,11 @@ from typing import Any
 
 import pytest
 
+from protocol.chain.duties import GAS
 from protocol.chain.parameters import TOKEN
+from protocol.dispute.looks import LEVELS
 from protocol.node.settings import SettingsError
+from sim.trust_table import DAY, MAINNET, ROLLUP, Chain
 from verifier.settings import VerifierSettings
 
 
@@ -29,11 +32,45 @@ def test_a_stake_below_a_unit_is_refused() -> None:
 
 def test_an_offer_follows_from_what_the_machine_does_and_costs() -> None:
     given = settings(seat_hours=2, state_gib=0.5, speed=1e9, cost_per_hour="3.6")
-    offer = given.offer(640 * TOKEN)
+    offer = given.offer(640 * TOKEN, 7)
+    assert (offer.seat_fee, offer.period) == (7, 10 * 86_400)
     assert (offer.operations, offer.state_bytes, offer.lock) == (7_200 * 10**9, 2**29, 640 * TOKEN)
     assert offer.fee == TOKEN // 1000, "a second's cost for what it does in a second"
-    assert settings(speed=3.0, cost_per_hour="1e-15").offer(1).fee == 92_592_593, "rounded up"
-    assert settings(lock="2.5").offer(640 * TOKEN).lock == 5 * TOKEN // 2
-    most = settings(seat_hours=1e5, speed=1e12, state_gib=1e6).offer(1)
+    assert settings(speed=3.0, cost_per_hour="1e-15").offer(1, 0).fee == 92_592_593, "rounded up"
+    assert settings(lock="2.5").offer(640 * TOKEN, 0).lock == 5 * TOKEN // 2
+    most = settings(seat_hours=1e5, speed=1e12, state_gib=1e6).offer(1, 2**112)
     assert most.operations == 2**64 - 1
     assert most.state_bytes == 10**6 * 2**30
+    assert most.seat_fee == 2**112 - 1
+    assert settings(cost_per_hour="1e15", speed=1e-12).offer(1, 0).fee == 2**112 - 1
+
+
+def test_the_least_fee_of_a_seat_is_its_gas_and_its_stakes_capital() -> None:
+    given = settings(period_days=36.5, capital_rate="0.2", coin_price=2000)
+    fee = given.least_seat_fee(500 * TOKEN, gas_price=10**9)
+    assert fee.capital == 10 * TOKEN, "a tenth of a year at a fifth of the stake"
+    assert fee.gas == (GAS.seat + GAS.reveal) * 2000 * 10**9, "2,000 tokens for 10^18 wei"
+    assert fee.units == fee.gas + fee.capital
+    assert str(fee) == f"{fee.units / TOKEN:.6g} tokens (gas {fee.gas / TOKEN:.6g}, capital 10)"
+
+
+@pytest.mark.parametrize(
+    ("chain", "tokens", "from_budget"),
+    # A stake of one unit, 50 tokens, and the 800 that the default stake of 1,000 pays.
+    [(ROLLUP, 50, 8), (ROLLUP, 800, 120), (MAINNET, 50, 24), (MAINNET, 800, 135)],
+    ids=lambda value: getattr(value, "name", value),
+)
+def test_default_offers_take_the_recommended_terms_from_some_budget_on(
+    chain: Chain, tokens: int, from_budget: int
+) -> None:
+    """The fee of a look, which is a seat's there, against the default floor at the gas price that the terms assume."""
+    least = settings().least_seat_fee(tokens * TOKEN, int(chain.gas_price * 10**9)).units
+    for budget in (from_budget - 1, from_budget, 10 * from_budget):
+        amounts = chain.price(budget, 3).amounts
+        assert (amounts.segments_per_verifier, amounts.look_chance > 0) == (1, True)
+        assert (amounts.audit_fee >= least) == (budget >= from_budget), budget
+
+
+@pytest.mark.parametrize("chain", [ROLLUP, MAINNET], ids=lambda chain: str(chain.name))
+def test_default_offers_take_the_recommended_times(chain: Chain) -> None:
+    assert chain.challenge_period + LEVELS * DAY <= settings().period

@@ -15,8 +15,9 @@ from protocol.chain.views import NOBODY, ItemClaim, JuryView, Seat, TaskStatus
 from protocol.dispute.juries import MAX_CLAIMS, UNAVAILABLE, JuryVerdict, Objection
 from protocol.tasks.task import Terms
 from tests.unit.verifier.test_seats import AUDIT, ME, MINE_TOO, NOW, OTHER, VIEW, observation, seat
-from verifier import juries
-from verifier.juries import Juries, Jury
+from verifier import task_events
+from verifier.jury import Jury
+from verifier.jury_events import JuryEvents
 
 TERMS = cast(Terms, SimpleNamespace(jurors=3, move_time=20))
 CLAIM = ItemClaim(ME, bond=5, seat=1, item=2, until=0, tensor=0, walk=0, opened=0)
@@ -38,6 +39,7 @@ class Chain:
             Client,
             SimpleNamespace(
                 connection=None,
+                deployment=SimpleNamespace(block=1),
                 audit=SimpleNamespace(
                     address=ME, contract=contract, jury=lambda _task: self.jury, seat=self._seat
                 ),
@@ -64,13 +66,13 @@ class Chain:
 @pytest.fixture
 def chain(monkeypatch: pytest.MonkeyPatch) -> Chain:
     made = Chain()
-    monkeypatch.setattr(juries, "first_block", lambda _client, _time: 1)
-    monkeypatch.setattr(juries, "Follower", lambda *_arguments, **_named: made)
+    monkeypatch.setattr(task_events, "first_block", lambda *_about: 1)
+    monkeypatch.setattr(task_events, "Follower", lambda *_arguments, **_named: made)
     return made
 
 
 def test_a_task_without_juries_is_not_asked_about(chain: Chain) -> None:
-    found = Juries(chain.client)
+    found = JuryEvents(chain.client)
     assert not found.see(observation(), cast(Terms, SimpleNamespace(jurors=0)))
     assert not found.see(replace(observation(), audit=replace(AUDIT, drawn_at=0)), TERMS)
     assert found.of(1) is None
@@ -78,7 +80,7 @@ def test_a_task_without_juries_is_not_asked_about(chain: Chain) -> None:
 
 
 def test_jurors_are_known_once_they_are_drawn_and_asked_for_once(chain: Chain) -> None:
-    found, seen = Juries(chain.client), replace(observation(), audit=CLAIMED)
+    found, seen = JuryEvents(chain.client), replace(observation(), audit=CLAIMED)
     chain.claim, chain.jury = CLAIM, replace(VOTES, pending=True)
     found.see(seen, TERMS)
     assert found.of(1) == Jury(CLAIM, chain.jury)
@@ -98,7 +100,7 @@ def test_jurors_are_known_once_they_are_drawn_and_asked_for_once(chain: Chain) -
 
 
 def test_who_voted_yes_is_a_source_after_the_verdict_too(chain: Chain) -> None:
-    found = Juries(chain.client)
+    found = JuryEvents(chain.client)
     chain.tell("Claimed", seat=1, account=ME, item=2)
     chain.tell("Attested", seat=0, account=ME, digest=bytes([1]) * 32)
     chain.tell("Attested", seat=160, account=OTHER, digest=bytes([1]) * 32)
@@ -126,7 +128,7 @@ def judged(chain: Chain, verdict: JuryVerdict, seat: int = 1, item: int = 2, acc
 
 
 def test_an_undecided_jury_is_asked_again_until_no_claim_is_left(chain: Chain) -> None:
-    found, mine = Juries(chain.client), seat(1, ME)
+    found, mine = JuryEvents(chain.client), seat(1, ME)
     for _ in range(MAX_CLAIMS):
         assert found.may_claim(1, mine, 2)
         judged(chain, JuryVerdict.UNDECIDED)
@@ -139,7 +141,7 @@ def test_an_undecided_jury_is_asked_again_until_no_claim_is_left(chain: Chain) -
 
 
 def test_what_a_jury_has_is_not_claimed_again(chain: Chain) -> None:
-    found, mine = Juries(chain.client), seat(1, ME)
+    found, mine = JuryEvents(chain.client), seat(1, ME)
     judged(chain, JuryVerdict.AVAILABLE)
     judged(chain, JuryVerdict.AVAILABLE, seat=0, item=3, account=OTHER)
     found.see(observation(), TERMS)

@@ -2,7 +2,8 @@
 time for claims.
 
 A seat that spoke up, by a game of its account on a segment of its own, has the game's cost and its fee; an attested one
-without the convicted segment has its fee. A commitment that was opened late is paid by that call (`accusing`).
+without the convicted segment has its fee. A commitment that was opened late is paid by that call
+(`challenge_commitment`).
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from protocol.chain.views import Seat, TaskStatus
 from protocol.dispute.looks import is_look
 from protocol.dispute.view import Verdict
 from protocol.node.party.exits import Observation
-from verifier.accusing import OPENED_LATE
+from verifier.challenge_commitment import OPENED_LATE
 from verifier.context import Context
 from verifier.jobs import Job
 
@@ -43,21 +44,21 @@ def pending(context: Context, seen: Observation) -> list[Seat]:
 
 
 def jobs(context: Context, seen: Observation) -> Iterator[Job]:
-    """The claims of own seats. What a seat's account has accused is decided first. Raises ChainError."""
+    """The claims of own seats. What a seat's account challenges is decided first. Raises ChainError."""
     task, seats = seen.view.task, pending(context, seen)
     if not seats:
         return
     _, convicted = context.client.game.conviction(task)
     for seat in seats:
-        accusations = [row for row in context.database.all_accusations(task) if row.account == seat.account]
-        if any(row.is_committed and row.game is None and row.outcome is None for row in accusations):
+        challenges = [row for row in context.database.all_challenges(task) if row.account == seat.account]
+        if any(row.is_committed and row.game is None and row.outcome is None for row in challenges):
             continue  # it is about to be opened, late
-        if any(row.outcome == OPENED_LATE and row.seat == seat.number for row in accusations):
+        if any(row.outcome == OPENED_LATE and row.seat == seat.number for row in challenges):
             context.database.put_claimed(task, seat.number)
             continue
         segments = context.segments(task, seat.number)
         games = [
-            row.game for row in accusations if row.game is not None and _pays(context, row.game, segments)
+            row.game for row in challenges if row.game is not None and _pays(context, row.game, segments)
         ]
         if games:
             yield Job(task, f"claim {seat.number}", partial(_fetch, context, task, Claim(seat, games[0])))

@@ -48,7 +48,7 @@ class _Watched:
         return known[1] if known is not None and known[0] == seat else None
 
 
-class Informer:
+class OfferedSalts:
     """The salts that were offered for the seats of open tasks; `own` accounts' salts are refused. `offer` may be called
     from any thread, `see`, `jobs` and `forget` from the loop's. The jobs are done one at a time, in any thread.
     """

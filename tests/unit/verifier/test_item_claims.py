@@ -19,10 +19,11 @@ from protocol.dispute.juries import Objection
 from protocol.node.database import Identity
 from protocol.node.party.exits import Observation
 from tests.unit.verifier.test_seats import AUDIT, ME, NOW, OTHER, UNTIL, VIEW, observation, seat
-from verifier.claimant import GRACE, bound, jobs, lacks, missing_items, objection
 from verifier.context import Context
 from verifier.database import Database
-from verifier.juries import Jury
+from verifier.item_claims import bound, jobs, lacks, missing_items, objection
+from verifier.jobs import GRACE
+from verifier.jury import Jury
 from verifier.metrics import Metrics
 from verifier.salts import salted
 
@@ -36,13 +37,13 @@ YES = JuryView(0, pending=False, until=VOTED, yes=0b11, no=0)
 NO = replace(YES, yes=0b1, no=0b10)
 
 
-class Auditor:
+class Replayer:
     """What the solver has served."""
 
     def __init__(self) -> None:
         self.asked, self.here = True, set[int]()
 
-    def was_asked(self, _committed: object) -> bool:
+    def has_withheld(self, _committed: object) -> bool:
         return self.asked
 
     def is_here(self, _committed: object, segment: int) -> bool:
@@ -57,10 +58,10 @@ class Scene:
         self.jury: Jury | None = None
         self.refused = self.bundle = False
         self.answered: set[int] = set()
-        self.auditor, self.segments = Auditor(), [2, 5]
+        self.replayer, self.segments = Replayer(), [2, 5]
         types = [SimpleNamespace(nbytes=nbytes) for nbytes in (1, 9 * CHUNK)]
         self.material: Any = SimpleNamespace(
-            auditor=self.auditor,
+            replayer=self.replayer,
             terms=SimpleNamespace(segments=SEGMENTS),
             work=SimpleNamespace(program=SimpleNamespace(state_types=types, fixed_types=types[1:])),
         )
@@ -151,7 +152,7 @@ def test_no_other_seat_claims(scene: Scene, changed: str) -> None:
     elif changed == "answered":
         scene.answered = {1, 4, SEGMENTS}
     elif changed == "served":
-        scene.auditor.here = {2, 5, VIEW.size}
+        scene.replayer.here = {2, 5, VIEW.size}
     elif changed == "pending":
         seen = replace(seen, audit=replace(AUDIT, pending=True))
     elif changed == "attested":
@@ -159,7 +160,7 @@ def test_no_other_seat_claims(scene: Scene, changed: str) -> None:
     elif changed == "other":
         seen = replace(seen, audit=replace(AUDIT, claimant=2))
     else:
-        scene.auditor.asked = False
+        scene.replayer.asked = False
     assert scene.due(seen) == []
 
 
@@ -172,12 +173,12 @@ def test_the_states_that_are_missing_are_claimed_the_first_one_first(scene: Scen
         "that before segment 1 is the bundle's"
     )
     scene.segments = [2, 5]
-    scene.auditor.here = {2}
+    scene.replayer.here = {2}
     assert missing_items(scene.context, LATE, SEATS[0]) == [4, SEGMENTS]
     own = salted(cast(Any, scene.client), 1, SEATS[0], AUDIT.seed)
     scene.context.database.put_digest(1, own.hash, 5, VIEW.root, bytes(32))
     assert missing_items(scene.context, LATE, SEATS[0]) == [SEGMENTS]
-    scene.auditor.here |= {VIEW.size}
+    scene.replayer.here |= {VIEW.size}
     assert missing_items(scene.context, LATE, SEATS[0]) == []
 
 
@@ -198,7 +199,7 @@ def test_what_is_claimed_is_missing_and_no_jury_had_it(
     scene: Scene, here: set[int], answered: set[int], item: int | None
 ) -> None:
     """The solver serves the states before some segments, and a jury had some of the others."""
-    scene.auditor.here, scene.answered = here, answered
+    scene.replayer.here, scene.answered = here, answered
     found = [job.work for job in jobs(scene.context, LATE)]
     assert [cast(Any, work).args[-1] for work in found] == ([] if item is None else [item])
 
@@ -231,9 +232,9 @@ def test_a_claimant_objects_in_time_or_asks_for_the_verdict(
 
 
 def test_what_has_come_meanwhile_is_not_objected_to(scene: Scene) -> None:
-    scene.jury, scene.auditor.here = Jury(CLAIM, YES), {2}
+    scene.jury, scene.replayer.here = Jury(CLAIM, YES), {2}
     assert scene.due(sits(YES, VOTED + MOVE)) == []
-    scene.auditor.here = set()
+    scene.replayer.here = set()
     scene.material, scene.bundle = None, True
     assert not lacks(scene.context, sits(YES, VOTED), 1), "it is about to be loaded"
     scene.bundle = False

@@ -12,7 +12,6 @@ from collections.abc import Iterator
 from functools import partial
 from random import SystemRandom
 
-from protocol.chain.errors import Reverted
 from protocol.chain.parameters import TOKEN
 from protocol.chain.views import Seat
 from protocol.dispute.juries import (
@@ -21,20 +20,17 @@ from protocol.dispute.juries import (
     choose_objection,
     choose_unseen,
     constants_item,
-    is_upheld,
+    item_of,
 )
 from protocol.node.party.exits import Observation
 from protocol.node.party.funds import require_free
 from protocol.node.party.juries import Ending, ending_due
 from verifier import auditing, juror
 from verifier.context import Context
-from verifier.jobs import Job
-from verifier.juries import Jury
+from verifier.jobs import GRACE, Job, unless_refused
 from verifier.replaying import Committed
+from verifier.salts import salted_seats
 from verifier.seats import attestable
-
-GRACE = 20
-"""Seconds in which the claimant may ask for the verdict first: its seat waits for it."""
 
 
 def jobs(context: Context, seen: Observation) -> Iterator[Job]:
@@ -52,7 +48,7 @@ def jobs(context: Context, seen: Observation) -> Iterator[Job]:
             yield Job(task, "drop", partial(_drop, context, task))
     elif due is Ending.CLOSE:
         yield Job(task, "close", partial(_close, context, task))
-    elif own and _may_object(jury, seen, terms.move_time, terms.jurors) and lacks(context, seen, claim.item):
+    elif own and jury.may_object(terms, seen.now) and lacks(context, seen, claim.item):
         yield Job(task, "object", partial(_object, context, task, claim.account, claim.item))
 
 
@@ -71,12 +67,12 @@ def missing_items(context: Context, seen: Observation, seat: Seat) -> list[int]:
     if material is None:
         return [constants_item(terms.segments)] if context.materials.was_refused(terms) else []
     committed = Committed(view.root, view.size)
-    if not material.auditor.was_asked(committed):
+    if not material.replayer.has_withheld(committed):
         return []
-    (own,) = auditing.salted_seats(context, seen, [seat])
+    (own,) = salted_seats(context, seen, [seat])
     digested = context.database.digested(view.task, own.hash, view.root)
     due = [segment for segment in auditing.segments_of(context, seen, seat) if segment not in digested]
-    missing = [juror.item_of(segment) for segment in due if not material.auditor.is_here(committed, segment)]
+    missing = [item_of(segment) for segment in due if not material.replayer.is_here(committed, segment)]
     return list(dict.fromkeys(missing))
 
 
@@ -121,16 +117,6 @@ def _claims(context: Context, seen: Observation) -> Iterator[Job]:
                 return
 
 
-def _may_object(jury: Jury, seen: Observation, move_time: int, jurors: int) -> bool:
-    """Whether the second half of the time to object runs, and there is a verdict to object to."""
-    if jury.view is None or jury.view.pending or jury.objection is not None:
-        return False
-    until = jury.view.until
-    return is_upheld(jury.view.yes.bit_count(), jurors) and (
-        until + move_time // 2 < seen.now <= until + move_time
-    )
-
-
 def _claim(context: Context, task: int, seat: Seat, item: int) -> None:
     client = context.clients[seat.account]
     bond = context.terms(task).audit_fee + client.deployment.parameters.draw_fee
@@ -150,12 +136,9 @@ def _object(context: Context, task: int, account: str, item: int) -> None:
 
 
 def _close(context: Context, task: int) -> None:
-    """Raises ChainError, but not where somebody else was faster."""
     calls = context.client.juries
-    try:
-        receipt = calls.close(task)
-    except Reverted as error:
-        context.log.debug("refused by the contract", what="close", task=task, error=error.name)
+    receipt = unless_refused(context.log, task, "close", partial(calls.close, task))
+    if receipt is None:
         return
     told = calls.event(receipt, "Judged").arguments
     verdict = JuryVerdict(told["verdict"]).name.lower()
@@ -165,10 +148,6 @@ def _close(context: Context, task: int) -> None:
 
 
 def _drop(context: Context, task: int) -> None:
-    """Raises ChainError, but not where somebody else was faster."""
-    try:
-        context.client.juries.drop(task)
-    except Reverted as error:
-        context.log.debug("refused by the contract", what="drop", task=task, error=error.name)
-        return
-    context.log.info("a claim was dropped", task=task)
+    receipt = unless_refused(context.log, task, "drop", partial(context.client.juries.drop, task))
+    if receipt is not None:
+        context.log.info("a claim was dropped", task=task)

@@ -1,20 +1,15 @@
-"""What the looks of open tasks have brought to light: revealed salts, and accusations (dispute.md section 3).
-
-All of it is told by events, and stands only as long as the chain says so too: a re-organisation may take it back.
-"""
+"""What the looks of open tasks have brought to light: revealed salts, and accusations (dispute.md section 3)."""
 
 from __future__ import annotations
 
-import threading
 from dataclasses import dataclass, field
 
-from protocol.chain.client import Client
 from protocol.chain.events import Follower
 from protocol.chain.views import LookView
 from protocol.commitments.opened_chunks import Place
 from protocol.dispute.keys import accusation_word, revealed_word
 from protocol.node.party.exits import Observation
-from verifier.informing import first_block
+from verifier.task_events import TaskEvents
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,13 +39,8 @@ class _Told:
     stands: dict[int, LookView] = field(default_factory=dict)
 
 
-class Looks:
+class LookEvents(TaskEvents[_Told]):
     """By task, from the first look on. `see` is for the loop's thread, the others for any."""
-
-    def __init__(self, client: Client) -> None:
-        self._client = client
-        self._tasks: dict[int, _Told] = {}
-        self._lock = threading.Lock()
 
     def see(self, seen: Observation) -> None:
         """Take note of what was told since the last call. Raises ChainError."""
@@ -58,23 +48,18 @@ class Looks:
             return
         task, calls = seen.view.task, self._client.looks
         stands = {look.number: calls.look(task, look.number) for look in seen.looks}
-        told = self._tasks.get(task)
-        if told is None:
-            first = first_block(self._client, seen.audit.drawn_at)
-            topics = [None, task.to_bytes(32)]
-            told = _Told(
-                Follower(self._client.connection, {calls.address: calls.contract}, first, topics=topics)
-            )
+        told = self._known(task, seen.audit.drawn_at, _Told, calls)
         with self._lock:  # what stands is known even where no event can be read
             told.stands = stands
-            self._tasks[task] = told
-        for event in told.follower.poll().events:
-            about = event.arguments
-            if event.name == "Revealed":
-                told.reveals[about["look"]] = Revealed(about["salt"], about["segmentRoot"])
-            elif event.name == "Accused":
-                place, leaf, root = about["accusation"]
-                told.accusations[about["look"]] = Accused(Place(*place), leaf, root)
+        events = told.follower.poll().events
+        with self._lock:
+            for event in events:
+                about = event.arguments
+                if event.name == "Revealed":
+                    told.reveals[about["look"]] = Revealed(about["salt"], about["segmentRoot"])
+                elif event.name == "Accused":
+                    place, leaf, root = about["accusation"]
+                    told.accusations[about["look"]] = Accused(Place(*place), leaf, root)
 
     def of(self, task: int, look: int) -> LookView | None:
         """Where a look stands; None before it was seen."""
@@ -101,8 +86,3 @@ class Looks:
             found = told.accusations[look]
             word = accusation_word(found.place, found.leaf, found.segment_root)
             return found if told.stands[look].accused == word else None
-
-    def forget(self, task: int) -> None:
-        """The task is over."""
-        with self._lock:
-            self._tasks.pop(task, None)

@@ -6,53 +6,23 @@ by events: jurors serve until the task is over.
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Container, Sequence
+from collections.abc import Container
 from dataclasses import dataclass, field
 
-from protocol.chain.client import Client
 from protocol.chain.events import Follower
-from protocol.chain.views import ItemClaim, JuryView, Seat, TaskStatus
+from protocol.chain.views import Seat, TaskStatus
 from protocol.dispute.juries import (
     MAX_CLAIMS,
     UNAVAILABLE,
     JuryVerdict,
-    Objection,
     is_juror,
     juror_number,
 )
 from protocol.node.addresses import Address, parsed
 from protocol.node.party.exits import Observation
 from protocol.tasks.task import Terms
-from verifier.informing import first_block
-
-
-@dataclass(frozen=True, slots=True)
-class Jury:
-    """A claim of a task, None once it was dropped, and the jury that is to judge it, None once its draw has lapsed.
-    `jurors` are those that somebody was drawn for.
-    """
-
-    claim: ItemClaim | None
-    view: JuryView | None
-    jurors: Sequence[Seat] = ()
-
-    @property
-    def objection(self) -> Objection | None:
-        """The chunk that jurors are to open."""
-        if self.claim is None or not self.claim.until:
-            return None
-        return Objection(self.claim.tensor, self.claim.walk)
-
-    def has_voted(self, juror: Seat) -> bool:
-        """Whether it did, yes or no."""
-        return self.view is not None and _has(self.view.yes | self.view.no, juror)
-
-    def owes_opening(self, juror: Seat) -> bool:
-        """Whether it voted yes, was objected to, and has not opened."""
-        if self.claim is None or self.view is None or self.objection is None:
-            return False
-        return _has(self.view.yes & ~self.claim.opened, juror)
+from verifier.jury import Jury
+from verifier.task_events import TaskEvents
 
 
 @dataclass(slots=True)
@@ -69,13 +39,8 @@ class _Told:
     stands: Jury | None = None
 
 
-class Juries:
+class JuryEvents(TaskEvents[_Told]):
     """By task, where its terms have juries. `see` is for the loop's thread, the others for any."""
-
-    def __init__(self, client: Client) -> None:
-        self._client = client
-        self._tasks: dict[int, _Told] = {}
-        self._lock = threading.Lock()
 
     def see(self, seen: Observation, terms: Terms) -> bool:
         """Take note of what stands, and of what was told since the last call; whether what was asked for in vain is to
@@ -83,7 +48,8 @@ class Juries:
         """
         if seen.audit is None or not seen.audit.drawn_at or not terms.jurors:
             return False
-        told = self._told(seen, seen.audit.drawn_at)
+        client = self._client
+        told = self._known(seen.view.task, seen.audit.drawn_at, _Told, client.audit, client.juries)
         stands = self._stands(seen, terms, told.stands)
         with self._lock:  # what stands is known even where no event can be read
             told.stands = stands
@@ -138,22 +104,6 @@ class Juries:
         found = (parsed(self._client.market.endpoint_of(account)) for account in accounts)
         return list(dict.fromkeys(address for address in found if address is not None))
 
-    def forget(self, task: int) -> None:
-        """The task is over."""
-        with self._lock:
-            self._tasks.pop(task, None)
-
-    def _told(self, seen: Observation, drawn_at: int) -> _Told:
-        task, board, juries = seen.view.task, self._client.audit, self._client.juries
-        if task not in self._tasks:
-            contracts = {board.address: board.contract, juries.address: juries.contract}
-            first = first_block(self._client, drawn_at)
-            topics = [None, task.to_bytes(32)]
-            told = _Told(Follower(self._client.connection, contracts, first, topics=topics))
-            with self._lock:
-                self._tasks[task] = told
-        return self._tasks[task]
-
     def _stands(self, seen: Observation, terms: Terms, before: Jury | None) -> Jury | None:
         assert seen.audit is not None, "the task is drawn"
         task, board = seen.view.task, self._client.audit
@@ -169,7 +119,3 @@ class Juries:
             return Jury(claim, view, before.jurors)
         seats = [board.seat(task, juror_number(slot)) for slot in range(terms.jurors)]
         return Jury(claim, view, [seat for seat in seats if not seat.is_empty])
-
-
-def _has(bits: int, juror: Seat) -> bool:
-    return bool(bits >> (juror.number - juror_number(0)) & 1)

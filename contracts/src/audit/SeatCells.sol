@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: MIT
+pragma solidity 0.8.37;
+
+import {IAuditBoard} from "../interfaces/IAuditBoard.sol";
+import {ITaskMarket} from "../interfaces/ITaskMarket.sol";
+import {Cells} from "../libraries/Cells.sol";
+import {Errors} from "../libraries/Errors.sol";
+import {TaskId} from "../types/Ids.sol";
+import {Audit, Registration} from "../types/Seats.sol";
+import {Draws} from "./Draws.sol";
+
+/// @title Who sits in a seat, a look or a jury, and what becomes of the account: dispute.md section 3.
+abstract contract SeatCells is Draws {
+    using Cells for Cells.Table;
+
+    /// @inheritdoc IAuditBoard
+    mapping(TaskId task => mapping(uint256 seat => bytes32)) public attestationOf;
+
+    function _only(address due) internal view {
+        if (msg.sender != due) revert Errors.NotAllowed(due, msg.sender);
+    }
+
+    /// @dev A seat, a look, or a juror, and its account; zeros if it is empty, or none.
+    function _seat(TaskId task, uint256 seat) internal view returns (uint256 cell, address account) {
+        if (seat >= Cells.COUNT) return (0, address(0));
+        cell = _seats[task].get(seat);
+        account = _accounts[Cells.holder(cell)].account;
+    }
+
+    /// @dev What a submitted task asks of its seats.
+    function _submitted(TaskId task) internal view returns (ITaskMarket.SeatTerms memory terms) {
+        terms = _termsOf(task);
+        if (terms.status != ITaskMarket.Status.Submitted) revert Errors.WrongStatus(task, terms.status);
+    }
+
+    /// @dev Draws of a task are numbered by a byte.
+    function _requireNumber(TaskId task, Audit storage audit) internal view {
+        if (audit.draws == type(uint8).max) revert Errors.NoDrawsLeft(task, type(uint8).max);
+    }
+
+    /// @dev The seat binds its account no longer.
+    function _free(TaskId task, uint256 seat, uint256 cell, address account) internal {
+        _accounts[Cells.holder(cell)].freeSince = uint40(block.timestamp);
+        emit Released(task, seat, account);
+    }
+
+    /// @dev The account was silent in the seat, which is empty now. If it `pays` a draw, `purse` is the lock with the fee.
+    function _silent(TaskId task, uint256 seat, uint256 cell, ITaskMarket.SeatTerms memory terms, bool pays)
+        internal
+        returns (uint48 purse)
+    {
+        _seats[task].set(seat, 0);
+        // Its lock is whole, and TermsCheck has a seat's lock cover the penalty.
+        uint256 penalty = terms.fee + DRAW_FEE;
+        address account;
+        (account, purse) = _suspend(cell, penalty, pays);
+        emit Silent(task, seat, account, penalty);
+    }
+
+    /// @dev Suspends the account that a cell names, until it resumes. It loses `amount` of its stake.
+    /// If it `pays` a draw, the draw fee of that goes to a new lock, `purse`; the rest burns.
+    function _suspend(uint256 cell, uint256 amount, bool pays)
+        internal
+        returns (address account, uint48 purse)
+    {
+        Registration storage registration = _accounts[Cells.holder(cell)];
+        account = registration.account;
+        registration.suspended = true;
+        uint256 lock = registration.lock;
+        if (pays) {
+            VAULT.release(lock, DRAW_FEE);
+            purse = uint48(VAULT.lock(account, DRAW_FEE));
+            amount -= DRAW_FEE;
+        }
+        VAULT.burn(lock, amount);
+    }
+}

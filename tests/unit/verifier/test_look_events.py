@@ -1,0 +1,92 @@
+"""What looks have brought to light, from a chain that is played: it counts only as long as the chain says so too."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from protocol.chain.client import Client
+from protocol.chain.events import Batch
+from protocol.chain.receipts import Event, Log
+from protocol.chain.views import LookView
+from protocol.commitments.opened_chunks import Place
+from protocol.dispute.keys import accusation_word, revealed_word
+from protocol.dispute.looks import Look
+from tests.unit.verifier.test_seats import AUDIT, ME, OTHER, observation, seat
+from verifier import task_events
+from verifier.look_events import Accused, LookEvents, Revealed
+
+LOOK = Look(1, 0).number
+SALT, ROOT, LEAF = (bytes([value]) * 32 for value in (1, 2, 3))
+PLACE = Place(2, 1, 0, 0)
+NOTHING = LookView(None, None, until=0, lock=0, game=0, accusations=0)
+REVEALED = replace(NOTHING, revealed=revealed_word(SALT, ROOT))
+ACCUSED = replace(REVEALED, accused=accusation_word(PLACE, LEAF, ROOT))
+SEEN = replace(observation(), audit=replace(AUDIT, looks=1), looks=[seat(LOOK, ME)])
+
+
+class Chain:
+    """How the task's one look stands, and the events that a follower finds."""
+
+    def __init__(self) -> None:
+        self.stands = NOTHING
+        self.told: list[Event] = []
+        calls = SimpleNamespace(address=OTHER, contract=None, look=lambda _task, _look: self.stands)
+        deployment = SimpleNamespace(block=1)
+        self.client = cast(Client, SimpleNamespace(connection=None, deployment=deployment, looks=calls))
+
+    def tell(self, name: str, **arguments: Any) -> None:
+        """An event that the next call finds."""
+        self.told.append(Event("contract", name, {"look": LOOK, **arguments}, cast(Log, None)))
+
+    def poll(self) -> Batch:
+        told, self.told = self.told, []
+        return Batch(tuple(told), "")
+
+
+@pytest.fixture
+def chain(monkeypatch: pytest.MonkeyPatch) -> Chain:
+    made = Chain()
+    monkeypatch.setattr(task_events, "first_block", lambda *_about: 1)
+    monkeypatch.setattr(task_events, "Follower", lambda *_arguments, **_named: made)
+    return made
+
+
+def test_what_is_told_counts_while_it_stands(chain: Chain) -> None:
+    found = LookEvents(chain.client)
+    assert found.of(1, LOOK) is None
+    chain.tell("Revealed", salt=SALT, segmentRoot=ROOT)
+    chain.tell("Accused", accusation=(PLACE, LEAF, ROOT))
+    chain.stands = ACCUSED
+    found.see(SEEN)
+    assert found.of(1, LOOK) == ACCUSED
+    assert found.revealed(1, LOOK) == Revealed(SALT, ROOT)
+    assert found.accused(1, LOOK) == Accused(PLACE, LEAF, ROOT)
+    chain.stands = REVEALED  # answered
+    found.see(SEEN)
+    assert found.accused(1, LOOK) is None
+    assert found.revealed(1, LOOK) == Revealed(SALT, ROOT)
+    chain.stands = NOTHING  # taken back by a re-organisation
+    found.see(SEEN)
+    assert found.revealed(1, LOOK) is None
+    found.forget(1)
+    assert found.of(1, LOOK) is None
+
+
+def test_how_a_look_stands_is_known_where_no_event_can_be_read(
+    chain: Chain, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = LookEvents(chain.client)
+    chain.stands = REVEALED
+    with monkeypatch.context() as patch:
+        patch.setattr(chain, "poll", lambda: 1 // 0)
+        with pytest.raises(ZeroDivisionError):
+            found.see(SEEN)
+    assert found.of(1, LOOK) == REVEALED
+    assert found.revealed(1, LOOK) is None
+    chain.tell("Revealed", salt=SALT, segmentRoot=ROOT)
+    found.see(SEEN)
+    assert found.revealed(1, LOOK) == Revealed(SALT, ROOT)

@@ -1,0 +1,183 @@
+"""From a difference that was found to an open game: the priority commitment, and its opening (dispute.md section 6).
+
+It needs the challenge's row and the chain, no bundle and no tree: so it never waits for memory, and the commitment is
+the first thing that goes out. Each call is sent once, whatever is restarted. A commitment that is not opened in its
+opening period is forfeited, so it is made only where there is time to open it, and opened late where the task was
+convicted meanwhile.
+"""
+
+from __future__ import annotations
+
+import secrets
+
+from protocol.chain.client import Client
+from protocol.chain.errors import Reverted
+from protocol.chain.parameters import TOKEN
+from protocol.chain.receipts import Receipt
+from protocol.chain.views import TaskStatus, TaskView
+from protocol.commitments import segment_tree
+from protocol.dispute.keys import NO_SEAT, SEGMENT_UNKNOWN, priority_commitment
+from protocol.dispute.openings import open_leaf
+from protocol.node import logs
+from protocol.tasks.task import INCLUSION_BLOCKS, Terms, least_game_time
+from verifier.bonds import Bonds
+from verifier.database import Challenge, Database
+
+OPENING_BLOCKS = 1 + INCLUSION_BLOCKS
+"""From a commitment's block to its opening's: it is opened in a later block than its own."""
+OPENED_LATE = "opened_late"
+
+
+class ChallengeCommitment:
+    """Commits to one challenge and opens it, from the challenge's own account. Made anew after a restart."""
+
+    def __init__(
+        self,
+        client: Client,
+        database: Database,
+        bonds: Bonds,
+        terms: Terms,
+        challenge: Challenge,
+        speed: float,
+    ) -> None:
+        self._client = client
+        self._database = database
+        self._bonds = bonds
+        self._time = terms.game_time
+        self._least_time = least_game_time(terms, speed, client.connection.block_time)
+        self._key = challenge.key
+        self._task = challenge.task
+        self._log = logs.get("verifier.challenge_commitment").bind(
+            task=challenge.task, account=client.address
+        )
+        if challenge.seat != NO_SEAT:
+            self._log = self._log.bind(seat=challenge.seat)
+        self.own_turn = True
+        """Whether something is to be sent before a process may stop."""
+
+    def advance(self, challenge: Challenge) -> Receipt | None:
+        """The next thing that is due before the game; the receipt of the transaction that opened it. Raises ChainError,
+        NotEnoughTokens.
+        """
+        if challenge.is_committed:
+            return self._open(challenge)
+        self._commit(challenge)
+        return None
+
+    def _commit(self, challenge: Challenge) -> None:
+        calls, commitment = self._client.commitments, self._commitment(challenge)
+        # What was sent before is looked up, whatever has become of the task and the tokens since.
+        if not calls.committing(self._task, challenge.seat, commitment):
+            self.own_turn = False  # nothing is at stake yet
+            if not self._may_commit(challenge):
+                return
+        self.own_turn = True
+        receipt = calls.commit(self._task, challenge.seat, commitment)
+        period = self._client.deployment.parameters.opening_period
+        until = self._client.connection.block(receipt.block).time + period
+        self._database.update_challenge(self._key, opening_until=until)
+        bond = calls.event(receipt, "Committed").arguments["bond"]
+        self._log.warning("committed", segment=challenge.segment, bond=bond / TOKEN)
+
+    def _may_commit(self, challenge: Challenge) -> bool:
+        """Whether a bond is to be locked now: then it is free, and noted as at stake."""
+        if self._time < self._least_time:
+            # The bond would be lost on time. The solver is challenged here, so it is not attested either.
+            self._database.update_challenge(self._key, outcome="clock_too_short")
+            self._log.error("not challenged: the clock is too short", clock=self._time, due=self._least_time)
+            return False
+        block_time, period = (
+            self._client.connection.block_time,
+            self._client.deployment.parameters.opening_period,
+        )
+        if OPENING_BLOCKS * block_time > period:
+            self._database.update_challenge(self._key, outcome="opening_too_short")
+            self._log.error("not challenged: no time to open", period=period, due=OPENING_BLOCKS * block_time)
+            return False
+        view = self._client.market.task(self._task)
+        if view.status.is_over:
+            self._database.update_challenge(self._key, outcome="needless")
+            return False
+        # Mined in two blocks and opened after them; a redraw opens the window again.
+        until = self._challenged_until(view)
+        if self._client.now() + (INCLUSION_BLOCKS + OPENING_BLOCKS) * block_time > until:
+            return False
+        self._bonds.require(challenge)
+        return True
+
+    def _challenged_until(self, view: TaskView) -> int:
+        """Last second for a challenge: as long as an answer to a look is due, for who is accused may have to play."""
+        return max(view.challenge_until, self._client.looks.answers_until(self._task))
+
+    def _open(self, challenge: Challenge) -> Receipt | None:
+        client, task = self._client, self._task
+        # The call comes before any look at the clock: a game that an earlier process opened is found by it.
+        try:
+            if challenge.segment is None:
+                game, receipt = client.game.challenge_blind(task, challenge.salt)
+            else:
+                i, roots = challenge.segment, challenge.checkpoint_roots()
+                tree = segment_tree(roots)
+                before, after = open_leaf(tree, i - 1, roots[i - 1]), open_leaf(tree, i, roots[i])
+                game, receipt = client.game.challenge(task, i, challenge.salt, before, after)
+        except Reverted:
+            if not self._ends_unopened(challenge):
+                raise
+            return None
+        self._database.update_challenge(self._key, game=game)
+        self._log.warning("challenged", game=game, segment=challenge.segment)
+        return receipt
+
+    def _ends_unopened(self, challenge: Challenge) -> bool:
+        """The contract opens no game: the commitment is opened late after a conviction, and forfeited after its time.
+        False if the game may still be opened.
+        """
+        client, until = self._client, challenge.opening_until
+        assert until is not None
+        view = client.market.task(self._task)
+        if view.status is TaskStatus.SLASHED and self._opens_late(challenge):
+            return True
+        now = client.now()
+        if now <= until:
+            self.own_turn = view.status is TaskStatus.SLASHED or (
+                not view.status.is_over and now <= self._challenged_until(view)
+            )
+            return not self.own_turn
+        self.own_turn = False
+        made = client.commitments.commit(
+            self._task, challenge.seat, self._commitment(challenge)
+        )  # mined long ago
+        bond = client.commitments.event(made, "Committed").arguments["bond"] / TOKEN
+        self._log.error("the bond is forfeited: not opened in time", bond=bond, until=until)
+        if view.status.is_over:
+            self._database.update_challenge(self._key, outcome="forfeited")
+        else:
+            self._database.renew_challenge(self._key, secrets.token_bytes(32))
+        return True
+
+    def _opens_late(self, challenge: Challenge) -> bool:
+        """Have the bond back after the conviction, and with a seat its cost and fee; whether that was so."""
+        calls = self._client.commitments
+        segment = SEGMENT_UNKNOWN if challenge.segment is None else challenge.segment
+        for seat in dict.fromkeys((challenge.seat, NO_SEAT)):  # a seat may have been drawn again
+            try:
+                receipt = calls.open_late(self._task, segment, challenge.salt, seat)
+            except Reverted as error:
+                self._log.debug("refused by the contract", what="openLate", seat=seat, error=error.name)
+                continue
+            paid = [
+                event.arguments["amount"] for event in calls.events(receipt) if event.name == "Compensated"
+            ]
+            self._database.update_challenge(self._key, outcome=OPENED_LATE)
+            self._log.warning("opened late: the bond is back", compensation=sum(paid) / TOKEN)
+            self.own_turn = False
+            return True
+        return False
+
+    def _commitment(self, challenge: Challenge) -> bytes:
+        client = self._client
+        segment = SEGMENT_UNKNOWN if challenge.segment is None else challenge.segment
+        chain = client.deployment.chain_id
+        return priority_commitment(
+            chain, client.commitments.address, challenge.task, segment, client.address, challenge.salt
+        )

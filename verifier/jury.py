@@ -1,0 +1,51 @@
+"""A jury as the chain tells it, and what may be done about it when. Pure: no clock, chain or database in here."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from protocol.chain.views import ItemClaim, JuryView, Seat
+from protocol.dispute.juries import Objection, is_upheld, juror_number
+from protocol.tasks.task import Terms
+
+
+@dataclass(frozen=True, slots=True)
+class Jury:
+    """A claim of a task, None once it was dropped, and the jury that is to judge it, None once its draw has lapsed.
+    `jurors` are those that somebody was drawn for.
+    """
+
+    claim: ItemClaim | None
+    view: JuryView | None
+    jurors: Sequence[Seat] = ()
+
+    @property
+    def objection(self) -> Objection | None:
+        """The chunk that jurors are to open."""
+        if self.claim is None or not self.claim.until:
+            return None
+        return Objection(self.claim.tensor, self.claim.walk)
+
+    def may_object(self, terms: Terms, now: int) -> bool:
+        """Whether the second half of the time to object runs, and there is a verdict to object to."""
+        if self.view is None or self.view.pending or self.objection is not None:
+            return False
+        until = self.view.until
+        return is_upheld(self.view.yes.bit_count(), terms.jurors) and (
+            until + terms.move_time // 2 < now <= until + terms.move_time
+        )
+
+    def has_voted(self, juror: Seat) -> bool:
+        """Whether it did, yes or no."""
+        return self.view is not None and _has(self.view.yes | self.view.no, juror)
+
+    def owes_opening(self, juror: Seat) -> bool:
+        """Whether it voted yes, was objected to, and has not opened."""
+        if self.claim is None or self.view is None or self.objection is None:
+            return False
+        return _has(self.view.yes & ~self.claim.opened, juror)
+
+
+def _has(bits: int, juror: Seat) -> bool:
+    return bool(bits >> (juror.number - juror_number(0)) & 1)

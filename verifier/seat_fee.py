@@ -1,0 +1,48 @@
+"""What a seat costs an account whatever it replays: the least fee that its offer names by default. Pure.
+
+While an account has a seat no draw finds it. So a seat has a price of its own, without which a solver could have all
+honest accounts drawn for a task of its own, for nothing (docs/security.md section 4). The replays are the other floor,
+by operations.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from math import ceil
+
+from protocol.chain.duties import GAS
+from protocol.chain.parameters import TOKEN
+from protocol.chain.recommendation import gas_units
+from protocol.tasks.trust import capital_cost
+
+
+@dataclass(frozen=True, slots=True)
+class SeatFee:
+    """The least fee, and what it is made of: token units."""
+
+    gas: int
+    """Of the attestation, the release, and the reveal of a seat that is looked at."""
+    capital: int
+    """What the account's stake costs while the seat binds it."""
+
+    @property
+    def units(self) -> int:
+        """The sum of both parts."""
+        return self.gas + self.capital
+
+    def __str__(self) -> str:
+        """The sum, for people, in whole tokens."""
+        return f"{self.units / TOKEN:.6g} tokens (gas {self.gas / TOKEN:.6g}, capital {self.capital / TOKEN:.6g})"
+
+
+def seat_fee(
+    stake: int, seconds: int, *, capital_rate: Fraction, gas_price: int, coin_price: Fraction
+) -> SeatFee:
+    """The least fee of a seat that binds an account of `stake` token units for so long.
+
+    `capital_rate` is what a locked token costs a year, as a fraction; `gas_price` wei for one gas; `coin_price` tokens
+    for one of the chain's coin. Each part is rounded up.
+    """
+    gas = (GAS.seat + GAS.reveal) * gas_units(gas_price, coin_price)
+    return SeatFee(ceil(gas), ceil(capital_cost(capital_rate, stake, seconds)))
