@@ -33,7 +33,7 @@ from verifier.database import UNTIL_OVER, Challenge
 from verifier.jobs import Job, Jobs
 from verifier.look_duties import compared, revealing_seats
 from verifier.material import Material
-from verifier.replaying import Committed, Different
+from verifier.replaying import FETCH_SHARE, Committed, Different
 from verifier.salts import Salted, salted_seats
 from verifier.seats import attestable, due_by, due_segments, open_segments, own_seats, waits_for_jury
 
@@ -102,7 +102,8 @@ def offer(context: Context, observed: Sequence[Observation], fetches: Jobs, repl
         if material is None:
             fetch = partial(context.fetch, task, fetches.rests.lost(task))
         else:
-            fetch = partial(material.replayer.ask, committed, segments[:ASKED_AT_ONCE])
+            seconds = material.terms.attest_period * FETCH_SHARE
+            fetch = partial(material.replayer.ask, committed, segments[:ASKED_AT_ONCE], seconds)
         fetches.offer(Job(task, "fetch", fetch))
 
 

@@ -1,6 +1,6 @@
 """What is needed to replay and to challenge one task: its verified bundle, an executor, states, providers.
 
-Bundles come from the address in the terms, else from the solver, else from jurors, and are kept in the node's folder;
+Bundles come from the address in the terms, else from jurors, else from the solver, and are kept in the node's folder;
 nothing in one is believed or run before it is checked (`protocol.tasks.bundles`). To fetch one waits for strangers, to
 load it does not. A few tasks are in memory at a time.
 """
@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
+from random import SystemRandom
 
 from protocol.commitments import BlobStore
 from protocol.execution.replay import Executor, Replay, Work
@@ -147,7 +148,9 @@ class Materials:
         A try is as long as all before it, which took `lost` seconds: a server that trickles has little of the time in
         which the seats of other tasks are to be attested, and what a slow one has sent is kept. Raises BundleError.
         """
-        servers = [*([] if endpoint is None else [endpoint]), *self._sources(task)]
+        servers = list(self._sources(task))
+        SystemRandom().shuffle(servers)  # accomplices of the solver may have voted first
+        servers += [] if endpoint is None else [endpoint]
         others = [server / f"bundles/{terms.bundle_hash.hex()}" for server in servers]
         seconds = min(self._limits.seconds, seconds_of_try(terms.attest_period, lost))
         limits = replace(self._limits, seconds=seconds)

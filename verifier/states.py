@@ -106,8 +106,10 @@ class States:
     def ask(self, number: int, root: bytes, provider: CheckpointProvider) -> State | None:
         """Ask for the checkpoint with this root, and keep it; None if the solver does not give it."""
         tensors = provider.checkpoint(number)
-        if tensors is None:
-            return None
+        return None if tensors is None else self.take(number, root, tensors)
+
+    def take(self, number: int, root: bytes, tensors: Sequence[bytes]) -> State | None:
+        """Keep the checkpoint with this root; None if these tensors have another."""
         state = self._program.state_of(tensors)
         # Root of the tensors, not of the bytes: bytes that no tensor has (another NaN) must not pass for a state.
         if self._program.state_root(state) != root:
