@@ -8,9 +8,10 @@ replays under a salt, by which an accusation is answered without another replay 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
 from protocol.commitments import BlobStore, CommitmentError, segment_tree
-from protocol.commitments.checkpoints import load_checkpoint, save_checkpoint
+from protocol.commitments.checkpoints import load_checkpoint, save_checkpoint, stored_tensors
 from protocol.commitments.states import Checkpoint
 from protocol.dispute.keys import salt_hash
 from protocol.execution.replay import Executor, first_step, run_steps
@@ -86,6 +87,13 @@ class States:
         row = self._database.state(self._task, number, root)
         assert row is not None, "who asks has seen to it that it is there"
         return [tensor.data for tensor in self._checkpoint(row).tensors]
+
+    def link(self, number: int, root: bytes, place: Callable[[int], Path]) -> None:
+        """Give each tensor of a checkpoint that is on disk a second name, which outlives the task's states."""
+        row = self._database.state(self._task, number, root)
+        assert row is not None, "who asks has seen to it that it is there"
+        for tensor, stored in enumerate(stored_tensors(self._store, row.manifest, root)):
+            self._store.link(stored.blob, place(tensor))
 
     def has(self, number: int, root: bytes) -> bool:
         """Whether `kept` gives the checkpoint with this root."""
