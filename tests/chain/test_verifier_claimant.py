@@ -13,6 +13,7 @@ from protocol.chain.parameters import TOKEN
 from protocol.chain.views import TaskStatus
 from protocol.dispute.juries import UNAVAILABLE, JuryVerdict, juror_number
 from protocol.node.addresses import Address
+from protocol.node.http import free_port
 from protocol.node.reach import Reach
 from protocol.program.step import StepProgram
 from protocol.tasks.task import Terms
@@ -66,26 +67,29 @@ class Claimant:
     def __init__(self, case: Case, folder: Path) -> None:
         self.case, self.address = case, case.address(case.seat)
         self._log = folder / "claimant.log"
-        account = int(case.seat[4:])
-        self._process = Process(case.scene, folder / "claimant", self._log, account, "--no-whistleblow")
+        flags = "--no-whistleblow", "--port", str(free_port("127.0.0.1"))
+        self._process = Process(case.scene, folder / "claimant", self._log, int(case.seat[4:]), *flags)
 
     def kill(self) -> None:
         self._process.kill()
 
-    def kill_before_receipt(self, time: int) -> None:
-        """No block is mined after `time` until it has sent something to the juries and was killed."""
-        devnet, contract = self.case.scene.devnet, self.case.scene.submitter.juries.address
-        devnet.connection.request("evm_setIntervalMining", 0)
-        self.case.scene.skip_to(time)
+    def kill_before_receipt(self, time: int, event: str) -> None:
+        """Kill it after `time`, when it has sent what makes this event, and before that is mined."""
+        scene, contract = self.case.scene, self.case.scene.submitter.juries.address
+        ask = scene.devnet.connection.request
 
         def sent() -> bool:
-            pool = devnet.connection.request("txpool_content")["pending"]
-            of_account = {name.lower(): sent for name, sent in pool.items()}.get(self.address.lower(), {})
-            return any(str(one["to"]).lower() == contract.lower() for one in of_account.values())
+            accounts = {name.lower(): found for name, found in ask("txpool_content")["pending"].items()}
+            calls = accounts.get(self.address.lower(), {}).values()
+            mined = bool(happened(scene, event, self.case.task))
+            return mined or any(str(call["to"]).lower() == contract.lower() for call in calls)
 
+        ask("evm_setIntervalMining", 5)
+        scene.skip_to(time)
         wait(sent, 120)
+        ask("evm_setIntervalMining", 0)
         self.kill()
-        devnet.connection.request("evm_setIntervalMining", 1)
+        ask("evm_setIntervalMining", 1)
 
     def close(self) -> None:
         self._process.close()
@@ -99,7 +103,8 @@ def test_a_claim_survives_kills_in_each_phase(scene: Stage, tmp_path: Path) -> N
         board = scene.submitter.audit
         claimant = Claimant(case, tmp_path)
         stack.callback(claimant.close)
-        claimant.kill_before_receipt(board.seat(case.task, 0).until - PERIOD // 2)
+        wait(lambda: bool(scene.submitter.market.endpoint_of(claimant.address)), 120)
+        claimant.kill_before_receipt(board.seat(case.task, 0).until - PERIOD // 2, "Claimed")
         wait(lambda: bool(claims(case)))
         until = case.seated()
         claimant.kill()
@@ -109,7 +114,7 @@ def test_a_claim_survives_kills_in_each_phase(scene: Stage, tmp_path: Path) -> N
             vote = (bytes([slot]) * 32, bytes([9]) * 32) if slot else (UNAVAILABLE, UNAVAILABLE)
             with scene.client(name) as client:
                 client.audit.attest(case.task, juror.number, *vote)
-        claimant.kill_before_receipt(until + MOVE_TIME // 2)
+        claimant.kill_before_receipt(until + MOVE_TIME // 2, "Objected")
         wait(lambda: bool(happened(scene, "Objected", case.task)))
         (objected,) = happened(scene, "Objected", case.task)
         claimant.kill()

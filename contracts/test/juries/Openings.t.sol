@@ -100,14 +100,18 @@ contract OpeningsTest is Claiming {
     }
 
     function test_open_refused_reverts() public {
-        _voted(3, 15, 16);
+        _seated(3);
+        _attest(1);
+        _voteYes(15);
+        _voteNo(16);
+        _reach(uint256(_audit().until) + 1);
         IJuries.Opening memory opening = _opening(FIRST, 3, 0, 1);
         bytes32 digest = _digest(FIRST, 3);
         _expectNoOpening(FIRST, digest, opening, abi.encodeWithSelector(Errors.NotObjected.selector, task));
         _object(0, _walk(0, 1));
         // A no, a silent juror, an empty slot, a number that is none, and a seat that is attested.
-        uint256[6] memory none = [FIRST + 4, FIRST + 5, FIRST + 7, FIRST + 32, 0, 32];
-        for (uint256 k; k < 6; ++k) {
+        uint256[7] memory none = [FIRST + 4, FIRST + 5, FIRST + 7, FIRST + 32, 0, 1, 32];
+        for (uint256 k; k < 7; ++k) {
             bytes memory nothing = abi.encodeWithSelector(Errors.NothingToOpen.selector, task, none[k]);
             _expectNoOpening(none[k], digest, opening, nothing);
         }

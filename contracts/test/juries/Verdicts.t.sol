@@ -5,6 +5,7 @@ import {IAuditBoard} from "../../src/interfaces/IAuditBoard.sol";
 import {IJuries} from "../../src/interfaces/IJuries.sol";
 import {ITaskMarket} from "../../src/interfaces/ITaskMarket.sol";
 import {Errors} from "../../src/libraries/Errors.sol";
+import {Audit} from "../../src/types/Seats.sol";
 import {Claiming} from "./Claiming.sol";
 
 /// @title Verdicts: when, by which majority, and who pays whom. Every amount is that of docs/dispute.md, section 8.
@@ -120,6 +121,7 @@ contract VerdictsTest is Claiming {
         (address claimant, address silent) = (_claimant(), _account(FIRST + 6));
         address[] memory sat = _jurors();
         uint64 until = uint64(vm.getBlockTimestamp()) + 2 * (1000 + TIME);
+        Audit memory before = _audit();
         vm.expectEmit();
         emit ITaskMarket.Stalled(task, until);
         vm.expectEmit();
@@ -135,6 +137,9 @@ contract VerdictsTest is Claiming {
         assertEq(vault.burned(), SEAT_FEE - 4 * SHARE + PENALTY + STAKE / 16 - BACK);
         assertEq(uint256(market.taskOf(task).status), uint256(ITaskMarket.Status.Unpaid));
         assertEq(market.taskOf(task).challengeUntil, until);
+        // Of the audit only the jury is over: nobody's time begins again.
+        before.claimant = 0;
+        assertEq(abi.encode(_audit()), abi.encode(before));
         assertEq(juries.claimOf(task).account, address(0));
         _assertFreed(sat, 64);
         _assertConserved();

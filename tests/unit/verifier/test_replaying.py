@@ -363,15 +363,16 @@ def test_others_are_not_asked_for_what_the_solver_serves(tmp_path: Path) -> None
     assert replayer(tmp_path / "elsewhere", Told(HONEST)).state(due, 2) is None, "no roots"
 
 
-@dataclass
-class Counting:
-    """An executor that counts its steps."""
+class Counting(HonestExecutor):
+    """Counts its steps."""
 
-    steps: list[int] = field(default_factory=list)
+    def __init__(self) -> None:
+        super().__init__(PROGRAM, tiny.fixed(), Interpreter())
+        self.steps: list[int] = []
 
     def step(self, state: State, number: int, /) -> State:
         self.steps.append(number)
-        return EXECUTOR.step(state, number)
+        return super().step(state, number)
 
     def trace(self, state: State, number: int, /) -> Frame:
         return EXECUTOR.trace(state, number)
