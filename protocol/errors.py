@@ -101,6 +101,7 @@ AssayError
 ├── VerifierError                verifier
 │   ├── StateLost                a state that a challenge needs is gone
 │   ├── Unserved                 the solver does not serve what it has committed to
+│   ├── DiskFull             too little of the disk is free to fetch or keep more (exit code 1)
 │   ├── TwoDigests               a second, different digest for a seat that was attested already
 │   ├── TwoReplays               two replays of one segment that end in different states
 │   └── SaltRefused              a salt that fits no seat of somebody else, or not what it attested

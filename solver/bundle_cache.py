@@ -2,7 +2,7 @@
 
 A submitter may take its own bundle down once a solver has the task; the solver then answers for every root in the terms
 (dispute.md section 7). Before a task is won, its bundle lies among the candidates, which are nobody else's: there it
-can be deleted, while under ASSAY_HOME a submitter or a verifier may live as well.
+can be deleted, while under ASSAY_HOME a submitter may live as well.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
-from protocol.tasks.bundles import Bundle, BundleError, cached_bundle
+from protocol.tasks.bundles import Bundle, BundleError, cached_bundle, prune
 from protocol.tasks.bundles.write import MANIFEST
 from protocol.tasks.task import Terms
 from solver.context import Context
@@ -76,9 +76,7 @@ class Candidates:
     def sweep(self) -> None:
         """Delete what an earlier process left and no task wants."""
         with self._lock:
-            for folder in self._folder.iterdir():
-                if folder.name not in self._wanted.values():
-                    shutil.rmtree(folder, ignore_errors=True)
+            prune(self._folder, self._wanted.values())
 
 
 def _folders(context: Context, terms: Terms) -> tuple[Path, Path]:

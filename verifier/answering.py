@@ -22,7 +22,7 @@ from verifier.salts import salted_seats
 
 def answers(context: Context, seen: Observation) -> Iterator[Job]:
     """Answers to the accusations of own seats: each replays a segment up to the state that is named."""
-    for look, seat, told in _accused(context, seen):
+    for look, seat, told in accused(context, seen):
         stands = context.looks.of(seen.view.task, look.number)
         in_time = stands is not None and seen.now <= stands.until
         row, (segment,) = _playing(context, seen, look, seat), context.segments(seen.view.task, look.number)
@@ -34,7 +34,7 @@ def answers(context: Context, seen: Observation) -> Iterator[Job]:
 
 def contests(context: Context, seen: Observation) -> Iterator[Job]:
     """Naming the open games that are played instead of answers."""
-    for look, seat, _ in _accused(context, seen):
+    for look, seat, _ in accused(context, seen):
         stands = context.looks.of(seen.view.task, look.number)
         row = _playing(context, seen, look, seat)
         in_time = stands is not None and not stands.game and seen.now <= stands.until
@@ -43,7 +43,7 @@ def contests(context: Context, seen: Observation) -> Iterator[Job]:
             yield Job(seen.view.task, f"contest {look.number}", work)
 
 
-def _accused(context: Context, seen: Observation) -> Iterator[tuple[Seat, Seat, Accused]]:
+def accused(context: Context, seen: Observation) -> Iterator[tuple[Seat, Seat, Accused]]:
     """Looks that accuse an own seat or look, with that and the accusation."""
     if seen.view.status is not TaskStatus.SUBMITTED or not seen.accusations:
         return

@@ -33,7 +33,7 @@ from verifier.database import UNTIL_OVER, Challenge
 from verifier.jobs import Job, Jobs
 from verifier.look_duties import compared, revealing_seats
 from verifier.material import Material
-from verifier.replaying import Committed, Different
+from verifier.replaying import FETCH_SHARE, Committed, Different
 from verifier.salts import Salted, salted_seats
 from verifier.seats import attestable, due_by, due_segments, open_segments, own_seats, waits_for_jury
 
@@ -90,8 +90,7 @@ def offer(context: Context, observed: Sequence[Observation], fetches: Jobs, repl
             if task not in challenged or attestable(seen, context.clients):
                 replays.offer(Job(task, "run", partial(run, context, seen, material, committed, segment)))
     for seen in turns:
-        items = [item for _, item in juror.awaited(context, seen)]
-        for item in (*reversed(juror.further(context, seen)), *items):
+        for _, item in juror.awaited(context, seen):
             material = _at_hand(context, seen, replays, missing)
             if material is not None and not juror.is_here(context, seen, material, item):
                 committed = Committed(seen.view.root, seen.view.size)
@@ -102,7 +101,8 @@ def offer(context: Context, observed: Sequence[Observation], fetches: Jobs, repl
         if material is None:
             fetch = partial(context.fetch, task, fetches.rests.lost(task))
         else:
-            fetch = partial(material.replayer.ask, committed, segments[:ASKED_AT_ONCE])
+            seconds = material.terms.attest_period * FETCH_SHARE
+            fetch = partial(material.replayer.ask, committed, segments[:ASKED_AT_ONCE], seconds)
         fetches.offer(Job(task, "fetch", fetch))
 
 
@@ -111,6 +111,7 @@ def _at_hand(context: Context, seen: Observation, replays: Jobs, missing: _Missi
     task = seen.view.task
     material = context.materials.find(task)
     if material is None and context.materials.has_bundle(context.terms(task)):
+        context.materials.want(task, context.terms(task))
         replays.offer(Job(task, "load", partial(_load, context, task)))
     elif material is None:
         missing.setdefault(task, (None, Committed(seen.view.root, seen.view.size), []))

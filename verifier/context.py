@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING
 
 from protocol.beacon.relays import Relays
@@ -12,6 +13,7 @@ from protocol.chain.client import Client
 from protocol.errors import exit_code_of
 from protocol.node import logs
 from protocol.node.addresses import Address, parsed
+from protocol.node.disk import room
 from protocol.node.home import Home
 from protocol.node.party.data import data_folder, open_database
 from protocol.node.party.relays import relays_by
@@ -48,6 +50,8 @@ class Context:
     juries: JuryEvents
     relays: Relays
     metrics: Metrics
+    room: Callable[[], int]
+    """Bytes of disk that may be taken for others, beside what is spared."""
     log: FilteringBoundLogger
     _terms: dict[int, Terms] = field(default_factory=dict)
     _segments: dict[tuple[int, int], list[int]] = field(default_factory=dict)
@@ -68,12 +72,13 @@ class Context:
         local = client.connection.chain_id == DEVELOPMENT_CHAIN
         materials = Materials(
             folder,
-            home.bundles,
+            folder / "bundles",
             database,
             strategy,
             Limits(allowed=settings.bundles, this_machine=local),
             max(IN_MEMORY, settings.replays),
             juries.sources,
+            partial(room, folder, settings.spare_bytes // 10),
         )
         return cls(
             client,
@@ -83,11 +88,12 @@ class Context:
             database,
             materials,
             Results(folder / "results"),
-            Items(folder / "items", home.bundles),
+            Items(folder / "items", folder / "bundles"),
             LookEvents(client),
             juries,
             relays_by(settings, client.deployment.beacon),
             Metrics(),
+            partial(room, folder, settings.spare_bytes),
             logs.get("verifier"),
         )
 

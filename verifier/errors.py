@@ -17,6 +17,12 @@ class Unserved(VerifierError):
     """The solver does not serve what it has committed to, or not in time."""
 
 
+class DiskFull(VerifierError):
+    """So little of the disk is free that nothing more is fetched, or kept for others."""
+
+    exit_code = ExitCode.RETRY
+
+
 class TwoDigests(VerifierError):
     """This verifier has stated one digest for a seat and would now state another: its replay is not reproducible."""
 

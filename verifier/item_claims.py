@@ -1,10 +1,10 @@
 """Claiming that an item cannot be had, objecting to a jury that says it can, and ending claims.
 
 Where terms have jurors a seat does not run the task from its start: at half of its time it claims what it still lacks
-first. While the jury sits it asks on, jurors that voted yes too (`material`); with nothing at half of the time to
-object it has them open a chunk at random, however few of the jury they are. After a verdict its time begins again, and
-it asks everybody again; at half of that time it claims what it lacks then: the next item, or the same one where the
-jury was undecided.
+first, also while that is still being sent. While the jury sits it asks on, jurors that voted yes too (`material`); with
+nothing at half of the time to object it has them open a chunk at random, however few of the jury they are. After a
+verdict its time begins again, and it asks everybody again; at half of that time it claims what it lacks then: the next
+item, or the same one where the jury was undecided.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from protocol.node.party.juries import Ending, ending_due
 from verifier import auditing, juror
 from verifier.context import Context
 from verifier.jobs import GRACE, Job, unless_refused
-from verifier.replaying import Committed
+from verifier.replaying import FETCH_SHARE, Committed
 from verifier.salts import salted_seats
 from verifier.seats import attestable
 
@@ -62,20 +62,23 @@ def bound(context: Context, seen: Observation) -> bool:
 
 
 def missing_items(context: Context, seen: Observation, seat: Seat) -> list[int]:
-    """What the seat was refused and still lacks, first things first; empty where nothing is known to be missing. The
-    first state is in the bundle: where a replay from there lacks the roots, the state that it ends in is named.
+    """What the seat was refused, or waits for since `FETCH_SHARE` of its time, and still lacks, first things first;
+    empty where nothing is known to be missing. The first state is in the bundle: where a replay from there lacks the
+    roots, the state that it ends in is named.
     """
     view, terms = seen.view, context.terms(seen.view.task)
     material = context.materials.find(view.task)
     if material is None:
         return [constants_item(terms.segments)] if context.materials.was_refused(terms) else []
     committed = Committed(view.root, view.size)
-    if not material.replayer.has_withheld(committed):
+    replayer = material.replayer
+    waits = replayer.awaited(committed) > terms.attest_period * FETCH_SHARE  # a fetch may be under way
+    if not waits and not replayer.has_withheld(committed):
         return []
     (own,) = salted_seats(context, seen, [seat])
     digested = context.database.digested(view.task, own.hash, view.root)
     due = [segment for segment in auditing.segments_of(context, seen, seat) if segment not in digested]
-    missing = [item_of(segment) for segment in due if not material.replayer.is_here(committed, segment)]
+    missing = [item_of(segment) for segment in due if not replayer.is_here(committed, segment)]
     return list(dict.fromkeys(missing))
 
 

@@ -1,7 +1,8 @@
 """Being a juror: fetch what a seat says it cannot have, keep and serve it, vote, and open what the claimant asks for.
 
 `auditing` fetches, for what a juror needs is what a seat would need. Whoever votes yes serves the item from before its
-vote until the task is over, and what else the claimant needs as far as it can be had: a claim names one item. Who still
+vote until the task is over, and what else the claimant needs (`keeping`), as far as it can be had and the disk has room
+beside what is spared for duties: a claim names one item. Who still
 has nothing at three quarters of its time votes no, for silence is punished.
 """
 
@@ -9,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import partial
+from random import SystemRandom
 
 from protocol.chain.views import Seat, TaskStatus
 from protocol.commitments import segment_tree
@@ -24,6 +26,7 @@ from protocol.dispute.openings import NO_LEAF, Leaf
 from protocol.node.party.exits import Observation
 from protocol.numerics.types import to_bytes
 from verifier.context import Context
+from verifier.errors import DiskFull
 from verifier.jobs import Job
 from verifier.jury import Jury
 from verifier.material import Material
@@ -63,12 +66,24 @@ def further(context: Context, seen: Observation) -> list[int]:
 
 
 def keeping(context: Context, seen: Observation) -> Iterator[Job]:
-    """Copying what is served further."""
-    material = context.materials.find(seen.view.task)
-    for item in further(context, seen) if material is not None else ():
-        held = context.items.has_state(seen.view.task, item)
-        if not held and material is not None and is_here(context, seen, material, item):
-            yield Job(seen.view.task, f"keep {item}", partial(_keep, context, seen, item))
+    """Fetching and keeping one of the states that are served further, each time another: what nobody serves keeps no
+    other waiting. It waits for strangers, and is for a worker of its own.
+    """
+    task = seen.view.task
+    lacking = [item for item in further(context, seen) if not context.items.has_state(task, item)]
+    if lacking and context.materials.has_bundle(context.terms(task)):
+        yield Job(task, "keep", partial(_keep, context, seen, SystemRandom().choice(lacking)))
+
+
+def deadlines(context: Context, seen: Observation) -> Iterator[int]:
+    """When own jurors have to have voted, or opened."""
+    jury = _sitting(context, seen)
+    if jury is None or jury.claim is None or jury.view is None:
+        return
+    if any(True for _ in awaited(context, seen)):
+        yield jury.view.until
+    if any(True for _ in openings(context, seen)):
+        yield jury.claim.until
 
 
 def is_here(context: Context, seen: Observation, material: Material, item: int) -> bool:
@@ -138,12 +153,25 @@ def _held(context: Context, seen: Observation, item: int) -> Held:
         assert kept is not None, "who asks has seen to it that it is here"
         state, roots = kept
         found = [tensor.data for tensor in program.checkpoint(state).tensors], list(roots)
-        context.items.hold_state(task, item, *found)
+        context.items.hold_state(task, item, roots, partial(material.states.link, item, roots[item]))
     tensors, roots = found
     return tensors, Leaf(roots[item], segment_tree(roots).inclusion_path(item))
 
 
 def _keep(context: Context, seen: Observation, item: int) -> None:
+    """Raises DiskFull, Unserved, BundleError, ChainError, CommitmentError, OSError."""
+    material = context.load(seen.view.task)
+    replayer, committed = material.replayer, Committed(seen.view.root, seen.view.size)
+    if not replayer.is_here(committed, item + 1):
+        due, room = sum(type_.nbytes for type_ in material.work.program.state_types), context.room()
+        if room < due:
+            raise DiskFull(
+                f"room for state {item}, which is served to a claimant",
+                expected=f"{due} bytes beside `spare_gib`",
+                got=f"{max(0, room)} bytes",
+                remedy="free some of the disk; what own seats and votes need is fetched all the same",
+            )
+        replayer.ask(committed, [item + 1])
     _held(context, seen, item)
     context.log.info("serves a state", task=seen.view.task, item=item)
 

@@ -1,6 +1,6 @@
 """What is needed to replay and to challenge one task: its verified bundle, an executor, states, providers.
 
-Bundles come from the address in the terms, else from the solver, else from jurors, and are kept in the node's folder;
+Bundles come from the address in the terms, else from jurors, else from the solver, and are kept in the node's folder;
 nothing in one is believed or run before it is checked (`protocol.tasks.bundles`). To fetch one waits for strangers, to
 load it does not. A few tasks are in memory at a time.
 """
@@ -8,22 +8,34 @@ load it does not. A few tasks are in memory at a time.
 from __future__ import annotations
 
 import shutil
+import sys
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
+from random import SystemRandom
 
 from protocol.commitments import BlobStore
+from protocol.commitments.atomic import write_atomically
 from protocol.execution.replay import Executor, Replay, Work
 from protocol.node.addresses import Address
 from protocol.program.step import State
-from protocol.tasks.bundles import Bundle, BundleError, Limits, cached_bundle, load_bundle, require_terms
+from protocol.tasks.bundles import (
+    Bundle,
+    BundleError,
+    BundleTooLarge,
+    Limits,
+    cached_bundle,
+    load_bundle,
+    prune,
+    require_terms,
+)
 from protocol.tasks.bundles.write import MANIFEST
 from protocol.tasks.task import Terms
 from verifier.database import Challenge, Database
-from verifier.errors import StateLost
+from verifier.errors import DiskFull, StateLost
 from verifier.replaying import Replayer
 from verifier.solver_client import CheckpointProvider
 from verifier.states import States
@@ -31,6 +43,9 @@ from verifier.strategy import Strategy
 
 IN_MEMORY = 4
 """Tasks in memory besides those under challenge; each holds its dataset and constants."""
+
+_BUNDLE = "bundle"
+"""Names the file that names the bundle of a task."""
 
 LEAST_TRY = 2.0
 FIRST_TRY, LONGEST_TRY = 1 / 24, 1 / 3
@@ -98,8 +113,18 @@ def nobody(_task: int) -> Sequence[Address]:
     return ()
 
 
+def _disk_full(room: int) -> DiskFull:
+    return DiskFull(
+        "disk",
+        expected="room for a task's bundle",
+        got=f"{max(0, room)} bytes beside what is spared",
+        remedy="free some of it: without the bundle the seat is silent and loses its fee; or lower `spare_gib`",
+    )
+
+
 class Materials:
-    """Material by task, under `folder`; bundles under `bundles`, by hash. Any thread may ask, and none waits for
+    """Material by task, under `folder`; bundles under `bundles`, by hash, which is nobody else's: they go with the last
+    task that needs them. Any thread may ask, and none waits for
     another: who calls sees to it that a task is fetched, and loaded, by one thread at a time.
     """
 
@@ -112,6 +137,7 @@ class Materials:
         limits: Limits,
         in_memory: int = IN_MEMORY,
         sources: Sources = nobody,
+        room: Callable[[], int] = lambda: sys.maxsize,
     ) -> None:
         self._folder = folder
         self._bundles = bundles
@@ -120,10 +146,12 @@ class Materials:
         self._limits = limits
         self._in_memory = in_memory
         self._sources = sources
+        self._room = room
         self._damaged: set[bytes] = set()
         self._refused: set[bytes] = set()
         self._loaded: OrderedDict[int, Material] = OrderedDict()
         self._lock = threading.Lock()
+        self._bundles_lock = threading.Lock()
 
     def find(self, task: int) -> Material | None:
         """The material of a task if it is in memory."""
@@ -145,15 +173,24 @@ class Materials:
         """Bring the bundle to this machine, verified; `endpoint` is what the task's solver has announced.
 
         A try is as long as all before it, which took `lost` seconds: a server that trickles has little of the time in
-        which the seats of other tasks are to be attested, and what a slow one has sent is kept. Raises BundleError.
+        which the seats of other tasks are to be attested, and what a slow one has sent is kept. Raises BundleError,
+        DiskFull: the latter says nothing of those that serve it.
         """
-        servers = [*([] if endpoint is None else [endpoint]), *self._sources(task)]
+        room = self._room()
+        if room <= 0:
+            raise _disk_full(room)
+        self.want(task, terms)
+        servers = list(self._sources(task))
+        SystemRandom().shuffle(servers)  # accomplices of the solver may have voted first
+        servers += [] if endpoint is None else [endpoint]
         others = [server / f"bundles/{terms.bundle_hash.hex()}" for server in servers]
         seconds = min(self._limits.seconds, seconds_of_try(terms.attest_period, lost))
-        limits = replace(self._limits, seconds=seconds)
+        limits = replace(self._limits, seconds=seconds, total_bytes=min(self._limits.total_bytes, room))
         try:
             cached_bundle(self._bundles, terms, limits, others)
-        except BundleError:
+        except BundleError as error:
+            if isinstance(error, BundleTooLarge) and room < self._limits.total_bytes:
+                raise _disk_full(room) from error
             self._refused.add(terms.bundle_hash)
             raise
         self._damaged.discard(terms.bundle_hash)
@@ -163,6 +200,7 @@ class Materials:
         found = self.find(task)
         if found is not None:
             return found
+        self.want(task, terms)
         try:
             bundle = load_bundle(self._bundles / terms.bundle_hash.hex(), limits=self._limits)
             require_terms(bundle, terms)
@@ -177,10 +215,20 @@ class Materials:
         return made
 
     def drop(self, task: int) -> None:
-        """Forget a task that is over, and delete what was kept for it on disk."""
+        """Forget a task that is over, and delete what was kept for it on disk; its bundle too, if no other needs it."""
         with self._lock:
             self._loaded.pop(task, None)
-        shutil.rmtree(self._task_folder(task), ignore_errors=True)
+        with self._bundles_lock:
+            shutil.rmtree(self._task_folder(task), ignore_errors=True)
+            wanted = {path.read_text() for path in self._folder.glob(f"tasks/*/{_BUNDLE}")}
+            prune(self._bundles, wanted)
+
+    def want(self, task: int, terms: Terms) -> None:
+        """Note on disk that a task needs its bundle: after a restart others may be over before it is looked at."""
+        path = self._task_folder(task) / _BUNDLE
+        with self._bundles_lock:
+            if not path.is_file():
+                write_atomically(path, terms.bundle_hash.hex().encode())
 
     def _task_folder(self, task: int) -> Path:
         return self._folder / "tasks" / str(task)

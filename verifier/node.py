@@ -12,6 +12,7 @@ import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
+from functools import partial
 
 from protocol.chain.accounts import DEVELOPMENT_CHAIN
 from protocol.chain.client import Client
@@ -29,6 +30,7 @@ from protocol.node.serving import Serving
 from protocol.node.stopping import Stop
 from verifier import accusing, answering, auditing, compensation, item_claims, juror, keeper, looking
 from verifier.context import Context
+from verifier.deadlines import due_next
 from verifier.games import Games
 from verifier.jobs import Job, Jobs, Rests
 from verifier.offered_salts import OfferedSalts
@@ -70,6 +72,8 @@ class VerifierNode(Node):
         """Of looks and jurors: they have less time than replays, so they wait for none, and rest for none's failure."""
         self._informs = Jobs(1, longest_rest=8)
         """Of its own, so that strangers' salts keep no attestation waiting."""
+        self._keeps = Jobs(1, longest_rest=math.inf)
+        """Of its own, so that what a claimant may need keeps no duty waiting."""
         self._games = Games(self.context, self._fetches)
         self._offered = OfferedSalts(
             client, self.context.clients, self.context.database, self.context.metrics
@@ -101,6 +105,7 @@ class VerifierNode(Node):
                 return self._loop(once)
         finally:
             self._fetches.abandon()  # what is on disk by then is not fetched again
+            self._keeps.abandon()
             self._games.close()
             self._sends.close()
             self._informs.close()
@@ -169,7 +174,7 @@ class VerifierNode(Node):
         if not self._stop.asked:
             for job in self._offered.jobs():
                 self._informs.offer(job)
-        for seen in observed:
+        for seen in sorted(observed, key=partial(due_next, context)):
             for job in (
                 *answering.answers(context, seen),
                 *looking.asks(context, seen),
@@ -177,10 +182,12 @@ class VerifierNode(Node):
                 *accusing.drops(context, seen),
                 *juror.openings(context, seen),
                 *juror.votes(context, seen),
-                *juror.keeping(context, seen),
             ):
                 self._answers.offer(job)
         auditing.offer(context, observed, self._fetches, self._replays)
+        for seen in sorted(observed, key=lambda seen: self._keeps.rests.lost(seen.view.task)):
+            for job in juror.keeping(context, seen):
+                self._keeps.offer(job)
         for task in context.database.held_before(block.time):
             context.results.drop(task)
             context.database.let_go(task)
@@ -232,7 +239,8 @@ class VerifierNode(Node):
         try:
             terms = self.context.terms(seen.view.task)
             if self.context.juries.see(seen, terms):
-                self._fetches.rests.succeeded(seen.view.task)
+                for work in (self._fetches, self._keeps):
+                    work.rests.succeeded(seen.view.task)
         except RpcUnavailable:
             raise
         except Exception as error:
@@ -299,7 +307,7 @@ class VerifierNode(Node):
         self.context.looks.forget(task)
         self.context.juries.forget(task)
         self.context.items.drop(task)
-        works = self._fetches, self._replays, self._sends, self._informs, self._answers
+        works = (self._fetches, self._replays, self._sends, self._informs, self._answers, self._keeps)
         for rests in (*(work.rests for work in works), self._looks):
             rests.forget(task)
         self._withdraw = True
@@ -323,7 +331,7 @@ class VerifierNode(Node):
     def _collect(self) -> None:
         """Say what went wrong. A job is offered again later; only the chain's absence ends the loop."""
         failures = [*self._games.collect(), *self._sends.collect(), *self._informs.collect()]
-        failures += self._answers.collect()
+        failures += [*self._answers.collect(), *self._keeps.collect()]
         for failure in [*failures, *self._replays.collect(), *self._fetches.collect()]:
             self.context.failed(failure.task, failure.what, failure.error)
 

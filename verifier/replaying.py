@@ -7,8 +7,12 @@ each seat that is to attest it, under the seat's salt (encoding.md section 8).
 
 from __future__ import annotations
 
+import math
+import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from random import SystemRandom
 
 import torch
 
@@ -20,6 +24,11 @@ from protocol.program.step import State, StepProgram
 from verifier.errors import TwoReplays, Unserved
 from verifier.solver_client import CheckpointProvider
 from verifier.states import States
+
+FETCH_SHARE = 1 / 8
+"""Of the time to attest, what one checkpoint from one source may take, and about what one `ask` may take: in the half
+before a seat claims, two hostile sources leave room for two others.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +70,9 @@ Others = Callable[[], Iterable[CheckpointProvider]]
 class Replayer:
     """Asks for what replays of one task need, the solver first, and replays. Any thread may do either, and none waits
     for another.
+
+    Once the solver has not served something, others come before it, in an order that nobody chooses, those first that
+    have cost the least time in vain. Who has served something else than was committed rests while anybody else is left.
     """
 
     def __init__(
@@ -82,6 +94,12 @@ class Replayer:
         self._read: set[Committed] = set()
         """Commitments whose roots were looked for on disk."""
         self._withheld: set[Committed] = set()
+        self._asked: dict[Committed, float] = {}
+        """When something of a commitment was first asked for."""
+        self._in_vain: Counter[int] = Counter()
+        """How often the state before a segment was asked for and did not come."""
+        self._cost: dict[int, float] = {}
+        """By the identity of a source the seconds that it took for nothing; endless for what was not committed."""
 
     def is_here(self, committed: Committed, segment: int) -> bool:
         """Whether the solver's word on this segment, and the state before it, are on this machine."""
@@ -92,14 +110,27 @@ class Replayer:
         """Whether the solver did not serve something that it was asked for."""
         return committed in self._withheld
 
-    def ask(self, committed: Committed, segments: Sequence[int]) -> None:
-        """Ask the solver, then jurors that voted yes, for what is not here yet of these segments. Raises Unserved if
-        something is still missing.
+    def awaited(self, committed: Committed) -> float:
+        """Seconds since something of a commitment was first asked for; 0 if nothing was."""
+        since = self._asked.get(committed)
+        return 0.0 if since is None else time.monotonic() - since
+
+    def ask(self, committed: Committed, segments: Sequence[int], seconds: float = math.inf) -> None:
+        """Ask the solver and jurors that voted yes for what is not here yet of these segments, first for what was asked
+        for in vain least often; after `seconds` nothing more is begun. Raises Unserved if something was not served.
         """
+        begun = time.monotonic()
+        self._asked.setdefault(committed, begun)
         roots = self._segment_roots(committed)
-        missing = [segment - 1 for segment in segments if roots is None or not self._ask(segment - 1, roots)]
+        missing: list[int] = []
+        for asked, segment in enumerate(sorted(segments, key=lambda segment: self._in_vain[segment])):
+            if asked and time.monotonic() - begun > seconds:
+                break
+            if roots is None or not self._ask(segment - 1, roots):
+                self._withheld.add(committed)  # at once: a claim does not wait for the others
+                self._in_vain[segment] += 1
+                missing.append(segment - 1)
         if missing:
-            self._withheld.add(committed)
             raise Unserved(
                 "what the solver serves",
                 expected=f"checkpoints {', '.join(map(str, missing))}",
@@ -205,10 +236,16 @@ class Replayer:
 
     def _ask(self, number: int, roots: Sequence[bytes]) -> bool:
         """Whether checkpoint `number` is here, or comes when it is asked for."""
-        states, root = self._states, roots[number]
-        return states.has(number, root) or any(
-            states.ask(number, root, provider) is not None for provider in self._providers()
-        )
+        root = roots[number]
+        if self._states.has(number, root):
+            return True
+        for provider in self._providers():
+            begun = time.monotonic()
+            tensors = provider.checkpoint(number)
+            if tensors is not None and self._states.take(number, root, tensors) is not None:
+                return True
+            self._note(provider, math.inf if tensors is not None else time.monotonic() - begun)
+        return False
 
     def _segment_roots(self, committed: Committed) -> Sequence[bytes] | None:
         """The solver's checkpoint roots if somebody serves, or once served, those that it committed."""
@@ -216,15 +253,22 @@ class Replayer:
         if known is not None:
             return known
         for provider in self._providers():
+            begun = time.monotonic()
             roots = provider.segment_roots()
             if roots is None or len(roots) < committed.size:
+                self._note(provider, time.monotonic() - begun)
                 continue
             roots = roots[: committed.size]
             if segment_tree(roots).root == committed.root:
                 self._states.keep_commitment(committed.root, roots)
                 self._revealed = {committed: roots}
                 return roots
+            self._note(provider, math.inf)
         return None
+
+    def _note(self, provider: CheckpointProvider, seconds: float) -> None:
+        """A source was asked in vain."""
+        self._cost[id(provider)] = self._cost.get(id(provider), 0.0) + seconds
 
     def _known(self, committed: Committed) -> Sequence[bytes] | None:
         """The checkpoint roots if somebody has served them, to this process or one before it."""
@@ -236,9 +280,18 @@ class Replayer:
         return self._revealed.get(committed)
 
     def _providers(self) -> Iterator[CheckpointProvider]:
-        """The others are found out only where the solver does not serve."""
-        yield self._provider
-        yield from self._others()
+        """Whom to ask, one after another. The others are found out only where the solver does not serve."""
+        solver = self._provider
+        first = id(solver) not in self._cost
+        if first:
+            yield solver
+        found = [other for other in self._others() if other is not solver]
+        SystemRandom().shuffle(found)  # accomplices of the solver may have voted first
+        found.sort(key=lambda other: self._cost.get(id(other), 0.0))
+        if not first:
+            found.append(solver)
+        right = [one for one in found if self._cost.get(id(one), 0.0) < math.inf]
+        yield from right or found
 
     def _audit_unserved(
         self, committed: Committed, segment: int, digesters: Sequence[Digester]

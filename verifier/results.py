@@ -8,7 +8,8 @@ after it was settled, items while it lasts. Who fetches them compares their root
 from __future__ import annotations
 
 import shutil
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 
 from protocol.commitments.atomic import write_atomically
@@ -46,9 +47,11 @@ class Items(Results):
         super().__init__(folder)
         self._bundles = bundles
 
-    def hold_state(self, task: int, number: int, tensors: Sequence[bytes], roots: Sequence[bytes]) -> None:
-        """Keep a state, and r_0 … r_K. Raises OSError."""
-        self.hold(task, number, tensors)
+    def hold_state(
+        self, task: int, number: int, roots: Sequence[bytes], link: Callable[[Callable[[int], Path]], None]
+    ) -> None:
+        """Keep a state, and r_0 … r_K; `link` puts each tensor where it is told to. Raises OSError, CommitmentError."""
+        link(partial(self.path, task, number))
         write_atomically(
             self._roots_path(task, number), b"".join(roots)
         )  # the last: what is named is complete

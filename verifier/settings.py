@@ -77,8 +77,17 @@ class VerifierSettings(NodeSettings):
     """Segments replayed side by side, each in memory."""
     fetches: Annotated[int, Field(ge=1, le=256)] = 8
     """Tasks whose bundle or checkpoints are fetched side by side, each in memory as far as it has come."""
+    spare_gib: Annotated[float, Field(ge=0, le=10**6)] = 20
+    """Of the disk, at most a tenth of it: where less is free nothing is kept for claimants beside what a juror's vote
+    binds it to. Where less than a tenth of `spare_gib` is free no bundle is fetched.
+    """
     metrics_port: Annotated[int, Field(ge=1, le=65535)] | None = None
     """Where Prometheus may read on this machine; by default nowhere."""
+
+    @property
+    def spare_bytes(self) -> int:
+        """`spare_gib` in bytes."""
+        return int(self.spare_gib * 2**30)
 
     @property
     def hold_seconds(self) -> int:

@@ -10,6 +10,7 @@ on-chain. Roots are compared by the callers.
 from __future__ import annotations
 
 import asyncio
+import math
 import threading
 import time
 from collections.abc import Sequence
@@ -57,12 +58,19 @@ class SolverClient:
     """What one solver serves of one task; without an address, nothing. Any thread may ask."""
 
     def __init__(
-        self, address: Address | None, task: int, shapes: Shapes, patience: float, reach: Reach
+        self,
+        address: Address | None,
+        task: int,
+        shapes: Shapes,
+        patience: float,
+        reach: Reach,
+        longest: float = math.inf,
     ) -> None:
         self._base = None if address is None else address / f"tasks/{task}"
         self._shapes = shapes
         self._reach = reach
         self._patience = patience
+        self._longest = longest
         self._lock = threading.Lock()
         self._failures = 0
         self._rests_until = 0.0
@@ -91,9 +99,10 @@ class SolverClient:
         return self._get(f"segments/{segment}/steps/{step}/values/{leaf}", due, path)
 
     def checkpoint(self, number: int) -> Sequence[bytes] | None:
-        """Canonical bytes of a checkpoint's tensors."""
+        """Canonical bytes of a checkpoint's tensors, if they come within `longest` seconds."""
         types = enumerate(self._shapes.program.state_types)
-        return self._ask([(f"checkpoints/{number}/tensors/{k}", type_.nbytes) for k, type_ in types])
+        questions = [(f"checkpoints/{number}/tensors/{k}", type_.nbytes) for k, type_ in types]
+        return self._ask(questions, longest=self._longest)
 
     def _roots(
         self, where: str, count: int, path: tuple[int, ...] = (), shorter: bool = False
@@ -109,7 +118,11 @@ class SolverClient:
         return None if found is None else found[0]
 
     def _ask(
-        self, questions: Sequence[tuple[str, int]], path: tuple[int, ...] = (), shorter: bool = False
+        self,
+        questions: Sequence[tuple[str, int]],
+        path: tuple[int, ...] = (),
+        shorter: bool = False,
+        longest: float = math.inf,
     ) -> list[bytes] | None:
         """The answers, each of its due bytes (`shorter`: up to them), all within one patience; else None."""
         if self._base is None or self._resting():
@@ -119,7 +132,7 @@ class SolverClient:
         started = time.monotonic()
         try:
             permit = self._reach.permit(self._base)
-            found = asyncio.run(_fetch(asked, parameters, self._patience, shorter, permit))
+            found = asyncio.run(_fetch(asked, parameters, self._patience, longest, shorter, permit))
         except OutOfReach as error:
             self._log.warning("not asked", reason=str(error))
             with self._lock:
@@ -151,21 +164,23 @@ async def _fetch(
     questions: Sequence[tuple[Address, int]],
     parameters: dict[str, str],
     patience: float,
+    longest: float,
     shorter: bool,
     permit: Permit | None,
 ) -> list[bytes]:
     """The bodies at some addresses, each of its number of bytes (`shorter`: at most).
 
     The time limit covers connecting, headers and bodies. There is one patience for all of them, and what has come never
-    falls behind `LEAST_RATE` by more.
+    falls behind `LEAST_RATE` by more; and all of it has come after `longest` seconds.
     """
-    end = asyncio.get_running_loop().time() + patience
+    begun = asyncio.get_running_loop().time()
+    end = begun + patience
     found = []
     # A client each time: asyncio.run ends its loop, and connections belong to a loop.
     async with asyncio.timeout_at(end) as limit, HttpClient(permit=permit) as client:
         for address, due in questions:
             end += due / LEAST_RATE
-            limit.reschedule(end)
+            limit.reschedule(min(end, begun + longest))
             data = bytearray()
             await client.get(address, due, data, parameters)
             if len(data) < due and not shorter:

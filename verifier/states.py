@@ -8,9 +8,10 @@ replays under a salt, by which an accusation is answered without another replay 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
 from protocol.commitments import BlobStore, CommitmentError, segment_tree
-from protocol.commitments.checkpoints import load_checkpoint, save_checkpoint
+from protocol.commitments.checkpoints import load_checkpoint, save_checkpoint, stored_tensors
 from protocol.commitments.states import Checkpoint
 from protocol.dispute.keys import salt_hash
 from protocol.execution.replay import Executor, first_step, run_steps
@@ -87,6 +88,13 @@ class States:
         assert row is not None, "who asks has seen to it that it is there"
         return [tensor.data for tensor in self._checkpoint(row).tensors]
 
+    def link(self, number: int, root: bytes, place: Callable[[int], Path]) -> None:
+        """Give each tensor of a checkpoint that is on disk a second name, which outlives the task's states."""
+        row = self._database.state(self._task, number, root)
+        assert row is not None, "who asks has seen to it that it is there"
+        for tensor, stored in enumerate(stored_tensors(self._store, row.manifest, root)):
+            self._store.link(stored.blob, place(tensor))
+
     def has(self, number: int, root: bytes) -> bool:
         """Whether `kept` gives the checkpoint with this root."""
         return number == 0 or self._database.state(self._task, number, root) is not None
@@ -106,8 +114,10 @@ class States:
     def ask(self, number: int, root: bytes, provider: CheckpointProvider) -> State | None:
         """Ask for the checkpoint with this root, and keep it; None if the solver does not give it."""
         tensors = provider.checkpoint(number)
-        if tensors is None:
-            return None
+        return None if tensors is None else self.take(number, root, tensors)
+
+    def take(self, number: int, root: bytes, tensors: Sequence[bytes]) -> State | None:
+        """Keep the checkpoint with this root; None if these tensors have another."""
         state = self._program.state_of(tensors)
         # Root of the tensors, not of the bytes: bytes that no tensor has (another NaN) must not pass for a state.
         if self._program.state_root(state) != root:

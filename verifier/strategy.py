@@ -18,6 +18,7 @@ from protocol.node.addresses import Address
 from protocol.node.reach import Reach
 from protocol.program.step import StepProgram
 from protocol.tasks.task import Terms
+from verifier.replaying import FETCH_SHARE
 from verifier.solver_client import CheckpointProvider, Shapes, SolverClient
 
 ProviderFactory = Callable[[Address | None, int, StepProgram, Terms, Reach], CheckpointProvider]
@@ -31,11 +32,12 @@ def over_http(
     address: Address | None, task: int, program: StepProgram, terms: Terms, reach: Reach
 ) -> CheckpointProvider:
     """A solver's, or a juror's, HTTP service. A question may take a sixtieth of the challenger's time: no game asks for
-    30.
+    30. A checkpoint may take `FETCH_SHARE` of the time to attest, however large it is.
     """
     patience = min(30.0, max(1.0, terms.game_time / 60))
     shapes = Shapes(program, terms.segments, terms.segment_steps)
-    return SolverClient(address, task, shapes, patience, reach)
+    longest = max(patience, terms.attest_period * FETCH_SHARE)
+    return SolverClient(address, task, shapes, patience, reach, longest)
 
 
 @dataclass(frozen=True)

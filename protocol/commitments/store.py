@@ -8,6 +8,7 @@ object store's own put is atomic.
 
 from __future__ import annotations
 
+import os
 import re
 from hashlib import sha256
 from pathlib import Path
@@ -73,6 +74,18 @@ class BlobStore:
                 remedy="delete this file and fetch or store the blob again",
             )
         return data
+
+    def link(self, blob_id: str, path: Path) -> None:
+        """Give a blob a second name outside the store: no second copy where the file system can do without, and the
+        bytes stay when the store goes. Raises OSError, BlobError.
+        """
+        path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            os.link(self._path(blob_id), path)
+        except FileExistsError:
+            return
+        except OSError:
+            write_atomically(path, self.get(blob_id))
 
     def has(self, blob_id: str) -> bool:
         """Whether the store holds a blob of this id (its bytes are checked by `get`)."""

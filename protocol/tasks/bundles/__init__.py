@@ -7,7 +7,7 @@ held-out data, which is the submitter's own business.
 """
 
 from protocol.tasks.bundles.bundle import Bundle
-from protocol.tasks.bundles.cache import cached_bundle
+from protocol.tasks.bundles.cache import cached_bundle, prune
 from protocol.tasks.bundles.errors import (
     BundleError,
     BundleMalformed,
@@ -34,6 +34,7 @@ __all__ = [
     "committed_terms",
     "fetch_bundle",
     "load_bundle",
+    "prune",
     "require_terms",
     "write_bundle",
 ]

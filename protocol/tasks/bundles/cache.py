@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import shutil
+from collections.abc import Container, Sequence
 from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
@@ -30,6 +31,13 @@ def cached_bundle(
     bundle = _kept(folder, terms, limits) or _fetched(folder, terms, limits, others)
     require_terms(bundle, terms)
     return bundle
+
+
+def prune(bundles: Path, wanted: Container[str]) -> None:
+    """Delete the bundles below a folder that are not wanted, by hash. Nobody else may keep any there."""
+    for folder in list(bundles.iterdir()) if bundles.is_dir() else ():
+        if folder.name not in wanted:
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 def _kept(folder: Path, terms: Terms, limits: Limits) -> Bundle | None:

@@ -35,6 +35,21 @@ def test_a_blob_comes_back_under_its_hash(tmp_path: Path) -> None:
     assert store.get(store.put(b"")) == b""
 
 
+def test_a_blob_has_a_second_name_without_a_second_copy(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store, names = BlobStore(tmp_path / "blobs"), [tmp_path / "items" / name for name in "ab"]
+    store.put(DATA)
+    for _ in range(2):
+        store.link(ID, names[0])
+    (kept,) = files(tmp_path / "blobs")
+    assert names[0].samefile(kept)
+    monkeypatch.setattr("os.link", lambda *_paths: (_ for _ in ()).throw(PermissionError()))
+    store.link(ID, names[1])
+    assert not names[1].samefile(kept)
+    assert names[1].read_bytes() == DATA
+
+
 def test_any_fsspec_url_serves(tmp_path: Path) -> None:
     store = BlobStore(f"memory://{tmp_path.name}/blobs")
     assert store.get(store.put(DATA)) == DATA

@@ -86,6 +86,7 @@ COMMITTED = Committed(VIEW.root, VIEW.size)
 RESULT = VIEW.size
 DRAWN = observation(seats=(seat(0, MINE_TOO), seat(1, OTHER), seat(2, ME), seat(3, OTHER)))
 THINNING = 4
+PERIOD = 40
 
 
 class Replays:
@@ -114,7 +115,7 @@ class Withheld(Replays):
     def has_withheld(self, _committed: Committed) -> bool:
         return True
 
-    def ask(self, _committed: Committed, _segments: Sequence[int]) -> None:
+    def ask(self, _committed: Committed, _segments: Sequence[int], _seconds: float) -> None:
         """In vain."""
 
     def audit(self, _committed: Committed, _segment: int, _digesters: Sequence[Digester]) -> Finding:
@@ -157,7 +158,9 @@ class Scene:
         self.clients = {account: self._client(account, index) for account, index in ((ME, 2), (MINE_TOO, 3))}
         self.material = SimpleNamespace(
             replayer=replays,
-            terms=SimpleNamespace(thinning=THINNING, jurors=jurors, segments=RESULT - 1),
+            terms=SimpleNamespace(
+                thinning=THINNING, jurors=jurors, segments=RESULT - 1, attest_period=PERIOD
+            ),
             states=SimpleNamespace(tensors=lambda _number, _root: []),
         )
         log = SimpleNamespace(info=lambda *_a, **_k: None, warning=lambda *_a, **_k: None)
@@ -343,7 +346,8 @@ def test_a_seat_that_has_claimed_waits_for_its_jury(database: Database) -> None:
 class Asked(Withheld):
     """Notes which segments are asked for."""
 
-    def ask(self, _committed: Committed, segments: Sequence[int]) -> None:
+    def ask(self, _committed: Committed, segments: Sequence[int], seconds: float) -> None:
+        assert seconds == PERIOD / 8
         self.wanted = list(segments)
 
 

@@ -42,10 +42,13 @@ class Replayer:
     """What the solver has served."""
 
     def __init__(self) -> None:
-        self.asked, self.here = True, set[int]()
+        self.asked, self.here, self.waits = True, set[int](), 0.0
 
     def has_withheld(self, _committed: object) -> bool:
         return self.asked
+
+    def awaited(self, _committed: object) -> float:
+        return self.waits
 
     def is_here(self, _committed: object, segment: int) -> bool:
         return segment in self.here
@@ -140,6 +143,19 @@ def sits(view: JuryView | None, now: int, status: TaskStatus = TaskStatus.SUBMIT
     seats: tuple[Seat, ...] = tuple(replace(one, until=VOTED) for one in SEATS)
     seen = observation(status, seats=seats, now=now)
     return replace(seen, audit=replace(AUDIT, claimant=0 if view is None else 1))
+
+
+def test_a_seat_claims_what_is_still_being_sent_at_half_of_its_time(scene: Scene) -> None:
+    """Whoever trickles, or sends something else at a good rate, does not get the time for the claim."""
+    scene.replayer.asked = False
+    scene.replayer.waits = PERIOD / 8
+    assert scene.due(LATE) == [], "it was asked for only now"
+    scene.replayer.waits += 1
+    assert scene.due(replace(LATE, now=HALF)) == []
+    assert scene.due(LATE) == ["claim"]
+    assert missing_items(scene.context, LATE, seat(0))[0] == 1
+    scene.replayer.here = {2, 5, 8, 9, 10}
+    assert scene.due(LATE) == []
 
 
 def test_a_seat_claims_at_half_of_its_time_what_it_lacks(scene: Scene) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -11,7 +12,7 @@ import pytest
 
 from protocol.chain.accounts import DEVELOPMENT_CHAIN, development_account
 from protocol.chain.views import ItemClaim, JuryView, TaskStatus
-from protocol.commitments import leaf_hash, segment_tree
+from protocol.commitments import BlobStore, leaf_hash, segment_tree
 from protocol.commitments.proofs import root_from_path
 from protocol.dispute.juries import Shown, possession_digest
 from protocol.dispute.openings import NO_LEAF
@@ -21,7 +22,8 @@ from tests.unit.solver import tiny
 from tests.unit.verifier.test_replaying import HONEST, PROGRAM, canonical, checkpoint_roots
 from tests.unit.verifier.test_seats import AUDIT, ME, MINE_TOO, NOW, OTHER, observation, seat
 from verifier.context import Context
-from verifier.juror import awaited, further, keeping, openings, refusals, releasable, votes
+from verifier.errors import DiskFull
+from verifier.juror import awaited, deadlines, further, keeping, openings, refusals, releasable, votes
 from verifier.jury import Jury
 from verifier.metrics import Metrics
 from verifier.results import Items
@@ -45,15 +47,22 @@ class Scene:
         self.jury: Jury | None = Jury(CLAIM, VIEW, JURORS)
         self.items = Items(folder / "items", folder / "bundles")
         self.here = self.has_voted_yes = False
+        self.served: set[int] = set()
         terms = SimpleNamespace(attest_period=PERIOD, segments=tiny.SEGMENTS, bundle_hash=bytes(32))
         self.material: Any = SimpleNamespace(
             terms=terms,
             work=SimpleNamespace(program=PROGRAM, fixed=tiny.fixed()),
             replayer=SimpleNamespace(
-                is_here=lambda _committed, segment: self.here and segment == CLAIM.item + 1,
+                is_here=lambda _committed, segment: (
+                    segment in self.served or (self.here and segment == CLAIM.item + 1)
+                ),
                 state=lambda _committed, number: (HONEST[number * tiny.STEPS], checkpoint_roots(HONEST)),
             ),
         )
+        self.room, self.asked = 10**6, list[int]()
+        self.material.replayer.ask = self._ask
+        self.store = BlobStore(folder / "blobs")
+        self.material.states = SimpleNamespace(link=self._link)
         log = SimpleNamespace(info=self._log, warning=self._log)
         self.clients = {ME: self._client(ME, 2), MINE_TOO: self._client(MINE_TOO, 3)}
         self.context = cast(
@@ -61,7 +70,10 @@ class Scene:
             SimpleNamespace(
                 clients=self.clients,
                 terms=lambda _task: terms,
-                materials=SimpleNamespace(find=lambda _task: self.material),
+                materials=SimpleNamespace(
+                    find=lambda _task: self.material, has_bundle=lambda _terms: self.material is not None
+                ),
+                room=lambda: self.room,
                 load=lambda _task: self.material,
                 items=self.items,
                 segments=lambda _task, _seat: [1, 3],
@@ -89,6 +101,16 @@ class Scene:
             audit=SimpleNamespace(address=OTHER, attest=note("attest")),
             juries=SimpleNamespace(open=note("open")),
         )
+
+    def _ask(self, _committed: object, segments: Sequence[int]) -> None:
+        """The source serves it."""
+        self.asked += segments
+        self.served.update(segments)
+
+    def _link(self, number: int, root: bytes, place: Callable[[int], Path]) -> None:
+        assert root == checkpoint_roots(HONEST)[number]
+        for tensor, data in enumerate(canonical(HONEST[number * tiny.STEPS])):
+            self.store.link(self.store.put(data), place(tensor))
 
     def _log(self, *_words: object, **_fields: object) -> None:
         """Nobody reads it."""
@@ -192,10 +214,48 @@ def test_who_voted_yes_serves_what_else_the_claimant_needs(scene: Scene) -> None
     scene.has_voted_yes = True
     assert further(scene.context, seen) == [1, 2, 3]
     scene.here = True
-    assert scene.voted(keeping, seen) == ["keep 2"]
-    assert scene.items.has_state(1, 2)
+    for kept in range(3):
+        assert sum(scene.items.has_state(1, item) for item in (1, 2, 3)) == kept
+        assert scene.voted(keeping, seen) == ["keep"], "one at a time"
+    assert sorted(scene.asked) == [2, 4], "one was here"
     assert scene.voted(keeping, seen) == []
+    assert {path.stat().st_nlink for path in scene.items.path(1, 2, 0).parent.glob("[0-9]")} == {2}
     attested = observation(seats=(seat(0, OTHER, attested=True), seat(1, OTHER)), size=size)
     assert further(scene.context, attested) == []
     unpaid = replace(seen, view=replace(seen.view, status=TaskStatus.UNPAID))
     assert further(scene.context, unpaid) == []
+
+
+def test_nothing_more_is_kept_for_claimants_where_the_disk_is_nearly_full(scene: Scene) -> None:
+    """What the vote needs is fetched all the same: a vote is due."""
+    seen = observation(seats=(seat(0, OTHER),), size=tiny.SEGMENTS + 1)
+    size = sum(len(tensor) for tensor in canonical(HONEST[0]))
+    scene.has_voted_yes, scene.room = True, size - 1
+    with pytest.raises(DiskFull, match=f"expected {size} bytes"):
+        scene.voted(keeping, seen)
+    assert scene.asked == []
+    scene.room = size
+    assert scene.voted(keeping, seen) == ["keep"]
+    scene.here, scene.room = True, 0
+    assert scene.voted(votes, SITS) == ["vote 160", "vote 162"]
+
+
+def test_what_one_source_withholds_keeps_no_other_state_waiting(scene: Scene) -> None:
+    seen = observation(seats=(seat(0, OTHER),), size=tiny.SEGMENTS + 1)
+    scene.has_voted_yes = True
+    tried: set[int] = set()
+    scene.material.replayer.ask = lambda _committed, segments: tried.update(segments)
+    scene.material.replayer.state = lambda _committed, _number: None
+    for _ in range(64):
+        with pytest.raises(AssertionError):
+            scene.voted(keeping, seen)
+    assert tried == {2, 3, 4}
+
+
+def test_a_juror_has_to_vote_and_to_open_in_time(scene: Scene) -> None:
+    assert list(deadlines(scene.context, SITS)) == [UNTIL]
+    objected = replace(CLAIM, until=UNTIL + 9, opened=0)
+    scene.jury = Jury(objected, replace(VIEW, yes=0b101), JURORS)
+    assert list(deadlines(scene.context, SITS)) == [UNTIL + 9]
+    scene.jury = None
+    assert list(deadlines(scene.context, SITS)) == []

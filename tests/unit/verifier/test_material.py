@@ -15,6 +15,7 @@ from tests.chain.trees import terms
 from tests.unit.solver import tiny
 from tests.unit.test_unchecked_programs import bundle
 from verifier.database import Database
+from verifier.errors import DiskFull
 from verifier.material import Materials, seconds_of_try
 from verifier.strategy import HONEST
 
@@ -95,6 +96,40 @@ def test_the_task_that_was_used_last_stays_in_memory(materials: Materials, poste
     assert materials.find(ONE) is not None
     materials.drop(ONE)
     assert materials.find(ONE) is None
+
+
+def test_a_bundle_goes_with_the_last_task_that_needs_it(
+    materials: Materials, posted: Terms, tmp_path: Path
+) -> None:
+    materials.fetch(ONE, posted, None)
+    materials.load(TWO, posted, None)
+    (tmp_path / "held" / "left").mkdir()
+    materials.drop(ONE)
+    assert materials.has_bundle(posted)
+    assert not (tmp_path / "held" / "left").exists(), "nobody needs it"
+    limits = Limits(allowed=(tmp_path.as_uri(),))
+    again = Materials(tmp_path / "node", tmp_path / "held", materials._database, HONEST, limits)
+    again.drop(THREE)
+    assert again.has_bundle(posted), "also after a restart"
+    again.drop(TWO)
+    assert list((tmp_path / "held").iterdir()) == []
+
+
+def test_without_room_on_the_disk_no_bundle_is_fetched_and_nobody_is_blamed(
+    posted: Terms, tmp_path: Path
+) -> None:
+    free = [0]
+    database = Database(tmp_path / "verifier.sqlite", Identity("chain", "market", "account"))
+    limits = Limits(allowed=(tmp_path.as_uri(),))
+    made = Materials(tmp_path / "node", tmp_path / "held", database, HONEST, limits, room=lambda: free[0])
+    for room in (-5, 0, 100):
+        free[0] = room
+        with pytest.raises(DiskFull, match=f"got {max(0, room)} bytes"):
+            made.fetch(ONE, posted, None)
+        assert not made.was_refused(posted), "a claim would lose its bond"
+    free[0] = 10**6
+    made.fetch(ONE, posted, None)
+    assert made.has_bundle(posted)
 
 
 @pytest.mark.parametrize(

@@ -21,11 +21,11 @@ from protocol.dispute.keys import NO_SEAT
 from protocol.node.home import Home
 from protocol.node.party.exits import Exit, Observation
 from tests.unit.verifier.test_seats import AUDIT, ME, NOW, OTHER, observation, seat
-from verifier import auditing, keeper, offered_salts
+from verifier import auditing, juror, keeper, offered_salts
 from verifier.database import COMMITTING, UNTIL_OVER, Challenge
 from verifier.jobs import Job
 from verifier.keeper import GRACE
-from verifier.node import SENDERS, VerifierNode
+from verifier.node import ANSWERS, SENDERS, VerifierNode
 from verifier.settings import VerifierSettings
 
 CHALLENGE = Challenge(1, NO_SEAT, ME, 2, bytes(32), b"")
@@ -160,6 +160,68 @@ def test_no_flood_of_salts_keeps_an_attestation_waiting(
         let_go.set()
         node._informs.close()
         node._sends.close()
+
+
+BLOCK = Block(1, "0x1", "0x0", NOW, 0, 0)
+
+
+def observed(node: VerifierNode, monkeypatch: pytest.MonkeyPatch, *all_seen: Observation) -> None:
+    """A node that sees these tasks, and nothing to do but what a test says."""
+    seen = {one.view.task: one for one in all_seen}
+    monkeypatch.setattr(node, "_open_tasks", lambda: list(seen))
+    monkeypatch.setattr(node, "_look", lambda task, _block: seen[task])
+    monkeypatch.setattr(node, "_take_earnings", lambda: None)
+    monkeypatch.setattr(auditing, "offer", lambda *_arguments: None)
+    for what in ("openings", "votes", "keeping"):
+        monkeypatch.setattr(juror, what, lambda _context, _seen: [])
+
+
+def of_task(task: int, until: int) -> Observation:
+    """A task with an own seat that is due then."""
+    seen = observation(seats=(seat(0, ME, until=until),))
+    return replace(seen, view=replace(seen.view, task=task))
+
+
+def test_what_is_due_first_goes_first_whichever_task_is_older(
+    node: VerifierNode, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    observed(node, monkeypatch, *(of_task(task, NOW + 100 - task) for task in range(1, ANSWERS + 2)))
+    done = list[int]()
+    monkeypatch.setattr(
+        juror,
+        "votes",
+        lambda _context, seen: [Job(seen.view.task, "vote", lambda: done.append(seen.view.task))],
+    )
+    node.turn(BLOCK)
+    node._answers.close()
+    assert sorted(done) == list(range(2, ANSWERS + 2)), "the oldest has the most time"
+
+
+def test_what_is_kept_for_claimants_keeps_no_vote_waiting(
+    node: VerifierNode, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However many tasks a hostile claimant has, and whatever their states take."""
+    observed(node, monkeypatch, *(of_task(task, NOW + 100) for task in range(1, 9)))
+    let_go, voted, kept = Event(), Event(), list[int]()
+
+    def keep(task: int) -> None:
+        kept.append(task)
+        assert let_go.wait(30)
+
+    def keeping(_context: object, seen: Observation) -> list[Job]:
+        return [Job(seen.view.task, "keep", lambda: keep(seen.view.task))]
+
+    monkeypatch.setattr(juror, "keeping", keeping)
+    node.turn(BLOCK)
+    try:
+        monkeypatch.setattr(juror, "votes", lambda _context, _seen: [Job(8, "vote 160", voted.set)])
+        node.turn(BLOCK)
+        assert voted.wait(30), "the workers are busy with what is kept"
+        assert node._keeps.busy == 1
+    finally:
+        let_go.set()
+        node._keeps.close()
+        node._answers.close()
 
 
 def test_a_verifier_that_is_asked_to_stop_has_no_outcome(node: VerifierNode) -> None:

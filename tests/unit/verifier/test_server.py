@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+from collections.abc import Callable
 from pathlib import Path
 from threading import Event
 from typing import Any
@@ -27,6 +28,13 @@ OFFERED = {"task": 7, "seat": 1, "salt": SALT.hex()}
 def taken(offers: list[tuple[int, int, bytes]]) -> Offer:
     """Notes what is offered."""
     return lambda task, seat, salt: offers.append((task, seat, salt))
+
+
+def written(place: Callable[[int], Path]) -> None:
+    """In place of links: files of their own."""
+    for number, data in enumerate(TENSORS):
+        place(number).parent.mkdir(parents=True, exist_ok=True)
+        place(number).write_bytes(data)
 
 
 @pytest.fixture
@@ -77,7 +85,7 @@ def test_a_jurors_state_is_served_with_the_roots_until_it_is_dropped(results: Re
     with TestClient(application(results, items, taken([]))) as client:
         where = ["/tasks/8/segments", *(f"/tasks/8/checkpoints/2/tensors/{number}" for number in range(3))]
         assert {client.get(path).status_code for path in where} == {404}
-        items.hold_state(8, 2, TENSORS, ROOTS)
+        items.hold_state(8, 2, ROOTS, written)
         assert [client.get(path).content for path in where] == [b"".join(ROOTS), *TENSORS]
         assert client.get("/tasks/8/checkpoints/2/tensors/roots").status_code == 422
         items.drop(8)
@@ -101,7 +109,7 @@ def test_a_bundle_is_served_by_a_juror_that_has_its_constants(results: Results, 
 
 
 def test_what_a_juror_has_outlives_a_restart(items: Items) -> None:
-    items.hold_state(8, 2, TENSORS, ROOTS)
+    items.hold_state(8, 2, ROOTS, written)
     assert items.has_state(8, 2)
     assert items.state(8, 2, 3) == (TENSORS, ROOTS)
     assert not items.has_state(8, 1)
