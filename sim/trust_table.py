@@ -157,10 +157,9 @@ def lines() -> Iterator[str]:
 
 
 def measured_lines(found: Mapping[str, Any]) -> Iterator[str]:
-    """What `python -m benchmarks.trust` found, beside the table's row of the same task."""
-    row = ROLLUP.price(found["budget"], found["days of training"])
-    counted = {name: 100 * row.share(*parts) for name, parts in PARTS.items()}
+    """What `python -m benchmarks.trust` found, beside the table's row of the same task by the terms it played."""
     shares = {name: found["parts"][name][0] for name in PARTS}
+    counted = {name: found["parts"][name][1] for name in PARTS}
     yield from wrap(
         f"**Measured** (`python -m benchmarks.trust`, {found['date']}, commit {found['commit']}, {found['hardware']}): "
         f"{found['tasks']} tasks of {found['budget']:,} tokens on the L2 with {found['days of training']} days of "
@@ -173,7 +172,7 @@ def measured_lines(found: Mapping[str, Any]) -> Iterator[str]:
     yield f"| | {' | '.join(PARTS)} |"
     yield "|---" * (len(PARTS) + 1) + "|"
     yield f"| measured | {' | '.join(f'{share:.3f}' for share in shares.values())} |"
-    yield f"| in the table | {' | '.join(f'{share:.3f}' for share in counted.values())} |"
+    yield f"| computed by its terms | {' | '.join(f'{share:.3f}' for share in counted.values())} |"
     yield f"| ratio | {' | '.join(f'{shares[name] / counted[name]:.3f}' for name in PARTS)} |"
     yield ""
     gas = found["gas"]
