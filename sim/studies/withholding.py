@@ -302,15 +302,16 @@ def _retrainers(points: Sequence[Point], seen: Floats) -> Finding:
     return Finding(
         f"At the recommended stake of {terms.stake:.2f} budgets one false segment that is withheld where it would be "
         f"found earns {always:+.3f} budgets beside honest work where somebody surely trains again, all of it where "
-        f"juries do not find it; {entry:+.3f} where {chance:.1%} are trained again, and {never:+.3f} where nobody does; "
-        f"served, it earns {served:+.3f}",
+        f"juries do not find it; {entry:+.3f} where {chance:.1%} are trained again, and {never:+.3f} where nobody "
+        f"does; served, it earns {served:+.3f}",
         _drawn(points, seen, terms, served),
-        note="Whoever withholds sees the commitment of who trained again, convicts itself first, and has the reward of "
-        f"{terms.retrain_reward:.2f} budgets. The stake counts on none of that reward, so {least:.2f} budgets suffice "
-        f"where juries find what is withheld. Where {chance:.1%} are trained again it would take {entered:.2f}: so many "
-        f"are where all come that are paid for a work of {float(RULES.replay):g} budgets and fear no accomplice. Where the submitter is not the cheater's, who loses the price too and gets no restitution, it is "
-        f"{others:+.3f} where somebody surely trains again. Where nobody does it would take a burn of "
-        f"{(saved + terms.gain) / d / terms.stake:.0%} of the stake; a jury, which may err, burns S/{BURN}.",
+        note="Whoever withholds sees the commitment of who trained again, convicts itself first, and has the reward "
+        f"of {terms.retrain_reward:.2f} budgets. The stake counts on none of that reward, so {least:.2f} budgets "
+        f"suffice where juries find what is withheld. Where {chance:.1%} are trained again it would take "
+        f"{entered:.2f}: so many are where all come that are paid for a work of {float(RULES.replay):g} budgets and "
+        "fear no accomplice. Where the submitter is not the cheater's, who loses the price too and gets no "
+        f"restitution, it is {others:+.3f} where somebody surely trains again. Where nobody does it would take a burn "
+        f"of {(saved + terms.gain) / d / terms.stake:.0%} of the stake; a jury, which may err, burns S/{BURN}.",
     )
 
 
