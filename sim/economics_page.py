@@ -15,6 +15,7 @@ from protocol.chain.parameters import RECOMMENDED
 from protocol.chain.parameters import TOKEN as CHAIN_TOKEN
 from protocol.chain.recommendation import COIN_PRICE, GAS_PRICE, RULES
 from protocol.commitments.atomic import write_atomically
+from protocol.tasks.amounts import RETRAIN_BUDGETS
 from sim.parameters import MarketParameters
 from sim.recommendation import recommended, trust
 from sim.results.report import svg
@@ -111,9 +112,9 @@ def _parameters() -> Iterator[str]:
     rows = [
         (
             "stake S",
-            "S_min + restitution + reward",
+            "S_min + restitution + the greater reward",
             "the least with which no number of false segments pays, for every price up to the budget; what a cheater "
-            "that is its own challenger and submitter gets back is not counted on",
+            "that is its own challenger, retrainer and submitter gets back is not counted on",
         ),
         (
             "seats V",
@@ -150,8 +151,9 @@ def _parameters() -> Iterator[str]:
         ),
         (
             "reward of retrainers",
-            "4 budgets, at most S / 8",
-            "somebody did the whole work again, and waits for its pay",
+            f"{RETRAIN_BUDGETS} budgets, at most S / 8",
+            "somebody did the whole work again, and waits for its pay; a cheater's accomplice may have it, so the "
+            "stake counts on none of it",
         ),
         (
             "restitution",

@@ -39,6 +39,8 @@ PARTS: Final = {
     "all": (),
 }
 """Columns, and what of a `TrustPrice` they add up; nothing: all of it."""
+_SAME: Final = 0.01
+"""Percent of the budget that what was measured may differ by from what is computed now, without a word about it."""
 GOAL: Final = Fraction(12, 100)
 """Of the price, from a budget of 1,000 tokens on a rollup on."""
 
@@ -157,10 +159,9 @@ def lines() -> Iterator[str]:
 
 
 def measured_lines(found: Mapping[str, Any]) -> Iterator[str]:
-    """What `python -m benchmarks.trust` found, beside the table's row of the same task."""
-    row = ROLLUP.price(found["budget"], found["days of training"])
-    counted = {name: 100 * row.share(*parts) for name, parts in PARTS.items()}
+    """What `python -m benchmarks.trust` found, beside the table's row of the same task by the terms it played."""
     shares = {name: found["parts"][name][0] for name in PARTS}
+    counted = {name: found["parts"][name][1] for name in PARTS}
     yield from wrap(
         f"**Measured** (`python -m benchmarks.trust`, {found['date']}, commit {found['commit']}, {found['hardware']}): "
         f"{found['tasks']} tasks of {found['budget']:,} tokens on the L2 with {found['days of training']} days of "
@@ -173,9 +174,17 @@ def measured_lines(found: Mapping[str, Any]) -> Iterator[str]:
     yield f"| | {' | '.join(PARTS)} |"
     yield "|---" * (len(PARTS) + 1) + "|"
     yield f"| measured | {' | '.join(f'{share:.3f}' for share in shares.values())} |"
-    yield f"| in the table | {' | '.join(f'{share:.3f}' for share in counted.values())} |"
+    yield f"| computed by its terms | {' | '.join(f'{share:.3f}' for share in counted.values())} |"
+    now = 100 * ROLLUP.price(found["budget"], found["days of training"]).share()
     yield f"| ratio | {' | '.join(f'{shares[name] / counted[name]:.3f}' for name in PARTS)} |"
     yield ""
+    if abs(now - counted["all"]) > _SAME:
+        yield from wrap(
+            f"Recommended terms have changed since that was measured: for all, where {counted['all']:.2f} was computed "
+            f"by the terms that were played, it is {now:.2f} by the terms of now.",
+            116,
+        )
+        yield ""
     gas = found["gas"]
     once = ", ".join(f"{call} {took:,}" for call, took in found["once"].items())
     yield from wrap(

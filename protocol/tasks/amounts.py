@@ -7,10 +7,11 @@ B is the budget, K the segments, q those of a seat, V the seats, c = B / K what 
 
     gameCost       gas of a game + 2 replays of a segment, each `replay` c; at least the deployment's floor
     auditFee       `replay` c + a seat's gas / q
-    S              S_min(B, G, the price given back) + restitution + R: what a cheater that is its own challenger and
-                   submitter gets back is not counted on. More where what a conviction owes, or the bond, asks for it
+    S              S_min(B, G, the price given back) + restitution + max(R, retrainReward): what a cheater that is its
+                   own challenger, retrainer and submitter gets back is not counted on. More where what a conviction
+                   owes, or the bond, asks for it
     R              2 gameCost, at most S / 8
-    retrainReward  4 B, at most S / 8, and no more than leaves a quarter of S to burn
+    retrainReward  3 B, at most S / 8; of a stake that is given, no more than leaves a quarter of it to burn
     bond           2 (gameCost + the stake's capital while a game lasts), the least that the deployment allows
     seatLock       a seat's fees + a draw's: what its silence costs
     lookChance     0, or e
@@ -138,11 +139,11 @@ def derive(setting: Setting, rules: Rules, given: Mapping[str, int] | None = Non
 
 def deterrent(setting: Setting, rules: Rules, amounts: Amounts) -> int:
     """The least stake with which no number of false segments pays beside these amounts, for every price up to the
-    budget and every share of cheaters that are their own challengers and submitters. Raises NoRecommendation where
-    these seats never find a false segment.
+    budget and every share of cheaters that are their own challengers, retrainers and submitters. Raises
+    NoRecommendation where these seats never find a false segment.
     """
     return _needed(setting, rules, amounts.verifiers, amounts.segments_per_verifier) + (
-        amounts.restitution + amounts.reward
+        amounts.restitution + max(amounts.reward, amounts.retrain_reward)
     )
 
 

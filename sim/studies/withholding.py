@@ -2,7 +2,9 @@
 
 No engine: tasks of one false segment are drawn here, with seats, juries of distinct accounts, claims, redraws and
 retrainers, and compared with `sim.theory.withholding`. Amounts are the recommended ones of a task of 1,000 tokens on a
-rollup, in budgets. The submitter is the cheater's, and the cheater its own challenger, as the stake assumes.
+rollup, in budgets. The submitter is the cheater's, and the cheater its own challenger and retrainer, as the stake
+assumes: so withholding pays no better than honest work where juries find it and
+somebody surely trains again.
 """
 
 from __future__ import annotations
@@ -28,6 +30,7 @@ from sim.theory import (
     conviction_advantage,
     jury_verdict,
     least_retrained_stake,
+    retrained_loss,
     retraining_chance,
     withheld_in_the_end,
     withholding_advantage,
@@ -133,6 +136,7 @@ class Withholding(Study):
         claims = self._claims(table, points, "found", found, [_coin(table, each) for each in found])
         least = [most * _coin(table, each) for each in lost]
         claims += self._claims(table, points, "advantage", _advantages(points), least)
+        claims += self._no_gain(table, points)
         findings = [
             finding(points, mean(table, name))
             for axis, name, finding in (("free", "found", _juries), ("retrained", "advantage", _retrainers))
@@ -161,6 +165,28 @@ class Withholding(Study):
             )
             for n, point in enumerate(points)
         ]
+
+    def _no_gain(self, table: Table, points: Sequence[Point]) -> list[Claim]:
+        """Where all honest accounts are free and somebody surely trains again, withholding earns no more than honest
+        work beside what juries do not find: of each point with as many honest accounts as the stake assumes, or more.
+        """
+        seen, errors = mean(table, "advantage"), standard_error(table, "advantage")
+        claims = []
+        for n, point in enumerate(points):
+            if point["retrained"] < 1 or point["free"] < 1 or point["honest"] < float(RULES.honest_share):
+                continue
+            missed = caught(point) * (1 - _found(point)) * retrained_loss(withheld())
+            claims.append(
+                Claim(
+                    f"gain by withholding what is found and trained again at {where(self, point)}",
+                    0.0,
+                    max(0.0, float(seen[n]) - missed),
+                    max(float(errors[n]), withheld().stake * _coin(table, caught(point))),
+                    draws=draws(table, n),
+                    bound=CHANCE,
+                )
+            )
+        return claims
 
 
 def _coin(table: Table, chance: float) -> float:
@@ -275,15 +301,17 @@ def _retrainers(points: Sequence[Point], seen: Floats) -> Finding:
     others = _advantages([{**base, "retrained": 1.0}], terms._replace(shared=False))[0]
     return Finding(
         f"At the recommended stake of {terms.stake:.2f} budgets one false segment that is withheld where it would be "
-        f"found earns {always:+.3f} budgets beside honest work where somebody surely trains again, {entry:+.3f} where "
-        f"{chance:.1%} do, and {never:+.3f} where nobody does; served, it earns {served:+.3f}",
+        f"found earns {always:+.3f} budgets beside honest work where somebody surely trains again, all of it where "
+        f"juries do not find it; {entry:+.3f} where {chance:.1%} are trained again, and {never:+.3f} where nobody "
+        f"does; served, it earns {served:+.3f}",
         _drawn(points, seen, terms, served),
-        note="Whoever withholds sees the commitment of who trained again, convicts itself first, and has the reward of "
-        f"{terms.retrain_reward:.2f} budgets. So it takes a stake of {least:.2f} budgets, which does not count on that "
-        f"reward, and of {entered:.2f} where {chance:.1%} are trained again: so many are where all come that are paid "
-        f"for a work of {float(RULES.replay):g} budgets. Where the submitter is not the cheater's, who loses the price "
-        f"too and gets no restitution, it is {others:+.3f}. Where nobody trains again it would take a burn of "
-        f"{(saved + terms.gain) / d / terms.stake:.0%} of the stake; a jury, which may err, burns S/{BURN}.",
+        note="Whoever withholds sees the commitment of who trained again, convicts itself first, and has the reward "
+        f"of {terms.retrain_reward:.2f} budgets. The stake counts on none of that reward, so {least:.2f} budgets "
+        f"suffice where juries find what is withheld. Where {chance:.1%} are trained again it would take "
+        f"{entered:.2f}: so many are where all come that are paid for a work of {float(RULES.replay):g} budgets and "
+        "fear no accomplice. Where the submitter is not the cheater's, who loses the price too and gets no "
+        f"restitution, it is {others:+.3f} where somebody surely trains again. Where nobody does it would take a burn "
+        f"of {(saved + terms.gain) / d / terms.stake:.0%} of the stake; a jury, which may err, burns S/{BURN}.",
     )
 
 

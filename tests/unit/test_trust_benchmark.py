@@ -65,7 +65,16 @@ def test_the_page_shows_what_is_kept() -> None:
     assert f"| measured | {KEPT['parts']['audits'][0]:.3f} |" in text
 
 
-def test_the_table_counts_what_was_measured() -> None:
-    for name, (measured, _) in KEPT["parts"].items():
-        counted = 100 * ROLLUP.price(KEPT["budget"], KEPT["days of training"]).share(*PARTS[name])
+def test_what_was_measured_is_what_is_counted_for_the_terms_that_were_played() -> None:
+    for name, (measured, counted) in KEPT["parts"].items():
         assert measured == pytest.approx(counted, rel=0.1), name
+
+
+def test_the_page_tells_terms_that_were_played_from_those_of_now() -> None:
+    now = 100 * ROLLUP.price(KEPT["budget"], KEPT["days of training"]).share()
+    counted = KEPT["parts"]["all"][1]
+    changed = f"it is {now:.2f} by the terms of now" in " ".join(" ".join(measured_lines(KEPT)).split())
+    assert changed == (abs(now - counted) > 0.01)
+    parts = {name: [0.0, 100 * ROLLUP.price(1_000, 3).share(*of)] for name, of in PARTS.items()}
+    same = {**KEPT, "budget": 1_000, "days of training": 3, "parts": parts}
+    assert "by the terms of now" not in " ".join(measured_lines(same))

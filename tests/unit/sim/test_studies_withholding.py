@@ -27,13 +27,33 @@ def test_a_verdict_that_half_of_a_jury_reaches_fails_a_claim(monkeypatch: pytest
     assert [claim for claim in answer.claims if not claim.holds]
 
 
-def test_serving_does_not_pay_at_the_recommended_stake_and_withholding_does() -> None:
-    """What the page says: the stake counts on R, not on the retrainers' reward, which a cheater gives itself."""
+def test_neither_serving_nor_withholding_pays_at_the_recommended_stake_where_somebody_trains_again() -> None:
+    """The stake counts on neither reward: a cheater may be its own challenger, and its accomplice the retrainer."""
     terms, (k, q, v) = withholding.withheld(), withholding.audit()
     caught = 1 - (1 - 0.7 * q / k) ** v
+    assert terms.retrain_reward == 3 > terms.reward
     assert conviction_advantage(terms, caught=caught, saved=1 / k) <= 1e-9
-    assert withholding_advantage(terms, caught=caught, found=1, retrained=1, saved=1 / k) == pytest.approx(
-        caught * (terms.retrain_reward - terms.reward), abs=1e-6
-    )
+    assert withholding_advantage(terms, caught=caught, found=1, retrained=1, saved=1 / k) <= 1e-9
     least = least_retrained_stake(terms, caught=caught, saved=1 / k)
-    assert least - terms.stake == pytest.approx(terms.retrain_reward - terms.reward, abs=1e-6)
+    assert 0 <= terms.stake - least < 1e-3, "no more than it takes"
+
+
+def test_withholding_pays_where_nobody_trains_again() -> None:
+    """What burns where a jury finds it is far less than what is gained: the page says how much."""
+    terms, (k, q, v) = withholding.withheld(), withholding.audit()
+    caught = 1 - (1 - 0.7 * q / k) ** v
+    earned = withholding_advantage(terms, caught=caught, found=1, retrained=0, saved=1 / k)
+    assert earned == pytest.approx(1 + 1 / k - caught * terms.stake / 16)
+    assert earned > 0.9
+
+
+def test_a_reward_that_the_stake_does_not_count_on_fails_a_claim(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As terms once were: a stake that counts on R alone, and a cheater that has the retrainers' reward back."""
+    terms = withholding.withheld()
+    less = terms._replace(stake=terms.stake - terms.retrain_reward + terms.reward, retrain_reward=15.0)
+    monkeypatch.setattr(withholding, "withheld", lambda: less)
+    params = {"honest": "0.7", "free": "1", "retrained": "1"}
+    answer = sim.run("withholding", runs=64, rounds=512, params=params).answer
+    assert [claim.text.partition(" at ")[0] for claim in answer.claims if not claim.holds] == [
+        "gain by withholding what is found and trained again"
+    ]

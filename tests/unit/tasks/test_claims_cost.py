@@ -16,8 +16,8 @@ openings, and the time to attest once more."""
 @pytest.mark.parametrize(
     ("segments", "each", "claims", "days", "tokens", "capital", "honest", "silence"),
     [
-        (60, 1, 5, 15.2, 92.2, 126.9, 55.3, 18.4),
-        (1_000, 14, 18, 54.8, 21.6, 530.8, 19.2, 15.5),
+        (60, 1, 5, 15.2, 92.2, 139.1, 55.3, 18.4),
+        (1_000, 14, 18, 54.8, 21.6, 575.8, 19.2, 15.5),
     ],
 )
 def test_what_claims_cost_a_seat_and_the_solver(
