@@ -70,7 +70,7 @@ def test_the_price_of_trust_is_said_and_reported_in_parts(tmp_path: Path) -> Non
     found = derived(described(tmp_path, list(OPTIONAL)))
     said, told = found.lines()[-1], found.report()
     assert said.startswith(
-        "trust costs 41.4 % of the budget: audit fees 41.3 %, draws and gas 0.132 %, capital of "
+        "trust costs 41.4 % of the budget: audit fees 41.3 %, draws and gas 0.144 %, capital of "
     )
     assert said.endswith(
         "(capital at 10 % a year, gas at 0.01 gwei, 3000 tokens for a coin); no audit guarantee: seats that replay "
