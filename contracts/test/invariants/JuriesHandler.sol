@@ -30,7 +30,7 @@ abstract contract JuriesHandler is AccusationsHandler {
         }
     }
 
-    /// @notice Some jurors vote, each with what a byte of the seed says; those that are honest do so anyway.
+    /// @notice Some jurors vote, most of them the same; those that are honest do so anyway.
     function vote(uint256 seed) public action {
         (TaskId task, bool drawn) = _claimOf(seed, true);
         if (!drawn) return;
@@ -38,7 +38,8 @@ abstract contract JuriesHandler is AccusationsHandler {
             Seat memory juror = board.seatOf(task, FIRST_JUROR + slot);
             if (honest[juror.account] || !_mayAttest(task, FIRST_JUROR + slot, juror)) continue;
             uint256 choice = uint256(keccak256(abi.encode(seed, slot))) % 8;
-            if (choice != 0) _vote(task, FIRST_JUROR + slot, choice > 2);
+            // Most say what a bit of the seed says: else no side has most of a jury.
+            if (choice != 0) _vote(task, FIRST_JUROR + slot, choice > 1 == (seed >> 128 & 1 == 0));
         }
     }
 

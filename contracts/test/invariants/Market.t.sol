@@ -243,7 +243,7 @@ contract MarketInvariants is LooksInvariants {
             emit log_named_uint(string(abi.encodePacked(names[i])), done[i]);
         }
         for (uint256 i; i < names.length; ++i) {
-            assertGt(done[i], 0);
+            assertGt(done[i], 0, string(abi.encodePacked(names[i])));
         }
         for (uint256 i; i < 3; ++i) {
             emit log_named_uint("looked", looked[i]);
