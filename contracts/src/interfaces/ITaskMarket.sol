@@ -72,8 +72,8 @@ interface ITaskMarket {
         bytes32 root;
         /// stepOperations x segmentSteps x segmentsPerVerifier.
         uint256 operations;
-        uint64 stateBytes;
-        uint128 lock;
+        uint256 stateBytes;
+        uint256 lock;
         /// What the seat is paid, if it is attested.
         uint256 fee;
         /// Least that an account is paid for a place of the task that binds it till its end: a look's fee, or a seat's without looks.
