@@ -62,7 +62,7 @@ WRONG: list[tuple[dict[str, object], type[AssayError], str]] = [
     (
         {"parameters": replace(DEVNET, unbonding_period=121)},
         ParametersError,
-        "unbonding_period: expected 122 to",
+        "unbonding_period: expected 902 to",
     ),
 ]
 
