@@ -34,6 +34,7 @@ def test_a_cheat_is_slashed_without_the_submitter(ring: Arena) -> None:
 
 
 def test_a_task_without_a_bid_gives_its_escrow_back(ring: Arena) -> None:
+    ring.ready()
     before = Purses.of(ring)
     task, _ = ring.submitter.market.post(terms(subject(), 1))
     ring.devnet.skip(30)

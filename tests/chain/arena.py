@@ -87,12 +87,11 @@ class Arena:
             client.close()
 
     def ready(self) -> None:
-        """Leave nothing over of earlier tasks: a round is shown, draws that were asked for are executed by the
-        challenger, who is the only verifier and leaves the seats of tasks that are over; what no seat claims of a
-        convicted stake burns.
+        """Leave nothing over of earlier tasks: draws that were asked for are executed by the challenger, who is the only
+        verifier and leaves the seats of tasks that are over; what no seat claims of a convicted stake burns. Then a
+        round is shown, for all this may have taken days.
         """
         market, audit = self.challenger.market, self.challenger.audit
-        show(self.challenger)
         while audit.first_draw() is not None:
             draw_first(self.challenger, self.devnet)
         for task in range(1, market.tasks() + 1):
@@ -102,6 +101,7 @@ class Arena:
                 for seat in audit.seats(task):
                     if not (seat.is_empty or seat.released):
                         audit.release(task, seat.number)
+        show(self.challenger)
 
     def _burn_rest(self, task: int) -> None:
         client = self.challenger
