@@ -79,6 +79,7 @@ class Context:
             max(IN_MEMORY, settings.replays),
             juries.sources,
             partial(room, folder, settings.spare_bytes // 10),
+            home.bundles,
         )
         return cls(
             client,

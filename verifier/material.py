@@ -28,6 +28,7 @@ from protocol.tasks.bundles import (
     BundleTooLarge,
     Limits,
     cached_bundle,
+    link_bundle,
     load_bundle,
     prune,
     require_terms,
@@ -124,8 +125,9 @@ def _disk_full(room: int) -> DiskFull:
 
 class Materials:
     """Material by task, under `folder`; bundles under `bundles`, by hash, which is nobody else's: they go with the last
-    task that needs them. Any thread may ask, and none waits for
-    another: who calls sees to it that a task is fetched, and loaded, by one thread at a time.
+    task that needs them. What lies in `shared`, where other parties of this machine keep theirs, is not fetched. Any
+    thread may ask, and none waits for another: who calls sees to it that a task is fetched, and loaded, by one thread
+    at a time.
     """
 
     def __init__(
@@ -138,6 +140,7 @@ class Materials:
         in_memory: int = IN_MEMORY,
         sources: Sources = nobody,
         room: Callable[[], int] = lambda: sys.maxsize,
+        shared: Path | None = None,
     ) -> None:
         self._folder = folder
         self._bundles = bundles
@@ -147,6 +150,7 @@ class Materials:
         self._in_memory = in_memory
         self._sources = sources
         self._room = room
+        self._shared = shared
         self._damaged: set[bytes] = set()
         self._refused: set[bytes] = set()
         self._loaded: OrderedDict[int, Material] = OrderedDict()
@@ -162,8 +166,7 @@ class Materials:
 
     def has_bundle(self, terms: Terms) -> bool:
         """Whether the bundle is on this machine: its manifest is written last."""
-        kept = terms.bundle_hash not in self._damaged
-        return kept and (self._bundles / terms.bundle_hash.hex() / MANIFEST).is_file()
+        return terms.bundle_hash not in self._damaged and self._lies_here(terms)
 
     def was_refused(self, terms: Terms) -> bool:
         """Whether the bundle was asked for, and is still not here."""
@@ -176,20 +179,23 @@ class Materials:
         which the seats of other tasks are to be attested, and what a slow one has sent is kept. Raises BundleError,
         DiskFull: the latter says nothing of those that serve it.
         """
-        room = self._room()
-        if room <= 0:
-            raise _disk_full(room)
         self.want(task, terms)
+        if self._shared is not None:
+            link_bundle(self._shared, self._bundles, terms.bundle_hash)
+        room = self._room()
+        if room <= 0 and not self._lies_here(terms):
+            raise _disk_full(room)
         servers = list(self._sources(task))
         SystemRandom().shuffle(servers)  # accomplices of the solver may have voted first
         servers += [] if endpoint is None else [endpoint]
         others = [server / f"bundles/{terms.bundle_hash.hex()}" for server in servers]
         seconds = min(self._limits.seconds, seconds_of_try(terms.attest_period, lost))
-        limits = replace(self._limits, seconds=seconds, total_bytes=min(self._limits.total_bytes, room))
+        most = self._limits.total_bytes if self._lies_here(terms) else min(self._limits.total_bytes, room)
+        limits = replace(self._limits, seconds=seconds, total_bytes=most)
         try:
             cached_bundle(self._bundles, terms, limits, others)
         except BundleError as error:
-            if isinstance(error, BundleTooLarge) and room < self._limits.total_bytes:
+            if isinstance(error, BundleTooLarge) and most < self._limits.total_bytes:
                 raise _disk_full(room) from error
             self._refused.add(terms.bundle_hash)
             raise
@@ -229,6 +235,9 @@ class Materials:
         with self._bundles_lock:
             if not path.is_file():
                 write_atomically(path, terms.bundle_hash.hex().encode())
+
+    def _lies_here(self, terms: Terms) -> bool:
+        return (self._bundles / terms.bundle_hash.hex() / MANIFEST).is_file()
 
     def _task_folder(self, task: int) -> Path:
         return self._folder / "tasks" / str(task)

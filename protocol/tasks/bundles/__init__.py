@@ -7,7 +7,7 @@ held-out data, which is the submitter's own business.
 """
 
 from protocol.tasks.bundles.bundle import Bundle
-from protocol.tasks.bundles.cache import cached_bundle, prune
+from protocol.tasks.bundles.cache import cached_bundle, link_bundle, prune
 from protocol.tasks.bundles.errors import (
     BundleError,
     BundleMalformed,
@@ -33,6 +33,7 @@ __all__ = [
     "cached_bundle",
     "committed_terms",
     "fetch_bundle",
+    "link_bundle",
     "load_bundle",
     "prune",
     "require_terms",

@@ -33,6 +33,22 @@ def cached_bundle(
     return bundle
 
 
+def link_bundle(place: Path, bundles: Path, bundle_hash: bytes) -> None:
+    """Take a whole bundle from another party's folder on this machine, by its hash below `place`, into one's own below
+    `bundles`: without a second copy, and each may delete its own. Not where that cannot be: then it is fetched.
+    """
+    there, here = place / bundle_hash.hex(), bundles / bundle_hash.hex()
+    if not (there / MANIFEST).is_file() or (here / MANIFEST).is_file():
+        return
+    with suppress(OSError):  # another file system
+        for path in sorted(there.rglob("*"), key=lambda path: path.name == MANIFEST):
+            if path.is_file():
+                link = here / path.relative_to(there)
+                link.parent.mkdir(parents=True, exist_ok=True)
+                with suppress(FileExistsError):
+                    link.hardlink_to(path)
+
+
 def prune(bundles: Path, wanted: Container[str]) -> None:
     """Delete the bundles below a folder that are not wanted, by hash. Nobody else may keep any there."""
     for folder in list(bundles.iterdir()) if bundles.is_dir() else ():

@@ -115,6 +115,29 @@ def test_a_bundle_goes_with_the_last_task_that_needs_it(
     assert list((tmp_path / "held").iterdir()) == []
 
 
+def test_what_another_party_of_this_machine_keeps_is_not_fetched_and_not_deleted(
+    posted: Terms, tmp_path: Path
+) -> None:
+    """Nor does it take room, nor go when that party deletes its own."""
+    database = Database(tmp_path / "verifier.sqlite", Identity("chain", "market", "account"))
+    shared, held = tmp_path / "shared", tmp_path / "held"
+    folder = shared / posted.bundle_hash.hex()
+    shared.mkdir()
+    (tmp_path / "served").rename(folder)
+    made = Materials(tmp_path / "node", held, database, HONEST, Limits(), room=lambda: 0, shared=shared)
+    made.fetch(ONE, posted, None)
+    made.fetch(TWO, posted, None)
+    files = [path for path in folder.rglob("*") if path.is_file()]
+    assert {path.stat().st_nlink for path in files} == {2}
+    made.drop(ONE)
+    made.drop(TWO)
+    assert list(held.iterdir()) == []
+    assert {path.stat().st_nlink for path in files} == {1}
+    made.fetch(ONE, posted, None)
+    folder.rename(tmp_path / "gone")
+    made.load(ONE, posted, None)
+
+
 def test_without_room_on_the_disk_no_bundle_is_fetched_and_nobody_is_blamed(
     posted: Terms, tmp_path: Path
 ) -> None:
