@@ -87,9 +87,9 @@ class Arena:
             client.close()
 
     def ready(self) -> None:
-        """Leave nothing over of earlier tasks: draws that were asked for are executed by the challenger, who is the only
-        verifier and leaves the seats of tasks that are over; what no seat claims of a convicted stake burns. Then a
-        round is shown, for all this may have taken days.
+        """Leave nothing over of earlier tasks: draws that were asked for are executed by the challenger, who is the
+        only verifier and leaves the seats of tasks that are over; what no seat claims of a convicted stake burns. Then
+        a round is shown, for all this may have taken days.
         """
         market, audit = self.challenger.market, self.challenger.audit
         while audit.first_draw() is not None:
