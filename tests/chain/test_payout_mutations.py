@@ -61,7 +61,7 @@ MUTATIONS = (
     Mutation("market/Ends.sol", "if (seats[i].attested && !seats[i].caught) VAULT", "VAULT", "unattested"),
     Mutation("market/Ends.sol", "entry.escrow, _owed(entry)", "entry.escrow, 0", "beacon_stops"),
     Mutation("audit/SeatCells.sol", "amount -= DRAW_FEE", "amount -= DRAW_FEE - 1", "silent_seat"),
-    Mutation("audit/SeatCells.sol", "penalty = terms.fee + DRAW_FEE", "penalty = DRAW_FEE", "silent_seat"),
+    Mutation("audit/SeatCells.sol", "fee + DRAW_FEE", "fee + DRAW_FEE - 1", "silent_seat"),
     Mutation(
         "DisputeGame.sol",
         "bond / SOLVER_SHARE",
