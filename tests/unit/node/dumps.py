@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
+from collections.abc import Mapping
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -34,3 +35,26 @@ def written(dump: Dump, path: Path) -> Path:
     with closing(sqlite3.connect(path)) as database:
         database.executescript(dump.sql)
     return path
+
+
+def put_back(path: Path, dump: Dump, renamed: Mapping[str, str] | None = None) -> None:
+    """Make a database of today one of an earlier format: the tables of the dump, with today's rows. `renamed` says what
+    a table of the dump is called today. Nobody may have the file open.
+    """
+    former = path.with_name(f"{path.name}.former")
+    with closing(sqlite3.connect(path)) as database:
+        database.execute(f"ATTACH '{written(dump, former)}' AS former")
+        tables = "SELECT name FROM former.sqlite_master WHERE type = 'table'"
+        for (table,) in database.execute(tables).fetchall():
+            now = (renamed or {}).get(table, table)
+            here, there = (
+                [row[1] for row in database.execute(f"PRAGMA {schema}.table_info({name})")]
+                for schema, name in (("main", now), ("former", table))
+            )
+            columns = ", ".join(column for column in there if column in here)
+            database.execute(f"DELETE FROM former.{table}")
+            database.execute(f"INSERT INTO former.{table} ({columns}) SELECT {columns} FROM main.{now}")
+        database.commit()
+    for name in (path.name, f"{path.name}-wal", f"{path.name}-shm"):
+        path.with_name(name).unlink(missing_ok=True)
+    former.rename(path)
