@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from protocol.node.database import NodeDatabase
+from solver.migrations import MIGRATIONS
 
 _SCHEMA = """
 CREATE TABLE tasks (
@@ -66,6 +67,7 @@ class Database(NodeDatabase):
     VERSION = 1
     APPLICATION = 0x41735331  # "AsS1"
     SCHEMA = _SCHEMA
+    MIGRATIONS = MIGRATIONS
 
     def tasks(self) -> list[TaskRow]:
         """All tasks, by id."""

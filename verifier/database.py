@@ -13,6 +13,7 @@ from typing import Any
 
 from protocol.node.database import NodeDatabase
 from verifier.errors import TwoDigests
+from verifier.migrations import MIGRATIONS
 
 _SCHEMA = """
 CREATE TABLE finished (task INTEGER PRIMARY KEY) STRICT;
@@ -107,9 +108,10 @@ class Database(NodeDatabase):
     """The verifier's file."""
 
     PARTY = "verifier"
-    VERSION = 6
+    VERSION = 7
     APPLICATION = 0x41735631  # "AsV1"
     SCHEMA = _SCHEMA
+    MIGRATIONS = MIGRATIONS
 
     def finished(self) -> set[int]:
         """Tasks with which nothing more can happen."""

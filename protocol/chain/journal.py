@@ -84,6 +84,9 @@ class Journal:
                         got=version,
                         remedy="use the release that wrote it, until nothing is pending in it",
                     )
+                (damage,) = database.execute("PRAGMA quick_check(1)").fetchone()
+                if damage != "ok":
+                    raise sqlite3.DatabaseError(damage)
         except sqlite3.DatabaseError as error:
             raise JournalError(
                 f"journal {path}",

@@ -1,7 +1,8 @@
-"""The file a node keeps its memory in: SQLite in WAL mode, of one version, one chain and one account.
+"""The file a node keeps its memory in: SQLite in WAL mode, of one version, one chain, one market and one account.
 
 A party's own `Database` derives from it and adds its tables and methods. Every write is one transaction that is on disk
-when the method returns, so a process killed anywhere finds either the old row or the new one.
+when the method returns, so a process killed anywhere finds either the old row or the new one. A file of an earlier
+version becomes one of this version when it is opened (`migrations`).
 """
 
 from __future__ import annotations
@@ -9,18 +10,19 @@ from __future__ import annotations
 import sqlite3
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import astuple, dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
 from protocol.errors import AssayError
+from protocol.node.migrations import Migration, copy_of, keep_copy, shape
 
 _IDENTITY = "CREATE TABLE identity (chain TEXT NOT NULL, market TEXT NOT NULL, account TEXT NOT NULL)"
 
 
 class DatabaseError(AssayError):
-    """The database is damaged, of another version, or of another chain or account."""
+    """The database is damaged, of a later version, or of another chain, market or account."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +44,8 @@ class NodeDatabase:
     """The mark that SQLite keeps in the file's header."""
     SCHEMA: ClassVar[str]
     """The tables of this version, statements separated by semicolons."""
+    MIGRATIONS: ClassVar[tuple[Migration, ...]] = ()
+    """From every earlier version to the next, by version from 1 on."""
 
     def __init__(self, path: Path, identity: Identity) -> None:
         self._path = path
@@ -75,13 +79,58 @@ class NodeDatabase:
                 self._execute(f"PRAGMA user_version = {self.VERSION}")
                 self._execute(f"PRAGMA application_id = {self.APPLICATION}")
                 return
-            if (application, version) != (self.APPLICATION, self.VERSION):
+            if application != self.APPLICATION or version < 1:
                 raise self._refuse(
                     f"version {self.VERSION}", f"application {application:#x}, version {version}"
                 )
+            if version > self.VERSION:
+                raise self._refuse(
+                    f"version {self.VERSION}",
+                    f"application {application:#x}, version {version}",
+                    "it was left as it is: use the release that wrote it, or a later one",
+                )
+            damage = self._execute("PRAGMA quick_check(1)")
+            if damage != [("ok",)]:
+                raise self._refuse(f"a SQLite database of a {self.PARTY}", str(damage[0][0]))
             ((*found,),) = self._execute("SELECT * FROM identity")
             if tuple(found) != mine:
-                raise self._refuse(f"data of {', '.join(mine)}", ", ".join(found))
+                raise self._refuse(
+                    f"data of {', '.join(mine)}", ", ".join(found), "choose another --home for it"
+                )
+        if version < self.VERSION:
+            self._migrate(version)
+
+    def _migrate(self, version: int) -> None:
+        """Make an earlier version's file one of this version, after a copy of it is kept."""
+        try:
+            keep_copy(self._connection, self._path, version)
+        except (OSError, sqlite3.Error) as error:
+            raise self._refuse(
+                "a copy of it beside it, before it is brought to this version",
+                str(error),
+                "make room on the disk of --home, then start again",
+            ) from error
+        for migration in self.MIGRATIONS[version - 1 :]:
+            try:
+                with self._transaction():
+                    migration.change(self._execute)
+                    self._execute(f"PRAGMA user_version = {migration.version + 1}")
+                    if migration.version + 1 == self.VERSION and shape(self._execute) != self._own_shape():
+                        raise sqlite3.DatabaseError("it has other tables than its version")
+            except sqlite3.Error as error:
+                raise self._refuse(
+                    f"tables of version {migration.version}",
+                    str(error),
+                    "make room where the disk is full and start again; else put a backup in its place. "
+                    f"{copy_of(self._path, version).name} beside it is as it was",
+                ) from error
+
+    def _own_shape(self) -> dict[str, list[Any]]:
+        """The tables that a new file has."""
+        with closing(sqlite3.connect(":memory:")) as fresh:
+            for statement in (_IDENTITY, *self.SCHEMA.split(";")):
+                fresh.execute(statement)
+            return shape(lambda sql: fresh.execute(sql).fetchall())
 
     @contextmanager
     def _transaction(self) -> Iterator[None]:
@@ -98,10 +147,12 @@ class NodeDatabase:
         with self._lock:
             return self._connection.execute(sql, values).fetchall()
 
-    def _refuse(self, expected: str, got: str) -> DatabaseError:
+    def _refuse(self, expected: str, got: str, remedy: str = "") -> DatabaseError:
         return DatabaseError(
             f"database {self._path}",
             expected=expected,
             got=got,
-            remedy="move it away or choose another --home",
+            remedy=remedy
+            or "put a backup in its place; without one move it away or choose another --home, and what is at stake "
+            "may be lost",
         )
