@@ -38,8 +38,11 @@ class Faults:
     """Blocks that may be asked for at once; more are refused."""
     garbage: Garbage | None = None
     """Bodies that are no answer: a page of HTML; JSON that is no object; the answer to the question before; a result
-    of another form; half of the answer and an end; a body without an end; a byte each `pause` seconds.
+    of another form; half of the answer and an end; a body without an end; a byte each `pause` seconds. What was asked
+    has been done.
     """
     garbage_share: float = 1.0
     """Requests that `garbage` is for."""
+    garbage_method: str | None = None
+    """The only method that it is for."""
     pause: float = 1.0

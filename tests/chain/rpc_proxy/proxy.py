@@ -62,10 +62,15 @@ class RpcProxy:
         """Replace the newest blocks of the chain behind it (`reorganising`)."""
         return reorganise(self._ask, depth, again=again)
 
-    def has_chance(self, share: float) -> bool:
-        """Whether one request is among a share of them."""
+    def is_garbled(self, asked: Any) -> bool:
+        """Whether the reply to one question, or to several in one request, is garbage."""
+        faults, queries = self.faults, asked if isinstance(asked, list) else [asked]
+        if faults.garbage is None or all(
+            faults.garbage_method not in (None, query["method"]) for query in queries
+        ):
+            return False
         with self._lock:
-            return self._random.random() < share
+            return self._random.random() < faults.garbage_share
 
     def reply(self, asked: Any) -> Any:
         """The reply to one question, or to several in one request; None for none at all."""
@@ -134,7 +139,7 @@ class _Handler(Handler):
             self.close_connection = True
         elif faults.status is not None:
             self._send(b"", status=faults.status)
-        elif faults.garbage is not None and self.proxy.has_chance(faults.garbage_share):
+        elif faults.garbage is not None and self.proxy.is_garbled(asked):
             self._send_garbage(faults.garbage, found)
         else:
             self._send(json.dumps(found).encode())
