@@ -12,8 +12,8 @@ from typing import Any, cast
 import pytest
 
 from protocol.beacon.networks import DEVELOPMENT
-from protocol.chain.client import Client
 from protocol.chain.blocks import Block
+from protocol.chain.client import Client
 from protocol.chain.errors import RpcUnavailable
 from protocol.chain.parameters import DEVNET
 from protocol.chain.views import NEVER, NOBODY, TaskStatus, TaskView
