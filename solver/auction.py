@@ -50,6 +50,11 @@ class Auction:
         self._swept = False
         self._beaten: dict[int, int] = {}  # task: the block since which another solver is ahead
 
+    @property
+    def considers(self) -> bool:
+        """Whether there is a task to bid on, or one whose bundle is fetched."""
+        return bool(self._candidates or self._fetches)
+
     def tick(self, take: bool) -> None:
         """Follow the standing bids and the lost ones; with `take` also look at new tasks, until one is bid on."""
         market = self._context.client.market
@@ -61,7 +66,7 @@ class Auction:
                     with self._failures.kept(task):
                         look(market.task(task))
         newest = market.tasks()
-        self._candidates += [task for task in range(self._seen + 1, newest + 1) if self._is_new(task)]
+        self._candidates += self._new(range(self._seen + 1, newest + 1))
         self._seen = newest
         for task in sorted(self._candidates, key=self._seconds_lost) if take else ():
             if self._standing():
@@ -86,7 +91,7 @@ class Auction:
         return self._staged(Stage.BID)
 
     def _staged(self, stage: Stage) -> list[int]:
-        return [row.task for row in self._context.database.tasks() if row.stage is stage]
+        return self._context.database.live(stage)
 
     def _sweep(self) -> None:
         """Delete the bundles of tasks that an earlier process considered and did not bid on."""
@@ -95,9 +100,12 @@ class Auction:
         self._bundles.sweep()
         self._swept = True
 
-    def _is_new(self, task: int) -> bool:
-        only = self._context.settings.tasks
-        return (not only or task in only) and self._context.database.task(task) is None
+    def _new(self, posted: range) -> list[int]:
+        """Those tasks that nothing was decided about and that take bids: of the past ones, after a start, none."""
+        only, database = self._context.settings.tasks, self._context.database
+        new = [task for task in posted if (not only or task in only) and database.task(task) is None]
+        statuses = self._context.client.market.statuses(new)
+        return [task for task, status in zip(new, statuses, strict=True) if status is TaskStatus.BIDDING]
 
     def _consider(self, task: int) -> bool:
         """Bid on a new task, or note why not. True while it has to be looked at again. Raises BundleUnavailable."""
@@ -148,7 +156,7 @@ class Auction:
 
     def _taken(self) -> list[int]:
         """Tasks that this solver has to train or defend."""
-        return [task for stage in TAKEN for task in self._staged(stage)]
+        return self._context.database.live(*TAKEN)
 
     def _offer(self, terms: Terms, view: TaskView) -> Offer:
         """What to bid now. Raises _NotWorth."""

@@ -75,7 +75,7 @@ class Defence:
                 self._failures.note(0, error, 0.0)
                 worked = self.owes = False
             if not worked:
-                self._closed.wait(self._context.settings.poll)
+                self._closed.wait(self._context.settings.pace)
 
     def tick(self) -> bool:
         """Answer what is due now, the most urgent first. True if a move was handed over: there may be more at once.
@@ -84,6 +84,9 @@ class Defence:
         due. After a while the order is looked at anew, for more may be asked for. Games that wait need no answer yet.
         """
         self._drop_what_is_over()
+        if not (self._open or self._context.database.live(*TAKEN)):  # there is nothing to lose
+            self.owes = False
+            return False
         with self._context.client.connection.view():
             self._discover()
             states = self._states()
@@ -98,7 +101,7 @@ class Defence:
                         if not worked:
                             answering.enter_context(self._context.turns.reserved())
                         owes = worked = True
-                if worked and time.monotonic() - began > self._context.settings.poll:
+                if worked and time.monotonic() - began > self._context.settings.pace:
                     break
         self.owes = owes
         self._context.metrics.games.set(len(self._open))
@@ -115,13 +118,15 @@ class Defence:
 
     def _drop_what_is_over(self) -> None:
         """A task that is over cannot be lost any more, whatever its games still ask."""
-        rows = {row.task: row.stage for row in self._context.database.tasks()}
-        for number in [number for number, task in self._tasks.items() if rows.get(task) is Stage.OVER]:
+        rows = {task: self._context.database.task(task) for task in set(self._tasks.values())}
+        over = {task for task, row in rows.items() if row is not None and row.stage is Stage.OVER}
+        for number in [number for number, task in self._tasks.items() if task in over]:
             self._close(number)
 
     def _discover(self) -> None:
         game = self._context.client.game
         newest = game.games()
+        game.ahead(range(self._seen + 1, newest + 1))
         for number in [*sorted(self._later), *range(self._seen + 1, newest + 1)]:
             try:
                 task = game.game(number).task

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections import Counter as Counted
-from collections.abc import Sequence
+from collections.abc import Mapping
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, generate_latest
 
+from solver.database import Stage
 from solver.gpu import read_gpus
 
 
@@ -39,10 +39,10 @@ class Metrics:
             "solver_requests", "HTTP answers, by status", ["status"], registry=self._registry
         )
 
-    def count_tasks(self, stages: Sequence[str]) -> None:
+    def count_tasks(self, counts: Mapping[Stage, int]) -> None:
         """Note how many tasks there are of each stage."""
         self.tasks.clear()
-        for stage, count in Counted(stages).items():
+        for stage, count in counts.items():
             self.tasks.labels(stage).set(count)
 
     def render(self) -> bytes:

@@ -30,7 +30,7 @@ from solver.auction import Auction
 from solver.background import in_thread
 from solver.catalog import KEPT_RESULTS, Catalog
 from solver.context import Context
-from solver.database import TAKEN, Database, Stage
+from solver.database import LIVE, TAKEN, Database, Stage
 from solver.defence import Defence
 from solver.errors import SolverError, StakeSlashed
 from solver.failures import Failures
@@ -112,10 +112,8 @@ class SolverNode(Node):
         if context.client.market.endpoint_of(context.client.address) != url:
             context.count("announce", context.client.market.announce(url), url=url)
         context.log.info(gpu.describe(gpu.read_gpus()))
-        rows = context.database.tasks()
-        over = [row.task for row in rows if row.stage is Stage.OVER][-KEPT_RESULTS:]
-        for task in over:
-            self._serve_result(task)
+        for row in context.database.last(Stage.OVER, KEPT_RESULTS):
+            self._serve_result(row.task)
         context.catalog.ready = True
         context.log.info("ready", account=context.client.address, url=url)
 
@@ -126,6 +124,10 @@ class SolverNode(Node):
         """Whether no game waits for a move and every training is at the end of a segment."""
         idle = all(one.idle for one in self._assignments.values())
         return idle and not (self._defence.owes or self.context.sends.any)
+
+    def _is_idle(self) -> bool:
+        context = self.context
+        return not (context.database.live(*LIVE) or context.sends.any or self._auction.considers)
 
     def _tick(self) -> None:
         """One round, of one block. Once asked to stop, only what cannot wait is done."""
@@ -141,14 +143,13 @@ class SolverNode(Node):
                     with self._failures.kept(task, partial(self._failed_for, task)):
                         self._work_on(task)
             if not self._stop.asked:
-                training = any(row.stage is Stage.TRAINING for row in context.database.tasks())
+                training = context.database.live(Stage.TRAINING)
                 self._auction.tick(take=not training and self._is_sound())
-        context.metrics.count_tasks([row.stage for row in context.database.tasks()])
+        context.metrics.count_tasks(context.database.counts())
 
     def _taken(self) -> list[int]:
         """Tasks that were won and for which something can still be done."""
-        rows = self.context.database.tasks()
-        return [row.task for row in rows if row.stage in TAKEN and row.task not in self._refused]
+        return [task for task in self.context.database.live(*TAKEN) if task not in self._refused]
 
     def _work_on(self, task: int) -> None:
         """Begin what is due now on a task that was won."""
@@ -255,8 +256,6 @@ class SolverNode(Node):
     def _locked(self) -> int:
         """Token units that this solver has locked in its unfinished tasks: delay penalties and stakes."""
         client = self.context.client
-        stages = (*TAKEN, Stage.BID, Stage.OUTBID)
-        held = [row.task for row in self.context.database.tasks() if row.stage in stages]
-        views = [client.market.task(task) for task in held]
+        views = [client.market.task(task) for task in self.context.database.live(*LIVE)]
         locks = [view.stake for view in views if view.bidder == client.address and not view.status.is_over]
         return sum(client.vault.lock_of(lock).remaining for lock in locks)

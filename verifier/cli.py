@@ -94,9 +94,10 @@ def watch(
     executor, stop = start(settings, log_json, verbose)
     strategy = Strategy(executor=executor)
     with ExitStack() as clients:
-        client, *further = [
-            clients.enter_context(connect_by(settings.model_copy(update={"account": account})))
-            for account in (settings.account, *settings.further_accounts)
+        client = clients.enter_context(connect_by(settings))
+        further = [
+            clients.enter_context(client.beside(account, password_file=settings.password_file))
+            for account in settings.further_accounts
         ]
         return VerifierNode(client, settings, home_folder, strategy, further=further, stop=stop).run(once)
 

@@ -110,6 +110,16 @@ class Context:
             self._segments[task, seat] = self.client.audit.segments(task, seat)
         return self._segments[task, seat]
 
+    def forget(self, task: int) -> None:
+        """The task is over: what is in memory about it goes."""
+        self._terms.pop(task, None)
+        for key in [key for key in self._segments if key[0] == task]:
+            del self._segments[key]
+        self.materials.drop(task)
+        self.looks.forget(task)
+        self.juries.forget(task)
+        self.items.drop(task)
+
     def endpoint(self, task: int) -> Address | None:
         """Where the task's solver says that it serves; None without a usable address. Raises ChainError."""
         market = self.client.market

@@ -15,8 +15,8 @@ from contextlib import ExitStack
 from functools import partial
 
 from protocol.chain.accounts import DEVELOPMENT_CHAIN
+from protocol.chain.blocks import Block
 from protocol.chain.client import Client
-from protocol.chain.connection import Block
 from protocol.chain.errors import RpcUnavailable
 from protocol.chain.parameters import TOKEN
 from protocol.chain.views import TaskStatus, TaskView
@@ -34,6 +34,7 @@ from verifier.deadlines import due_next
 from verifier.games import Games
 from verifier.jobs import Job, Jobs, Rests
 from verifier.offered_salts import OfferedSalts
+from verifier.open_tasks import OpenTasks
 from verifier.registration import ensure_registered
 from verifier.seats import own_seats, releasable, waits_for_jury
 from verifier.server import application
@@ -79,11 +80,12 @@ class VerifierNode(Node):
             client, self.context.clients, self.context.database, self.context.metrics
         )
         self._looks = Rests(longest=30)
+        self._tasks = OpenTasks(client, self.context.database, settings.tasks, self.context.clients)
         self._withdraw = True
         self._url = ""
         """Where results are served, and salts taken; empty for a mere whistleblower."""
         self._alive = 1
-        """Tasks and challenges that are not over, as the last look found."""
+        """Tasks and challenges that are not over, and work that goes on, as the last look found."""
         self._finished = 0
         self._late: set[tuple[int, int]] = set()
         """Tasks and seats whose time ran out unattested."""
@@ -144,15 +146,18 @@ class VerifierNode(Node):
     def _may_stop(self) -> bool:
         return not self._games.moves_due
 
+    def _is_idle(self) -> bool:
+        works = (self._fetches, self._replays, self._keeps)
+        return not (self._alive or any(work.busy for work in works) or self._withdraw)
+
     def turn(self, block: Block) -> int:
         """One look at everything as of this block; how many tasks and challenges are not over. Raises ChainError."""
         self._collect()
         context = self.context
         challenges = self._games.play()
         observed: list[Observation] = []
-        tasks = self._open_tasks()
-        alive = len(tasks)
-        for task in tasks:
+        self._tasks.find()
+        for task in self._tasks.numbers():
             if self._looks.resting(task):
                 continue
             started = time.monotonic()
@@ -166,9 +171,7 @@ class VerifierNode(Node):
                 context.failed(task, "look", error)
                 continue
             self._looks.succeeded(task)
-            if seen is None:
-                alive -= 1
-            elif not self._stop.asked:
+            if seen is not None and not self._stop.asked:
                 observed.append(seen)
             self._games.begin()
         if not self._stop.asked:
@@ -191,11 +194,13 @@ class VerifierNode(Node):
         for task in context.database.held_before(block.time):
             context.results.drop(task)
             context.database.let_go(task)
+        if not self._stop.asked:
+            self._finished += self._tasks.finish_past()
         self._take_earnings()
         context.metrics.challenges.set(challenges)
-        context.metrics.tasks.set(alive)
+        context.metrics.tasks.set(len(self._tasks))
         return (
-            (0 if self._stop.asked else alive)
+            (0 if self._stop.asked else len(self._tasks))
             + challenges
             + self._sends.busy
             + self._informs.busy
@@ -262,14 +267,8 @@ class VerifierNode(Node):
 
     def _seen_enough(self) -> bool:
         """Whether the chosen tasks, or at least one task, are over."""
-        chosen = set(self.context.settings.tasks)
-        return chosen <= self.context.database.finished() if chosen else self._finished > 0
-
-    def _open_tasks(self) -> list[int]:
-        """Tasks that are not over, or not yet known to be."""
-        finished, chosen = self.context.database.finished(), self.context.settings.tasks
-        newest = self.context.client.market.tasks()
-        return [n for n in (chosen or range(1, newest + 1)) if n <= newest and n not in finished]
+        chosen = self.context.settings.tasks
+        return all(map(self.context.database.is_finished, chosen)) if chosen else self._finished > 0
 
     def _offer_actions(self, seen: Observation) -> None:
         """Offer the transactions that a task asks for."""
@@ -301,12 +300,11 @@ class VerifierNode(Node):
             settled = view.status is TaskStatus.SETTLED
             database.hold(task, now + settled * self.context.settings.hold_seconds)
         database.finish(task)
-        self.context.materials.drop(task)
+        self._tasks.close(task)
+        self.context.forget(task)
         self._games.forget(task)
         self._offered.forget(task)
-        self.context.looks.forget(task)
-        self.context.juries.forget(task)
-        self.context.items.drop(task)
+        self._late = {late for late in self._late if late[0] != task}
         works = (self._fetches, self._replays, self._sends, self._informs, self._answers, self._keeps)
         for rests in (*(work.rests for work in works), self._looks):
             rests.forget(task)

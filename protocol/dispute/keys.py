@@ -4,7 +4,7 @@ secret, salt and attestation, and what is kept of a look (section 8)."""
 from __future__ import annotations
 
 from hmac import digest as hmac_digest
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from eth_abi.abi import encode
 from eth_utils.address import to_canonical_address
@@ -12,7 +12,9 @@ from eth_utils.crypto import keccak
 
 from protocol.commitments.opened_chunks import Place
 from protocol.dispute.errors import DisputeError
-from protocol.program.program import Program
+
+if TYPE_CHECKING:
+    from protocol.program.program import Program
 
 SEGMENT_UNKNOWN: Final = 2**32 - 1
 """Segment of a priority commitment made before the first wrong segment is known."""

@@ -21,7 +21,7 @@ from protocol.chain.errors import (
     WrongChain,
 )
 from protocol.errors import ExitCode
-from protocol.node.party.settings import NodeSettings
+from protocol.node.party.settings import LONGEST, NodeSettings
 from protocol.node.stopping import Stop
 
 if TYPE_CHECKING:
@@ -69,10 +69,14 @@ class Node(ABC):
         """Whether nothing is due that cannot wait for the next start."""
         return True
 
+    def _is_idle(self) -> bool:
+        """Whether nothing is to be done before the chain says so."""
+        return False
+
     def _loop(self, once: bool) -> ExitCode:
         """Until the node ends. Raises what a tick raised, if it may not pass or has not passed in time."""
         failing: float | None = None
-        prepared = False
+        prepared = followed = False
         while True:
             try:
                 if self._client is not None:
@@ -82,6 +86,9 @@ class Node(ABC):
                     prepared = True
                 self._tick()
                 failing = None
+                if not followed and self._client is not None:
+                    followed = True
+                    self._log.info("following", block=self._client.connection.newest)
             except AWAY as error:
                 now = time.monotonic()
                 # Counted from the first failure and not from the last success: a tick may take hours.
@@ -100,6 +107,18 @@ class Node(ABC):
     def _rest(self) -> None:
         """Wait for the next look. A node that was asked to stop and still has to act does not look without a pause."""
         if self._stop.asked:
-            time.sleep(self._settings.poll)
+            time.sleep(self._settings.pace)
         else:
-            self._stop.wait(self._settings.poll)
+            self._stop.wait(self._pause())
+
+    def _pause(self) -> float:
+        """Seconds up to the next look: for whom nothing is due before the next block, those of a block, unless the
+        settings say how many.
+        """
+        pace = self._settings.pace
+        if self._settings.poll is not None or self._client is None or not self._is_idle():
+            return pace
+        try:
+            return min(LONGEST, max(pace, self._client.connection.block_time))
+        except AWAY:  # measured where no table has it
+            return pace

@@ -80,6 +80,10 @@ class Market:
         """Where it stands."""
         return self.views[task]
 
+    def statuses(self, tasks: list[int]) -> list[TaskStatus]:
+        """Where they stand."""
+        return [self.views[task].status for task in tasks]
+
     def terms(self, task: int) -> Terms:
         """The terms; with a bundle of its own if it has one."""
         return replace(self.offer, bundle_hash=self.bundles.get(task, self.offer.bundle_hash))

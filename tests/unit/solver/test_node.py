@@ -68,6 +68,7 @@ class Stand:
             market=SimpleNamespace(
                 address="0xmarket",
                 tasks=lambda: 0,
+                statuses=lambda _tasks: [],
                 task=self.task,
                 terms=lambda _task: view(delay_penalty=TOKEN, stake=5 * TOKEN),
             ),
