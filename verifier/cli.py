@@ -76,7 +76,9 @@ def watch(
     keep_memory()
     with importing():
         from protocol.node.party.connection import connect_by
+        from protocol.node.party.data import earlier_deployments
         from protocol.node.party.starting import start
+        from verifier.database import Database
         from verifier.node import VerifierNode
         from verifier.strategy import Strategy
 
@@ -98,7 +100,11 @@ def watch(
             clients.enter_context(connect_by(settings.model_copy(update={"account": account})))
             for account in (settings.account, *settings.further_accounts)
         ]
-        return VerifierNode(client, settings, home_folder, strategy, further=further, stop=stop).run(once)
+        earlier = earlier_deployments(Database, home_folder, client)
+        node = VerifierNode(
+            client, settings, home_folder, strategy, further=further, stop=stop, earlier=earlier
+        )
+        return node.run(once)
 
 
 @command(app, connection=SENDS)
