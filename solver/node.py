@@ -98,7 +98,7 @@ class SolverNode(Node):
         self._urls: tuple[str, ...] = ()
         """Where the service is; the first is said on the chain when the node is ready."""
         self._short = False
-        """Whether tokens were missing for the stake, which may come back from earlier contracts."""
+        """Whether tokens are missing for the stake that tasks under earlier contracts still bind."""
         self._failures = Failures("task", metrics, self.context.log)
         self._auction = Auction(self.context, self._failures, self._elsewhere, ends=leading is not None)
         self._defence = Defence(self.context)
@@ -319,7 +319,7 @@ class SolverNode(Node):
             if not (locked or any(node._taken() for node in (self, *self._earlier))):
                 raise error
             self.context.log.warning("less stake than asked for", reason=str(error), tasks=self._taken())
-            self._short = True
+            self._short = any(node._taken() for node in self._earlier)
             return
         for receipt in client.fund(due):
             self.context.count(receipt.label.split(".")[-1], receipt)

@@ -15,6 +15,7 @@ from protocol.beacon.networks import DEVELOPMENT
 from protocol.chain.client import Client
 from protocol.chain.deployment import Deployment
 from protocol.chain.parameters import TOKEN
+from protocol.chain.receipts import Receipt
 from protocol.chain.views import TaskStatus
 from protocol.errors import ExitCode
 from protocol.node.home import Home
@@ -40,6 +41,7 @@ class Stand:
         self.chain_id = 1
         self.folder = folder
         self.viewing = False
+        self.funded: list[int] = []
         self.earlier = 0
         """Earlier deployments: one, or none."""
         self.outside = 0
@@ -57,6 +59,11 @@ class Stand:
         self.outside += not self.viewing
         return SimpleNamespace(task=task, status=self.status, stake=1, bidder=ME, price=2 * TOKEN)
 
+    def fund(self, due: int) -> list[Receipt]:
+        """Notes how much is brought into the vault."""
+        self.funded.append(due)
+        return []
+
     def node(self, **settings: object) -> SolverNode:
         """A node that polls often. Its port is any."""
         view = SimpleNamespace
@@ -65,6 +72,7 @@ class Stand:
             deployment=SimpleNamespace(beacon=DEVELOPMENT),
             tend=lambda: None,
             tokens=lambda: (0, self.tokens),
+            fund=self.fund,
             is_over_for_good=lambda _task: True,
             address=ME,
             game=SimpleNamespace(games=lambda: 0),
@@ -246,3 +254,19 @@ def test_a_task_under_earlier_contracts_outlasts_a_missing_stake(
     assert new._outcome(once=True) is ExitCode.FINE
     with pytest.raises(SolverError, match="lower --stake"):
         new._fund()
+
+
+def test_the_stake_is_brought_in_when_the_earlier_contracts_have_given_it_back(
+    stand: Stand, both: tuple[SolverNode, SolverNode]
+) -> None:
+    old, new = both
+    old.context.database.put(TASK, Stage.SUBMITTED)
+    new._fund()
+    new._tick()
+    assert not new.context.sends.any
+    old.context.database.put(TASK, Stage.OVER)
+    stand.tokens = 1_000 * TOKEN
+    new._tick()
+    new.context.sends.close()
+    new._tick()
+    assert stand.funded == [1_000 * TOKEN], "once"
