@@ -86,6 +86,7 @@ AssayError
 │       ├── AnvilMissing         no anvil program
 │       └── PortInUse            another server listens there (exit code 1)
 ├── NoRecommendation             protocol.tasks: no amounts suit the task and the deployment
+├── UnknownArithmetic            protocol.tasks: a version that this release does not compute
 ├── ParametersError              protocol.chain: parameters of a deployment that do not fit
 ├── SettingsError                protocol.node: a setting that is unknown, or whose value does not fit
 ├── DatabaseError                protocol.node: a damaged database, or one of another version, chain or account

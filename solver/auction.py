@@ -11,6 +11,7 @@ solver's. Its stake is not kept free for that: where it is missing then, `Commit
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from functools import partial
 
@@ -38,9 +39,20 @@ class Auction:
     What goes wrong in one task stays there (`failures`).
     """
 
-    def __init__(self, context: Context, failures: Failures) -> None:
+    def __init__(
+        self,
+        context: Context,
+        failures: Failures,
+        elsewhere: Callable[[], Sequence[Terms]] = tuple,
+        ends: bool = False,
+    ) -> None:
+        """`elsewhere` gives the terms of tasks that the solver has taken under other contracts. An auction that `ends`
+        makes no bid any more.
+        """
         self._context = context
         self._failures = failures
+        self._elsewhere = elsewhere
+        self._ends = ends
         self._seen = 0
         self._candidates: list[int] = []
         self._fetches: dict[int, Future[None]] = {}
@@ -160,14 +172,16 @@ class Auction:
 
     def _offer(self, terms: Terms, view: TaskView) -> Offer:
         """What to bid now. Raises _NotWorth."""
+        if self._ends:
+            raise _NotWorth("new work is taken under later contracts")
         client, task = self._context.client, view.task
         figures = self._context.settings.figures(
-            client.vault.free(client.address) - self._owed(task),
+            client.vault.free(client.address) - self.owed(task),
             self._context.free_disk(),
             client.connection.block_time,
             client.deployment.parameters.draw_delay,
             client.connection.gas_price,
-            [client.market.terms(other) for other in self._taken() if other != task],
+            [*(client.market.terms(other) for other in self._taken() if other != task), *self._elsewhere()],
         )
         others = int(view.bidder, 16) != 0 and view.bidder != client.address
         best = Best(view.price, view.overtime // terms.extension) if others else None
@@ -196,7 +210,7 @@ class Auction:
                 f"{found.share:.3g}, {share:g} is asked for (min_share){found.why_not_more}"
             )
 
-    def _owed(self, task: int) -> int:
+    def owed(self, task: int | None = None) -> int:
         """Token units that this solver has to have free for other tasks: the stakes of all that it may come to submit.
         The submission releases the penalty, if the bid has locked it.
         """

@@ -76,7 +76,7 @@ class Stage:
         )
         (data,) = tiny.fixed()
         dataset = (Tensor("data", 0, (300,), to_bytes(data, program.fixed_types[0].dtype)),)
-        bundle = Bundle("tiny", program, state, dataset, ())
+        bundle = Bundle("tiny", program, state, dataset, (), arithmetic=self.deployment.arithmetic)
         hash_ = write_bundle(bundle, self.bundles)
         if manifest is not None:
             (self.bundles / "manifest.json").write_bytes(manifest)

@@ -25,13 +25,13 @@ from protocol.program.library import Hint
 from protocol.program.program import Program, decode_closure
 from protocol.program.step import StepProgram
 from protocol.program.types import TensorType
+from protocol.tasks.arithmetics import is_computed, versions
 from protocol.tasks.bundles.bundle import Bundle
 from protocol.tasks.bundles.errors import BundleMalformed, BundleMismatch, BundleTooLarge
 from protocol.tasks.bundles.limits import Limits
 from protocol.tasks.bundles.manifest import Manifest, ProgramEntry, TensorEntry, parse_manifest
 from protocol.tasks.bundles.sources import FileSource, Source, open_source
 from protocol.tasks.bundles.write import BLOBS, MANIFEST
-from protocol.tasks.task import ARITHMETIC
 
 
 def fetch_bundle(
@@ -59,7 +59,13 @@ def _load(source: Source, bundle_hash: bytes, store: BlobStore, limits: Limits) 
     data = source.read(MANIFEST, limits.manifest_bytes)
     _require("bundle hash", bundle_hash.hex(), sha256(data).hexdigest())
     manifest = parse_manifest(data)
-    _require("arithmetic of the bundle", ARITHMETIC, manifest.arithmetic)
+    if not is_computed(manifest.arithmetic):
+        raise BundleMismatch(
+            "arithmetic of the bundle",
+            expected=f"a version that this release computes: {versions()}",
+            got=manifest.arithmetic,
+            remedy="install the release that computes it, or leave this bundle",
+        )
     _within("encoded programs", sum(entry.bytes for entry in manifest.programs), limits.program_bytes)
     _within("tensors", sum(entry.nbytes for entry in manifest.tensors), limits.total_bytes)
     step = _step(source, store, manifest, limits)

@@ -414,3 +414,26 @@ def test_a_task_that_a_smaller_share_of_the_stake_takes_is_not_bid_on(stand: Sta
     stand.market.post(2)
     stand.tick(2)
     assert stand.stage(2) == (Stage.BID, f"{90 * TOKEN} units")
+
+
+def test_an_auction_that_ends_loses_its_bid_to_a_lower_one_and_makes_no_other(stand: Stand) -> None:
+    stand.market.post(1)
+    stand.tick(2)
+    assert len(stand.market.bids) == 1
+    stand.auction = Auction(stand.context, stand.failures, ends=True)
+    stand.market.change(1, bidder=RIVAL, price=10 * TOKEN)
+    stand.market.post(2)
+    stand.tick(2)
+    assert len(stand.market.bids) == 1
+    assert stand.stage(1) == (Stage.OUTBID, "new work is taken under later contracts")
+
+
+def test_steps_of_tasks_under_other_contracts_count_for_the_clocks(stand: Stand) -> None:
+    long = replace(stand.market.offer, step_operations=10**16)
+    stand.auction = Auction(stand.context, stand.failures, lambda: [long])
+    stand.market.post(1)
+    stand.tick(2)
+    assert stand.market.bids == []
+    refused = stand.stage(1)
+    assert refused is not None
+    assert "safe" in refused[1]
