@@ -219,6 +219,8 @@ def submit(context: Context, file: Path, dry_run: bool) -> None:
     prepared = submitting.prepare(description, context.home, place.arithmetic)
     for note in prepared.notes:
         output.say(f"note: {note}")
+    if not known:
+        output.say("no deployment is reached: amounts are derived for the recommended parameters")
     derived = prepared.derived(place)
     for line in derived.lines():
         output.say(line)
@@ -266,7 +268,6 @@ def _place(context: Context, dry_run: bool) -> tuple[Place, bool]:
     except ChainError:
         if not dry_run:
             raise
-        context.output.say("no deployment is reached: amounts are derived for the recommended parameters")
     require_computed(arithmetic, "the contracts")
     place = Place.at(parameters or RECOMMENDED, settings.gas_price, settings.coin_price, arithmetic)
     return place, parameters is not None

@@ -17,6 +17,7 @@ TESTS = Path(__file__).parent
 LONGEST = (
     "e2e/test_demo.py",
     "chain/test_solver_killed.py",
+    "chain/test_two_deployments.py",
     "same_bits/test_matrix.py",
     "chain/test_verifier_watch.py",
     "chain/test_assay_commands.py",

@@ -140,8 +140,8 @@ def events(scene: Stage) -> Sequence[Event]:
 def draw_fees(scene: Stage, account: str) -> int:
     """Token units that an account has earned by executing draws."""
     drawn = [event for event in events(scene) if event.name == "Drawn"]
-    mine: int = sum(event.arguments["drawer"] == account for event in drawn)
-    return mine * scene.deployment.parameters.draw_fee
+    mine = [event for event in drawn if event.arguments["drawer"] == account]
+    return len(mine) * scene.deployment.parameters.draw_fee
 
 
 def worth(stages: tuple[Stage, ...], account: str) -> int:
