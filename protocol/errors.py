@@ -21,6 +21,8 @@ AssayError
 │   ├── Busy                     solver: too many clients wait
 │   ├── Stopped                  solver: what would be computed is not needed any more
 │   ├── _NotWorth                solver: no price suits both sides
+│   ├── NotAnAnswer              protocol.chain: no response of a node to what was asked
+│   │   └── AnswerTooLong        more bytes than are kept
 │   └── BadAnswer                protocol.node: no HTTP answer, or not the bytes that were asked for
 │       ├── NotServed            "not here" or "ask later"
 │       ├── Broken               nobody answers, or what comes is no TLS or HTTP
