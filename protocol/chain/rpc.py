@@ -25,7 +25,7 @@ from protocol.chain.errors import (
     WrongChain,
 )
 from protocol.chain.reverts import as_revert
-from protocol.chain.transport import MOST, TooLong, Transport
+from protocol.chain.transport import MOST, AnswerTooLong, NotAnAnswer, Transport
 
 RECHECK_SECONDS: Final = 1.0
 """A node that opens a connection for every answer is not asked each time which chain it serves."""
@@ -94,9 +94,9 @@ class _Node:
         """Raises RpcUnavailable where no answer comes, RpcRefused where too much does."""
         try:
             yield
-        except TooLong as error:
+        except AnswerTooLong as error:
             raise RpcRefused(query.label, f"more than {MOST} bytes", "ask for less at once") from error
-        except (requests.RequestException, OSError, ValueError) as error:
+        except (requests.RequestException, OSError, ValueError, NotAnAnswer) as error:
             self.known = False
             raise RpcUnavailable(self.url, error) from error
 

@@ -21,6 +21,8 @@ from requests.adapters import HTTPAdapter
 from web3 import HTTPProvider
 from web3.types import RPCEndpoint, RPCResponse
 
+from protocol.errors import InternalError
+
 SOCKETS: Final = 32
 """Kept open to one node: as many as a party has threads that ask."""
 MOST: Final = 1 << 26
@@ -31,17 +33,17 @@ Asked = tuple[str, Sequence[Any]]
 """Method and parameters."""
 
 
-class NotAnAnswer(ValueError):
+class NotAnAnswer(InternalError):
     """What came is no response to what was asked."""
 
 
-class TooLong(Exception):
+class AnswerTooLong(NotAnAnswer):
     """More than `MOST` bytes."""
 
 
 class Transport:
     """One node, with its sockets. `opened` is called when a connection is opened, also in place of one that the node
-    has closed. Raises requests.RequestException, OSError, NotAnAnswer and other ValueErrors, TooLong.
+    has closed. Raises requests.RequestException, OSError, NotAnAnswer, AnswerTooLong.
     """
 
     def __init__(self, url: str, timeout: float, opened: Callable[[], None]) -> None:
@@ -67,7 +69,7 @@ class Transport:
             responses = self._provider.make_batch_request(
                 [(RPCEndpoint(method), list(parameters)) for method, parameters in asked]
             )
-        except (requests.HTTPError, NotAnAnswer, TooLong):
+        except (requests.HTTPError, NotAnAnswer):
             return None
         if not isinstance(responses, list) or len(responses) != len(asked):
             return None
@@ -142,7 +144,7 @@ class _Adapter(HTTPAdapter):
             for piece in response.iter_content(PIECE):
                 data += piece
                 if len(data) > MOST:
-                    raise TooLong
+                    raise AnswerTooLong(expected=f"at most {MOST} bytes", got="more")
         whole = self.build_response(request, response.raw)
         whole.raw = io.BytesIO(data)
         return whole
