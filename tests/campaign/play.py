@@ -1,0 +1,67 @@
+"""Playing one case: the scene up to its stage, the fault, the scene to its end, and what has come of it."""
+
+from __future__ import annotations
+
+import shutil
+import traceback
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from time import monotonic
+
+from tests.campaign.checks import Books, wrongs
+from tests.campaign.fault import Fault, Strike
+from tests.campaign.party import NeedsHand
+from tests.campaign.stages import Stage, Who
+from tests.campaign.world import NotReached, World, world
+
+Scene = Callable[[World, Who], Iterator[Stage]]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What came of a case. `wrong` is empty where it ended as it must; `remedy` is what the operator had to do, empty
+    where nothing was; `report` is for whoever looks into a failure.
+    """
+
+    wrong: tuple[str, ...]
+    remedy: str
+    seconds: float
+    report: str = ""
+
+
+def play(fault: Fault, stage: Stage, who: Who, scene: Scene, folder: Path) -> Outcome:
+    """Play it in a new folder, which is deleted if nothing is wrong."""
+    began = monotonic()
+    wrong: list[str] = []
+    report = ""
+    with world(folder) as made:
+        try:
+            wrong += _played(fault, stage, who, scene, made)
+        except (NotReached, NeedsHand, AssertionError) as error:
+            wrong.append(f"{type(error).__name__}: {error}")
+            report = traceback.format_exc()
+        if wrong and made.party is not None:
+            report += "\n" + made.party.report()
+    if not wrong:
+        shutil.rmtree(folder)
+    return Outcome(tuple(wrong), fault.remedy, round(monotonic() - began, 1), report)
+
+
+def _played(fault: Fault, stage: Stage, who: Who, scene: Scene, made: World) -> Iterator[str]:
+    fault.prepare(made)
+    strike, before = Strike(fault, made), None
+    for reached in scene(made, who):
+        before = before or Books.of(made)
+        strike.end()
+        if reached is stage and not strike.done:
+            strike.begin()
+        elif not strike.done:
+            fault.before(made)
+    strike.end()
+    if not strike.done:
+        yield f"the scene never came to the stage {stage}"
+    elif not fault.felt(made):
+        yield "the party never felt the fault"
+    assert before is not None, "a scene has stages"
+    yield from wrongs(made, before)

@@ -1,0 +1,63 @@
+"""A jury: a seat that cannot reach the solver claims so, three jurors fetch what it lacks, and it fetches it of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from protocol.chain.parameters import TOKEN
+from protocol.chain.views import JuryView
+from tests.campaign.scenes.steps import drawn, handed_in, settled
+from tests.campaign.stages import Stage, Who
+from tests.campaign.world import TERMS, World, address
+from tests.chain.rounds import ANYTHING
+from tests.chain.test_verifier_juries import JURORS, cut_off
+from tests.unit.solver import tiny
+
+ACCOUNTS = (2, 5, 6, 7)
+"""One has the task's only seat, which is the beacon's choice; the others are its jury."""
+PERIOD, MOVE_TIME = int(TERMS["attest_period"]), int(TERMS["move_time"])
+LOCK = 8 * TOKEN
+
+
+def jury(world: World, who: Who) -> Iterator[Stage]:
+    """All jurors in one process, or the solver, are under test."""
+    for index in ACCOUNTS:
+        with world.client(f"dev:{index}") as client:
+            client.fund(1_000 * TOKEN)
+            client.audit.register(0, ANYTHING)
+    world.submitter.audit.resign()
+    if who is Who.SOLVER:
+        world.solver_party()
+    else:
+        world.solver()
+    world.begin()
+    task = world.post_task(jurors=JURORS, segments_per_verifier=tiny.SEGMENTS, seat_lock=LOCK)
+    handed_in(world, task)
+    drawn(world, task)
+    audit = world.submitter.audit
+    (seat,) = (index for index in ACCOUNTS if address(index) == audit.seat(task, 0).account)
+    first, *others = sorted(set(ACCOUNTS) - {seat})
+    if who is Who.SOLVER:
+        world.watcher(f"dev:{first}", *(f"dev:{index}" for index in others))
+    else:
+        world.verifier_party(first, *others)
+        world.until(lambda: world.party_said("ready"))
+    claimant = world.watcher(f"dev:{seat}", strategy=cut_off(world))
+    world.until(lambda: claimant.node.context.materials.find(task) is not None)
+    world.skip_to(audit.seat(task, 0).until - PERIOD // 2)
+    world.until(lambda: bool(world.happened("Claimed", task=task)))
+    drawn(world, task)
+    yield Stage.JURY
+    world.until(lambda: _sitting(world, task).yes.bit_count() == JURORS)
+    until = _sitting(world, task).until
+    world.skip_to(until + MOVE_TIME // 2)
+    world.until(lambda: bool(claimant.node.context.juries.sources(task)))
+    world.skip_to(until + MOVE_TIME)
+    world.until(lambda: audit.audit(task).audited)
+    yield from settled(world, task)
+
+
+def _sitting(world: World, task: int) -> JuryView:
+    found = world.submitter.audit.jury(task)
+    assert found is not None, "it was drawn"
+    return found

@@ -1,0 +1,51 @@
+"""A task that everybody does as it must: posted, sold, trained, drawn, attested, settled, its price withdrawn."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from protocol.chain.views import NOBODY, TaskStatus
+from tests.adversaries.machines import Machine
+from tests.campaign.scenes.steps import settled
+from tests.campaign.stages import Stage, Who
+from tests.campaign.world import VERIFIER, World
+from tests.unit.solver import tiny
+from verifier.strategy import HONEST, Strategy
+
+TRAINING_STEP = 0.2
+"""Seconds of a step, so that a training of twelve lasts for some blocks."""
+REPLAYED_STEP = 0.1
+
+
+def paid(world: World, who: Who) -> Iterator[Stage]:
+    """The solver, or the verifier that has the only seat, is under test."""
+    world.submitter.audit.resign()
+    if who is Who.SOLVER:
+        world.solver_party(dawdle=TRAINING_STEP)
+        late = Machine({1: REPLAYED_STEP}).on_it(HONEST.executor)
+        watcher = world.watcher(f"dev:{VERIFIER}", strategy=Strategy(executor=late))
+    else:
+        world.verifier_party(VERIFIER, dawdle=REPLAYED_STEP)
+        world.solver()
+    world.begin()
+    task = world.post_task(segments_per_verifier=tiny.SEGMENTS)
+    yield Stage.BEFORE_THE_BID
+    world.until(lambda: world.view(task).bidder != NOBODY)
+    yield Stage.BIDDING
+    world.skip_to(world.view(task).bids_until)
+    world.until(lambda: world.view(task).size > 1)
+    yield Stage.TRAINING
+    world.until(lambda: world.view(task).status is TaskStatus.SUBMITTED)
+    yield Stage.SUBMITTED
+    audit = world.submitter.audit
+    world.skip_to(world.deployment.beacon.time_of(audit.audit(task).round))
+    world.until(lambda: bool(audit.audit(task).drawn_at))
+    yield Stage.DRAWN
+    if who is Who.SOLVER:
+        checked = watcher.node.context.database.checked
+        world.until(lambda: bool(checked(task, world.view(task).root)))
+    else:
+        world.until(lambda: world.party_said("equal", task=task))
+    yield Stage.REPLAYING
+    world.until(lambda: audit.audit(task).audited)
+    yield from settled(world, task)

@@ -1,0 +1,285 @@
+"""A chain of the case's own that stands still whenever nobody waits for something, and the parties on it.
+
+One party is under test: a process (`party`) that reaches everybody through a proxy each. All others are nodes in this
+process. A block is made only while `until` waits, at once where a transaction is pending, else each second: so
+nothing that the chain says changes between two waits, and a stage that was reached is one until somebody goes on.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from time import monotonic, sleep
+from typing import Final, TypeVar
+
+from assay.beacon import development_beacon
+from assay.serving import application
+from protocol.chain.accounts import DEVELOPMENT_CHAIN, development_account
+from protocol.chain.devnet import HOST, Devnet
+from protocol.chain.events import Follower
+from protocol.chain.parameters import DEVNET, TOKEN
+from protocol.chain.receipts import Event
+from protocol.chain.views import Seat, TaskView
+from protocol.node.home import VARIABLE
+from protocol.node.http import free_port
+from protocol.node.serving import Serving
+from protocol.tasks.bundles import write_bundle
+from solver.strategy import HONEST, Strategy
+from tests.campaign.beacon_proxy import BeaconProxy
+from tests.campaign.disks import Disk, OrdinaryDisk
+from tests.campaign.party import Party
+from tests.campaign.peer_proxy import PeerProxy
+from tests.chain.rpc_proxy import RpcProxy
+from tests.chain.solver_stage import Solver, Stage, tiny_bundle
+from tests.chain.test_verifier_watch import Watcher
+from verifier.strategy import Strategy as VerifierStrategy
+
+Found = TypeVar("Found")
+
+PARAMETERS: Final = replace(DEVNET, draw_delay=120, stall_period=8_000, unbonding_period=8_200)
+TERMS: Final[dict[str, int | str]] = {
+    "bidding_period": 120,
+    "extension": 40,
+    "training_period": 1_800,
+    "attest_period": 800,
+    "challenge_period": 1_200,
+    "move_time": 400,
+    "clock": 600,
+    "stake": 500 * TOKEN,
+}
+"""Periods in seconds, long beside the time that a fault lasts: the clock is moved where all wait for their end."""
+PATIENCE: Final = 120.0
+"""Seconds for a party to do what is due: ten times what a quiet core needs."""
+POLL: Final = 0.05
+BLOCK_SECONDS: Final = 1.0
+STAKE: Final = 600
+"""Tokens that a solver keeps for stakes."""
+SOLVER, VERIFIER = 1, 2
+"""Indices of development accounts."""
+DAWDLE: Final = "from tests.unit.solver import killing; killing.dawdle({seconds}); "
+
+
+class NotReached(AssertionError):
+    """What somebody has to do was not done in time."""
+
+
+@dataclass
+class Hooks:
+    """What happens while the world waits."""
+
+    waiting: Callable[[], None] = lambda: None
+    allowance: Callable[[], float] = field(default=lambda: 0.0)
+    """Seconds of patience besides."""
+
+
+class World(Stage):
+    """The stage of one case. `honest` are the accounts that must lose nothing, by name."""
+
+    def __init__(self, devnet: Devnet, folder: Path, relay: str, stack: ExitStack) -> None:
+        super().__init__(devnet, folder, relay, PARAMETERS)
+        self.folder = folder
+        self.stack = stack
+        self.hooks = Hooks()
+        self.disk: Callable[[Path], Disk] = OrdinaryDisk
+        """What the party's home folder lies on."""
+        self.environment: dict[str, str] = {}
+        """Of the party's process, besides this one's."""
+        self.party: Party | None = None
+        self.rpc = stack.enter_context(RpcProxy(devnet.url))
+        self.beacon = stack.enter_context(BeaconProxy(relay))
+        self.peers: list[PeerProxy] = []
+        self._watchers: list[Watcher] = []
+        self.honest: dict[str, str] = {}
+        self.due: dict[str, int] = {}
+        """The least that they have gained in the end, in token units, where that is more than nothing."""
+        self._mined = 0.0
+        hash_ = write_bundle(tiny_bundle(), folder / "new")
+        self.bundles = self.home.bundles / hash_.hex()
+        (folder / "new").rename(self.bundles)
+        serving = stack.enter_context(Serving(application(self.home.bundles), HOST, 0))
+        self.bundle_url = f"{self.peer(serving.url)}/bundles/{hash_.hex()}"
+
+    def begin(self) -> None:
+        """Everybody who is there from the start is started: wait for them, and from now on for every block."""
+        self.until(lambda: all(self._is_registered(node) for node in self._watchers))
+        self.until(lambda: self.party is None or self.party.said("ready"))
+        self.devnet.connection.request("evm_setAutomine", False)
+
+    # ------------------------------------------------------------------ time
+
+    def until(self, what: Callable[[], bool], seconds: float = PATIENCE) -> None:
+        """Make blocks until something holds, from which on the chain stands still. Raises NotReached, NeedsHand."""
+        began = monotonic()
+        while not what():
+            pending = int(self.devnet.connection.request("txpool_status")["pending"], 16)
+            if pending or monotonic() - self._mined >= BLOCK_SECONDS:
+                self.devnet.mine()
+                self._mined = monotonic()
+                continue
+            self.hooks.waiting()
+            if self.party is not None:
+                self.party.mind()
+            self.submitter.tend()
+            if monotonic() - began > seconds + self.hooks.allowance():
+                raise NotReached(f"not within {seconds:.0f} s")
+            sleep(POLL)
+
+    def wait(self, seconds: float) -> None:
+        """Make blocks for some seconds: for faults that are a time by their nature."""
+        end = monotonic() + seconds
+        self.until(lambda: monotonic() >= end, seconds + PATIENCE)
+
+    def act(self, work: Callable[[], Found], until: Callable[[], bool] | None = None) -> Found:
+        """Do what waits for blocks, such as sending a transaction of a party of this process. With `until` the chain
+        stands still from where that holds, which must need no further block.
+        """
+        with ThreadPoolExecutor(1) as pool:
+            running = pool.submit(work)
+            self.until(running.done if until is None else lambda: until() or running.done())
+            return running.result()
+
+    def party_said(self, event: str, **fields: object) -> bool:
+        """Whether the party under test has logged it."""
+        assert self.party is not None, "it was started"
+        return self.party.said(event, **fields)
+
+    def skip_to(self, time: int) -> None:
+        """Let the chain's time go past `time`, where it is not."""
+        if time >= self.submitter.now():
+            super().skip_to(time)
+
+    # ------------------------------------------------------------------ what the chain says
+
+    def view(self, task: int) -> TaskView:
+        """The task now."""
+        return self.submitter.market.task(task)
+
+    def happened(self, name: str, **fields: object) -> list[Event]:
+        """Events of a name with these arguments, as the chain has them now."""
+        connection, contracts = self.devnet.connection, self.submitter.contracts
+        events = Follower(connection, contracts, self.deployment.block).poll().events
+        return [event for event in events if event.name == name and fields.items() <= event.arguments.items()]
+
+    def seats(self, task: int) -> Sequence[Seat]:
+        """The seats of a drawn task."""
+        return self.submitter.audit.seats(task)
+
+    # ------------------------------------------------------------------ parties
+
+    def peer(self, url: str) -> str:
+        """The address of a proxy before another party, as the party under test sees it."""
+        proxy = self.stack.enter_context(PeerProxy(url))
+        self.peers.append(proxy)
+        return proxy.url
+
+    def solver(self, strategy: Strategy = HONEST) -> Solver:
+        """An honest solver, or a cheat, in this process, behind a proxy."""
+        port = free_port(HOST)
+        url = self.peer(f"http://{HOST}:{port}")
+        node = self.act(
+            lambda: Solver(self, strategy, False, port=port, url=url, stake=STAKE, progress_every=1)
+        )
+        self.stack.callback(node.close)
+        self.honest |= {"solver": node.client.address} if strategy is HONEST else {}
+        return node
+
+    def watcher(
+        self,
+        account: str,
+        *beside: str,
+        strategy: VerifierStrategy | None = None,
+        honest: bool = True,
+        **settings: object,
+    ) -> Watcher:
+        """A verifier of these accounts in this process, behind a proxy."""
+        port = free_port(HOST)
+        url = self.peer(f"http://{HOST}:{port}")
+        made = VerifierStrategy() if strategy is None else strategy
+        chosen = {"port": port, "url": url, "poll": 0.1, **settings}
+        node = self.act(lambda: Watcher(self, made, False, account=account, beside=beside, **chosen))
+        self.stack.callback(node.close)
+        self._watchers.append(node)
+        for client in node.clients if honest else ():
+            self.honest[f"verifier {client.address[:8]}"] = client.address
+        return node
+
+    def solver_party(self, dawdle: float = 0.0) -> None:
+        """Put `solver run` under test."""
+        flags = ["--stake", str(STAKE), "--port", str(free_port(HOST))]
+        self._party("solver", "run", [SOLVER], flags, {"progress_every": 1}, dawdle)
+        self.honest["solver"] = address(SOLVER)
+
+    def verifier_party(self, *accounts: int, dawdle: float = 0.0, **settings: object) -> None:
+        """Put `verifier watch` of these accounts under test."""
+        further = [part for index in accounts[1:] for part in ("--further-account", f"dev:{index}")]
+        flags = ["--port", str(free_port(HOST)), *further]
+        self._party("verifier", "watch", accounts, flags, {"stake": 10, **settings}, dawdle)
+        for index in accounts:
+            self.honest[f"verifier dev:{index}"] = address(index)
+
+    def _is_registered(self, node: Watcher) -> bool:
+        registered = self.submitter.audit.registration(node.client.address)
+        return registered is not None or not node.node.context.settings.stake
+
+    def _party(
+        self,
+        kind: str,
+        verb: str,
+        accounts: Sequence[int],
+        flags: Sequence[str],
+        settings: dict[str, object],
+        dawdle: float,
+    ) -> None:
+        for index in accounts:
+            self.act(lambda index=index: self.client(f"dev:{index}").close())  # type: ignore[misc]  # gives it tokens
+        disk = self.disk(self.folder / f"{kind}-home")
+        chosen = {"poll": 0.1, "relays": [self.beacon.url], **settings}
+        lines = [f"{name} = {json.dumps(value)}" for name, value in chosen.items()]  # in TOML as in JSON
+        (disk.seen / "config.toml").write_text("\n".join([f"[{kind}]", *lines, ""]))
+        code = f"{DAWDLE.format(seconds=dawdle) if dawdle else ''}from {kind}.cli import main; main()"
+        command = [sys.executable, "-c", code, verb, "--rpc", self.rpc.url, "--log-json"]
+        command += ["--deployment", str(self.home.deployment(DEVELOPMENT_CHAIN))]
+        command += ["--dev-account", str(accounts[0]), *flags]
+        self.party = Party(command, disk, self.folder / f"{kind}.log", self.environment)
+        self.stack.callback(self.party.close)
+
+    def gains(self, name: str, tokens: int) -> None:
+        """An honest account is to have gained this, besides all that it gains elsewhere."""
+        self.due[name] = self.due.get(name, 0) + tokens
+
+    def post_task(self, **changes: int | str) -> int:
+        """Post the tiny task, whose bundle is served by HTTP."""
+        return self.act(lambda: self.post(bundle=self.bundle_url, **{**TERMS, **changes}))
+
+
+def address(index: int) -> str:
+    """The address of a development account."""
+    return str(development_account(index, DEVELOPMENT_CHAIN).address)
+
+
+@contextmanager
+def world(folder: Path) -> Iterator[World]:
+    """A fresh chain with everything deployed. Until `World.begin` it makes a block for each transaction."""
+    folder.mkdir(parents=True)
+    before = os.environ.get(VARIABLE)
+    os.environ[VARIABLE] = str(folder / "assay-home")
+    try:
+        with (
+            Devnet(block_time=None) as devnet,
+            development_beacon(devnet.connection, 0) as beacon,
+            ExitStack() as stack,
+        ):
+            made = World(devnet, folder, beacon.url, stack)
+            stack.callback(made.submitter.close)
+            yield made
+    finally:
+        if before is None:
+            del os.environ[VARIABLE]
+        else:
+            os.environ[VARIABLE] = before
