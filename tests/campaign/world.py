@@ -52,6 +52,7 @@ TERMS: Final[dict[str, int | str]] = {
     "move_time": 400,
     "clock": 600,
     "stake": 500 * TOKEN,
+    "seat_lock": 8 * TOKEN,
 }
 """Periods in seconds, long beside the time that a fault lasts: the clock is moved where all wait for their end."""
 PATIENCE: Final = 120.0
