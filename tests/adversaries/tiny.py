@@ -19,7 +19,7 @@ def moves_a_weight_far(work: Work) -> Executor:
 
 def moves_a_half_far(work: Work) -> Executor:
     """The same inside the call that halves the weights."""
-    path, number = find(work.program.program, Op.MUL, "half")
+    path, number = find(work.program.program, Op.MUL)
     return perturbed(work, path, number, WEIGHT, _far, WRONG_STEP, WRONG_STEP)
 
 

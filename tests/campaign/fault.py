@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from enum import StrEnum
+from math import inf
 from time import monotonic
 
 from tests.campaign.world import Hooks, World
@@ -23,14 +24,15 @@ class Needs(StrEnum):
 
 
 class Fault(ABC):
-    """One kind of fault, for one case. `name` is the table's. It lasts at least `least` seconds, and until the next
-    stage but no longer than `most`.
+    """One fault for one case. `name` is the table's. It lasts at least `least` seconds and at most `most`: in between until
+    the next stage, or with `ends_when_felt`, for then the party does nothing meanwhile, until it is felt.
     """
 
     name: str
     needs: Needs
     least = 0.0
     most = 15.0
+    ends_when_felt = False
 
     def prepare(self, world: World) -> None:
         """Before the party is started: what it runs on."""
@@ -56,39 +58,48 @@ class Fault(ABC):
 
 
 class Strike:
-    """A fault upon a world, from its stage on. `begin` and `end` once each."""
+    """A fault upon a world: `begin` at its stage, `stage` at each that follows, `end` when the scene is over."""
 
     def __init__(self, fault: Fault, world: World) -> None:
         self._fault = fault
         self._world = world
         self._since: float | None = None
-        self.done = False
-
-    @property
-    def is_on(self) -> bool:
-        """Whether it goes on."""
-        return self._since is not None
+        self.began = False
 
     def begin(self) -> None:
-        """The stage is reached."""
+        """Its stage is reached."""
+        self.began = True
         self._fault.apply(self._world)
         self._since = monotonic()
-        self._world.hooks = Hooks(self._lift_in_time, lambda: self._fault.most)
+        self._world.hooks = Hooks(self._tick, self._allowance)
+        self._tick()
+
+    def stage(self) -> None:
+        """The next stage is reached."""
+        if self._since is not None and not self._fault.ends_when_felt and self._fault.most < inf:
+            self.end()
 
     def end(self) -> None:
-        """The next stage is reached, or the scene is over: it ends now, if it has lasted."""
+        """It ends now, if it has lasted."""
         if self._since is not None:
             left = self._since + self._fault.least - monotonic()
             if left > 0:
                 self._world.wait(left)
             self._lift()
 
-    def _lift_in_time(self) -> None:
-        if self._since is not None and monotonic() - self._since >= self._fault.most:
+    def _allowance(self) -> float:
+        """Nobody is impatient while it lasts, but where it stays."""
+        return 0.0 if self._fault.most == inf else self._fault.most
+
+    def _tick(self) -> None:
+        if self._since is None:
+            return
+        lasted = monotonic() - self._since
+        felt = self._fault.ends_when_felt and lasted >= self._fault.least and self._fault.felt(self._world)
+        if felt or lasted >= self._fault.most:
             self._lift()
 
     def _lift(self) -> None:
         if self._since is not None:
             self._since = None
             self._fault.lift(self._world)
-            self.done = True

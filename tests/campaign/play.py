@@ -52,13 +52,13 @@ def _played(fault: Fault, stage: Stage, who: Who, scene: Scene, made: World) -> 
     strike, before = Strike(fault, made), None
     for reached in scene(made, who):
         before = before or Books.of(made)
-        strike.end()
-        if reached is stage and not strike.done:
+        strike.stage()
+        if reached is stage and not strike.began:
             strike.begin()
-        elif not strike.done:
+        elif not strike.began:
             fault.before(made)
     strike.end()
-    if not strike.done:
+    if not strike.began:
         yield f"the scene never came to the stage {stage}"
     elif not fault.felt(made):
         yield "the party never felt the fault"

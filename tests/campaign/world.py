@@ -13,7 +13,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from time import monotonic, sleep
 from typing import Final, TypeVar
@@ -75,7 +75,7 @@ class Hooks:
     """What happens while the world waits."""
 
     waiting: Callable[[], None] = lambda: None
-    allowance: Callable[[], float] = field(default=lambda: 0.0)
+    allowance: Callable[[], float] = lambda: 0.0
     """Seconds of patience besides."""
 
 
@@ -87,6 +87,7 @@ class World(Stage):
         self.folder = folder
         self.stack = stack
         self.hooks = Hooks()
+        self.patience = PATIENCE
         self.disk: Callable[[Path], Disk] = OrdinaryDisk
         """What the party's home folder lies on."""
         self.environment: dict[str, str] = {}
@@ -114,9 +115,9 @@ class World(Stage):
 
     # ------------------------------------------------------------------ time
 
-    def until(self, what: Callable[[], bool], seconds: float = PATIENCE) -> None:
+    def until(self, what: Callable[[], bool], seconds: float | None = None) -> None:
         """Make blocks until something holds, from which on the chain stands still. Raises NotReached, NeedsHand."""
-        began = monotonic()
+        began, patience = monotonic(), self.patience if seconds is None else seconds
         while not what():
             pending = int(self.devnet.connection.request("txpool_status")["pending"], 16)
             if pending or monotonic() - self._mined >= BLOCK_SECONDS:
@@ -127,14 +128,14 @@ class World(Stage):
             if self.party is not None:
                 self.party.mind()
             self.submitter.tend()
-            if monotonic() - began > seconds + self.hooks.allowance():
-                raise NotReached(f"not within {seconds:.0f} s")
+            if monotonic() - began > patience + self.hooks.allowance():
+                raise NotReached(f"not within {patience:.0f} s")
             sleep(POLL)
 
     def wait(self, seconds: float) -> None:
         """Make blocks for some seconds: for faults that are a time by their nature."""
         end = monotonic() + seconds
-        self.until(lambda: monotonic() >= end, seconds + PATIENCE)
+        self.until(lambda: monotonic() >= end, seconds + self.patience)
 
     def act(self, work: Callable[[], Found], until: Callable[[], bool] | None = None) -> Found:
         """Do what waits for blocks, such as sending a transaction of a party of this process. With `until` the chain

@@ -21,7 +21,7 @@ PAIR = (2, 5)
 def looking(world: World, who: Who) -> Iterator[Stage]:
     """The looker, or the solver whose states are compared, is under test."""
     task, seat, other = _seated(world, who)
-    lazy = world.client(f"dev:{seat}")
+    lazy = world.act(lambda: world.client(f"dev:{seat}"))
     world.stack.callback(lazy.close)
     if who is Who.SOLVER:
         world.watcher(f"dev:{other}")
@@ -38,14 +38,14 @@ def looking(world: World, who: Who) -> Iterator[Stage]:
     world.skip_to(world.submitter.looks.look(task, look).until)
     world.until(lambda: bool(world.happened("Unanswered", task=task)))
     if who is Who.VERIFIER:
-        world.gains(f"verifier dev:{other}", LOCK // 2)
+        world.gains(f"verifier dev:{other}", LOCK // 2 - GAME_COST)  # which its game pays to the solver
     yield from settled(world, task)
 
 
 def looked_at(world: World, who: Who) -> Iterator[Stage]:
     """The verifier in the seat is under test: it is looked at, and accused of what it has done as it must."""
     task, seat, other = _seated(world, who)
-    false = world.client(f"dev:{other}")
+    false = world.act(lambda: world.client(f"dev:{other}"))
     world.stack.callback(false.close)
     world.verifier_party(seat)
     world.until(lambda: world.submitter.audit.seat(task, 0).attested)

@@ -1,0 +1,55 @@
+"""The clock of the party's machine jumps by an hour, either way, and stays there: libfaketime, preloaded.
+
+The monotonic clock goes on as it does when an administrator sets the time.
+"""
+
+from __future__ import annotations
+
+import os
+from datetime import UTC, datetime
+from math import inf
+from pathlib import Path
+from typing import Final
+
+from libfaketime import get_reload_information
+
+from tests.campaign.fault import Fault, Needs
+from tests.campaign.process_faults import under_test
+from tests.campaign.world import World
+
+HOUR: Final = 3_600
+
+
+class ClockJump(Fault):
+    """`seconds` from the right time on, from the stage to the end."""
+
+    needs = Needs.PROCESS
+    most = inf
+
+    def __init__(self, seconds: int) -> None:
+        self.name = f"clock jumps {seconds / HOUR:+g} h"
+        self._seconds = seconds
+
+    def prepare(self, world: World) -> None:
+        """The party reads the offset from a file each time that it asks for the time."""
+        self._offset = world.folder / "clock"
+        self._set(0)
+        _, preloading = get_reload_information()
+        world.environment |= preloading | {"FAKETIME_TIMESTAMP_FILE": str(self._offset)}
+
+    def apply(self, world: World) -> None:
+        """Jump."""
+        self._lines = len(under_test(world).lines())
+        self._set(self._seconds)
+
+    def felt(self, world: World) -> bool:
+        """A line of its log has the wrong time."""
+        now = datetime.now(UTC)
+        stamps = [line.get("timestamp") for line in under_test(world).lines()[self._lines :]]
+        times = [datetime.fromisoformat(stamp) for stamp in stamps if isinstance(stamp, str)]
+        return any(abs((time - now).total_seconds()) > HOUR / 2 for time in times)
+
+    def _set(self, seconds: int) -> None:
+        new = Path(f"{self._offset}.new")
+        new.write_text(f"{seconds:+d}\n")
+        os.replace(new, self._offset)
