@@ -6,6 +6,8 @@ before it, a failed one rests as long as it took, and tasks that lost least in i
 
 A bid that was lost is watched on: a re-organisation may take away the bid that beat it, and then the task is this
 solver's. Its stake is not kept free for that: where it is missing then, `Committer.submit` brings it from the account.
+
+A task of this solver's that the database does not know is taken up too: the chain knows more than an old copy of it.
 """
 
 from __future__ import annotations
@@ -60,9 +62,10 @@ class Auction:
                 if not self._failures.rests(task):
                     with self._failures.kept(task):
                         look(market.task(task))
-        newest = market.tasks()
-        self._candidates += [task for task in range(self._seen + 1, newest + 1) if self._is_new(task)]
-        self._seen = newest
+        for task in range(self._seen + 1, market.tasks() + 1):
+            if self._is_new(task) and not self._is_own(task) and self._is_chosen(task):
+                self._candidates.append(task)
+            self._seen = task
         for task in sorted(self._candidates, key=self._seconds_lost) if take else ():
             if self._standing():
                 return
@@ -96,8 +99,26 @@ class Auction:
         self._swept = True
 
     def _is_new(self, task: int) -> bool:
+        return self._context.database.task(task) is None
+
+    def _is_chosen(self, task: int) -> bool:
         only = self._context.settings.tasks
-        return (not only or task in only) and self._context.database.task(task) is None
+        return not only or task in only
+
+    def _is_own(self, task: int) -> bool:
+        """Whether the chain has this solver's bid on a task that the database does not know, for it is an older copy, or
+        has lost what was written last: then the task is taken up where the chain has it. Raises ChainError.
+        """
+        view = self._context.client.market.task(task)
+        if view.bidder != self._context.client.address or view.status.is_over:
+            return False
+        if view.status is TaskStatus.BIDDING:
+            stage = Stage.BID
+        else:
+            stage = Stage.SUBMITTED if view.status.can_be_challenged else Stage.TRAINING
+        self._context.database.put(task, stage, "found on the chain")
+        self._context.log.warning("own task found on the chain", task=task, status=view.status.name.lower())
+        return True
 
     def _consider(self, task: int) -> bool:
         """Bid on a new task, or note why not. True while it has to be looked at again. Raises BundleUnavailable."""
