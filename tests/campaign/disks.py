@@ -70,7 +70,7 @@ class SmallDisk:
     def command(self, command: Sequence[str]) -> list[str]:
         """Enters the namespace first."""
         target = f"--target={self._holder.pid}"
-        return ["nsenter", target, "--user", "--mount", "--preserve-credentials", "--", *command]
+        return ["nsenter", target, "--user", "--mount", "--preserve-credentials", f"--wd={os.getcwd()}", "--", *command]
 
     def fill(self) -> None:
         """Take all the room that is left, to the last byte."""
