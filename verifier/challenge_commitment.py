@@ -151,9 +151,7 @@ class ChallengeCommitment:
         if view.status.is_over:
             self._database.update_challenge(self._key, outcome="forfeited")
         else:
-            again = salt_of_challenge(
-                client, self._task, challenge.seat, challenge.segment, challenge.salt
-            )
+            again = salt_of_challenge(client, self._task, challenge.seat, challenge.segment, challenge.salt)
             self._database.renew_challenge(self._key, again)
         return True
 

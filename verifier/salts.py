@@ -1,8 +1,8 @@
-"""The salts of own seats (encoding.md section 8) and of own challenges. They follow from the account's key and the chain,
-so none is lost with a database.
+"""The salts of own seats (encoding.md section 8) and of own challenges. They follow from the account's key and the
+chain, so none is lost with a database.
 
-A seat's salt is worth half of its seat's lock to whoever learns it before looks are drawn: it is never logged, and has no
-place in an error's text or a repr.
+A seat's salt is worth half of its seat's lock to whoever learns it before looks are drawn: it is never logged, and has
+no place in an error's text or a repr.
 """
 
 from __future__ import annotations
@@ -49,8 +49,9 @@ def salted_seats(context: Context, seen: Observation, seats: Sequence[Seat]) -> 
 
 
 def secret_of(client: Client, task: int, seat: int) -> bytes:
-    """The secret of an own seat, or look. It is shown to the chain alone, where the seat is looked at, or a juror opens a
-    chunk."""
+    """The secret of an own seat, or look. It is shown to the chain alone, where the seat is looked at, or a juror
+    opens a chunk.
+    """
     return seat_secret(_key(client), client.deployment.chain_id, client.audit.address, task, seat)
 
 

@@ -64,7 +64,13 @@ def priority_commitment(
 
 
 def challenge_salt(
-    private_key: bytes, chain_id: int, commitments: str, task: int, seat: int, segment: int, before: bytes = b""
+    private_key: bytes,
+    chain_id: int,
+    commitments: str,
+    task: int,
+    seat: int,
+    segment: int,
+    before: bytes = b"",
 ) -> bytes:
     """The salt of an account's priority commitment, made again from its key where it was lost, so that the bond is not
     lost with it. `before` is the salt of an earlier commitment of the same, which was not opened in time.

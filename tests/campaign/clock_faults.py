@@ -27,7 +27,7 @@ class ClockJump(Fault):
     most = inf
 
     def __init__(self, seconds: int) -> None:
-        self.name = f"clock jumps {seconds / HOUR:+g} h"
+        self.name = f"clock jumps {abs(seconds) / HOUR:g} h {'ahead' if seconds > 0 else 'back'}"
         self._seconds = seconds
 
     def prepare(self, world: World) -> None:

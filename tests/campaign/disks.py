@@ -14,6 +14,8 @@ from functools import cache
 from pathlib import Path
 from typing import Final, Protocol
 
+ROOT: Final = Path(__file__).parents[2]
+"""Where parties are started."""
 SIZE: Final = "16m"
 FILLER: Final = "filler"
 BLOCK: Final = bytes(1 << 16)
@@ -69,8 +71,8 @@ class SmallDisk:
 
     def command(self, command: Sequence[str]) -> list[str]:
         """Enters the namespace first."""
-        target = f"--target={self._holder.pid}"
-        return ["nsenter", target, "--user", "--mount", "--preserve-credentials", f"--wd={os.getcwd()}", "--", *command]
+        spaces = [f"--target={self._holder.pid}", "--user", "--mount", "--preserve-credentials"]
+        return ["nsenter", *spaces, f"--wd={ROOT}", "--", *command]
 
     def fill(self) -> None:
         """Take all the room that is left, to the last byte."""

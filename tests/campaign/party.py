@@ -18,9 +18,8 @@ from typing import Any, Final
 
 from protocol.errors import ExitCode
 from protocol.node.home import VARIABLE
-from tests.campaign.disks import Disk
+from tests.campaign.disks import ROOT, Disk
 
-ROOT: Final = Path(__file__).parents[2]
 RESTART_SECONDS: Final = 0.5
 """Between an end and the next start, as a supervisor waits."""
 SHOWN: Final = 12

@@ -21,6 +21,7 @@ from typing import Final, TypeVar
 from assay.beacon import development_beacon
 from assay.serving import application
 from protocol.chain.accounts import DEVELOPMENT_CHAIN, development_account
+from protocol.chain.client import Client
 from protocol.chain.devnet import HOST, Devnet
 from protocol.chain.events import Follower
 from protocol.chain.parameters import DEVNET, TOKEN
@@ -58,6 +59,8 @@ TERMS: Final[dict[str, int | str]] = {
 PATIENCE: Final = 120.0
 """Seconds for a party to do what is due: ten times what a quiet core needs."""
 POLL: Final = 0.05
+DEEPEST: Final = 8
+"""Blocks of the deepest re-organisation."""
 BLOCK_SECONDS: Final = 1.0
 STAKE: Final = 600
 """Tokens that a solver keeps for stakes."""
@@ -97,6 +100,8 @@ class World(Stage):
         self.beacon = stack.enter_context(BeaconProxy(relay))
         self.peers: list[PeerProxy] = []
         self._watchers: list[Watcher] = []
+        self._outsiders = [self.submitter]
+        """Clients of this process's that no node tends."""
         self.honest: dict[str, str] = {}
         self.due: dict[str, int] = {}
         """The least that they have gained in the end, in token units, where that is more than nothing."""
@@ -112,6 +117,7 @@ class World(Stage):
         self.until(lambda: all(self._is_registered(node) for node in self._watchers))
         self.until(lambda: self.party is None or self.party.said("ready"))
         self.devnet.connection.request("evm_setAutomine", False)
+        self.devnet.mine(DEEPEST + 1)  # no re-organisation takes back what was there from the start
 
     # ------------------------------------------------------------------ time
 
@@ -127,7 +133,8 @@ class World(Stage):
             self.hooks.waiting()
             if self.party is not None:
                 self.party.mind()
-            self.submitter.tend()
+            for client in self._outsiders:
+                client.tend()
             if monotonic() - began > patience + self.hooks.allowance():
                 raise NotReached(f"not within {patience:.0f} s")
             sleep(POLL)
@@ -180,12 +187,24 @@ class World(Stage):
         self.peers.append(proxy)
         return proxy.url
 
-    def solver(self, strategy: Strategy = HONEST) -> Solver:
+    def outsider(self, index: int) -> Client:
+        """A client for a scene's own use, of an account that must not be honest."""
+        client = self.act(lambda: self.client(f"dev:{index}"))
+        self.stack.callback(client.close)
+        self._outsiders.append(client)
+        return client
+
+    def solver(self, strategy: Strategy = HONEST, **settings: object) -> Solver:
         """An honest solver, or a cheat, in this process, behind a proxy."""
         port = free_port(HOST)
         url = self.peer(f"http://{HOST}:{port}")
         node = self.act(
-            lambda: Solver(self, strategy, False, port=port, url=url, stake=STAKE, progress_every=1)
+            lambda: Solver(
+                self,
+                strategy,
+                False,
+                **{"port": port, "url": url, "stake": STAKE, "progress_every": 1, **settings},
+            )
         )
         self.stack.callback(node.close)
         self.honest |= {"solver": node.client.address} if strategy is HONEST else {}

@@ -45,9 +45,7 @@ class Stage:
     the beacon's.
     """
 
-    def __init__(
-        self, devnet: Devnet, folder: Path, relay: str, parameters: Parameters = PARAMETERS
-    ) -> None:
+    def __init__(self, devnet: Devnet, folder: Path, relay: str, parameters: Parameters = PARAMETERS) -> None:
         self.devnet = devnet
         self.relay = relay
         self.url = devnet.url

@@ -21,8 +21,7 @@ PAIR = (2, 5)
 def looking(world: World, who: Who) -> Iterator[Stage]:
     """The looker, or the solver whose states are compared, is under test."""
     task, seat, other = _seated(world, who)
-    lazy = world.act(lambda: world.client(f"dev:{seat}"))
-    world.stack.callback(lazy.close)
+    lazy = world.outsider(seat)
     if who is Who.SOLVER:
         world.watcher(f"dev:{other}")
     else:
@@ -45,8 +44,7 @@ def looking(world: World, who: Who) -> Iterator[Stage]:
 def looked_at(world: World, who: Who) -> Iterator[Stage]:
     """The verifier in the seat is under test: it is looked at, and accused of what it has done as it must."""
     task, seat, other = _seated(world, who)
-    false = world.act(lambda: world.client(f"dev:{other}"))
-    world.stack.callback(false.close)
+    false = world.outsider(other)
     world.verifier_party(seat)
     world.until(lambda: world.submitter.audit.seat(task, 0).attested)
     look = _picked(world, task)

@@ -49,4 +49,6 @@ def left_alone(world: World, task: int) -> None:
     """All that is over for honest seats: they are released, and what they have earned is taken out."""
     vault, own = world.submitter.vault, set(world.honest.values())
     world.until(lambda: all(seat.released for seat in world.seats(task) if seat.account in own))
-    world.until(lambda: all(vault.free(seat.account) <= BOND for seat in world.seats(task) if seat.account in own))
+    world.until(
+        lambda: all(vault.free(seat.account) <= BOND for seat in world.seats(task) if seat.account in own)
+    )

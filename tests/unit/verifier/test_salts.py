@@ -1,4 +1,4 @@
-"""The salts of own seats and challenges: from the account's key and the chain, the same after a restart, and told to nobody."""
+"""The salts of own seats and challenges: from key and chain, the same after a restart, and told to nobody."""
 
 from __future__ import annotations
 
@@ -70,6 +70,10 @@ def test_a_challenge_has_the_same_salt_again_and_no_other_has_it() -> None:
     first = of_challenge()
     assert first == of_challenge()
     others = [of_challenge(3), of_challenge(task=8), of_challenge(seat=1), of_challenge(segment=2)]
-    others += [of_challenge(segment=None), of_challenge(before=first), of_challenge(commitments="0x" + "67" * 20)]
+    others += [
+        of_challenge(segment=None),
+        of_challenge(before=first),
+        of_challenge(commitments="0x" + "67" * 20),
+    ]
     assert len({len(salt) for salt in (first, *others)}) == 1
     assert len({first, *others}) == 1 + len(others)
