@@ -14,7 +14,7 @@ from typing import Final
 from libfaketime import get_reload_information
 
 from tests.campaign.fault import Fault, Needs
-from tests.campaign.process_faults import under_test
+from tests.campaign.process_faults import party_of
 from tests.campaign.world import World
 
 HOUR: Final = 3_600
@@ -39,13 +39,13 @@ class ClockJump(Fault):
 
     def apply(self, world: World) -> None:
         """Jump."""
-        self._lines = len(under_test(world).lines())
+        self._lines = len(party_of(world).lines())
         self._set(self._seconds)
 
     def felt(self, world: World) -> bool:
         """A line of its log has the wrong time."""
         now = datetime.now(UTC)
-        stamps = [line.get("timestamp") for line in under_test(world).lines()[self._lines :]]
+        stamps = [line.get("timestamp") for line in party_of(world).lines()[self._lines :]]
         times = [datetime.fromisoformat(stamp) for stamp in stamps if isinstance(stamp, str)]
         return any(abs((time - now).total_seconds()) > HOUR / 2 for time in times)
 

@@ -24,21 +24,25 @@ class Needs(StrEnum):
 
 
 class Fault(ABC):
-    """One fault for one case. `name` is the table's. It lasts at least `least` seconds and at most `most`: in between until
-    the next stage, or with `ends_when_felt`, for then the party does nothing meanwhile, until it is felt.
+    """One fault for one case. `name` is the table's. It lasts at least `least` seconds and at most `most`: in between
+    until the next stage, or with `ends_when_felt`, for then the party does nothing meanwhile, until it is felt.
     """
 
     name: str
     needs: Needs
+    operator = "nothing"
+    """What the table says that an operator must do."""
     least = 0.0
     most = 15.0
     ends_when_felt = False
 
     def prepare(self, world: World) -> None:
         """Before the party is started: what it runs on."""
+        return
 
     def before(self, world: World) -> None:
         """At each stage before the fault's own."""
+        return
 
     @abstractmethod
     def apply(self, world: World) -> None:
@@ -46,6 +50,7 @@ class Fault(ABC):
 
     def lift(self, world: World) -> None:
         """End."""
+        return
 
     @abstractmethod
     def felt(self, world: World) -> bool:

@@ -8,7 +8,6 @@ Damaged is one page in its middle.
 from __future__ import annotations
 
 import os
-import shutil
 import sqlite3
 from collections.abc import Callable
 from contextlib import closing
@@ -19,12 +18,16 @@ from protocol.errors import ExitCode
 from tests.campaign.disks import SmallDisk
 from tests.campaign.fault import Fault, Needs
 from tests.campaign.party import NeedsHand, Party
-from tests.campaign.process_faults import under_test
+from tests.campaign.process_faults import party_of
 from tests.campaign.world import World
 
 File = Literal["database", "journal"]
 FOLDERS: Final[dict[File, str]] = {"database": "*/*/*er.sqlite", "journal": "journals/*/*.sqlite"}
 """Below the home folder: a party's own database is named for it, a journal for its account."""
+OPERATOR: Final[dict[File, str]] = {
+    "database": "where it is refused: put the newest backup in its place, or move it away, and start again",
+    "journal": "where it is refused: move it away, and start again",
+}
 WORDS: Final = ("expected", "got")
 """What an operator reads of a file that is refused, besides what to do."""
 
@@ -34,6 +37,7 @@ class DiskFull(Fault):
 
     name = "disk full"
     needs = Needs.WRITES
+    operator = "make room on the disk; start it again where it has ended"
     least = 3.0
     most = 20.0
     ends_when_felt = True
@@ -44,7 +48,7 @@ class DiskFull(Fault):
 
     def apply(self, world: World) -> None:
         """Fill it."""
-        self._lines, self._starts = len(under_test(world).lines()), under_test(world).starts
+        self._lines, self._starts = len(party_of(world).lines()), party_of(world).starts
         self._disk(world).fill()
 
     def lift(self, world: World) -> None:
@@ -53,13 +57,13 @@ class DiskFull(Fault):
 
     def felt(self, world: World) -> bool:
         """It has said so, or ended."""
-        party = under_test(world)
+        party = party_of(world)
         said = party.lines()[self._lines :]
         return party.starts > self._starts or any(_is_of_disk(str(line)) for line in said)
 
     @staticmethod
     def _disk(world: World) -> SmallDisk:
-        disk = under_test(world).disk
+        disk = party_of(world).disk
         assert isinstance(disk, SmallDisk)
         return disk
 
@@ -74,6 +78,7 @@ class FileFault(Fault):
     def __init__(self, file: File, harm: Callable[[Path], None], word: str) -> None:
         self.name = f"{file} {word}"
         self.needs = Needs.DATABASE if file == "database" else Needs.JOURNAL
+        self.operator = OPERATOR[file]
         self._file = file
         self._harm = harm
         self._copies: dict[str, bytes] = {}
@@ -87,14 +92,14 @@ class FileFault(Fault):
 
     def before(self, world: World) -> None:
         """Copy the file, as an operator does once a day."""
-        party = under_test(world)
+        party = party_of(world)
         for path in self._paths(party):
             with closing(sqlite3.connect(path, timeout=10)) as source:
                 self._copies[str(path)] = source.serialize()
 
     def apply(self, world: World) -> None:
         """Harm it, and see what its party says to it."""
-        party = under_test(world)
+        party = party_of(world)
         party.kill()
         lines = len(party.lines())
         for path in self._paths(party):
@@ -144,11 +149,6 @@ def damage(path: Path) -> None:
         page = file.read(size)
         file.seek(pages // 2 * size)
         file.write(bytes(byte ^ 0xFF for byte in page))
-
-
-def keep(folder: Path, to: Path) -> None:
-    """Copy a party's folder, for whoever looks into a failure."""
-    shutil.copytree(folder, to, dirs_exist_ok=True)
 
 
 def _beside(path: Path) -> tuple[Path, Path]:

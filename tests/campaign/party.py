@@ -11,7 +11,7 @@ import os
 import signal
 import subprocess
 from collections.abc import Mapping, Sequence
-from contextlib import closing, suppress
+from contextlib import suppress
 from pathlib import Path
 from time import monotonic
 from typing import Any, Final
@@ -120,11 +120,10 @@ class Party:
 
     def close(self) -> None:
         """End it. Nothing depends on how."""
-        with closing(self.disk):
-            if self.is_running:
-                self._process.send_signal(signal.SIGCONT)
-                self._process.kill()
-            self._process.wait()
+        if self.is_running:
+            self._process.send_signal(signal.SIGCONT)
+            self._process.kill()
+        self._process.wait()
 
     def report(self) -> str:
         """Its command, its state and what it said last, for failures."""

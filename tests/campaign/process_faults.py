@@ -22,17 +22,18 @@ class Killed(Fault):
 
     name = "kill -9"
     needs = Needs.PROCESS
+    operator = "start the same command again, or have a supervisor do it"
     most = 0.0
 
     def apply(self, world: World) -> None:
         """End it and start it."""
-        party = under_test(world)
+        party = party_of(world)
         party.kill()
         party.start()
 
     def felt(self, world: World) -> bool:
         """It was started twice."""
-        return under_test(world).starts > 1
+        return party_of(world).starts > 1
 
 
 class Stopped(Fault):
@@ -47,12 +48,12 @@ class Stopped(Fault):
 
     def apply(self, world: World) -> None:
         """Stop it."""
-        under_test(world).signal(signal.SIGSTOP)
-        self._lines = len(under_test(world).lines())
+        party_of(world).signal(signal.SIGSTOP)
+        self._lines = len(party_of(world).lines())
 
     def lift(self, world: World) -> None:
         """Let it go on."""
-        party = under_test(world)
+        party = party_of(world)
         self._silent = len(party.lines()) <= self._lines + 1  # one may have been on its way
         party.signal(signal.SIGCONT)
 
@@ -74,7 +75,7 @@ class Slowed(Fault):
 
     def apply(self, world: World) -> None:
         """From now on."""
-        self._slowing = Thread(target=self._slow, args=(under_test(world),))
+        self._slowing = Thread(target=self._slow, args=(party_of(world),))
         self._slowing.start()
 
     def lift(self, world: World) -> None:
@@ -95,7 +96,7 @@ class Slowed(Fault):
             sleep(PERIOD * SHARE)
 
 
-def under_test(world: World) -> Party:
+def party_of(world: World) -> Party:
     """The party that faults befall."""
     assert world.party is not None, "the scene has started it"
     return world.party

@@ -9,6 +9,7 @@ class Stage(StrEnum):
     """In the order in which a task comes to them, as far as it does. Each is a state of the chain (`scenes`)."""
 
     BEFORE_THE_BID = "before the bid"
+    POSTING = "posting"
     BIDDING = "bidding"
     TRAINING = "training"
     SUBMITTED = "submitted"

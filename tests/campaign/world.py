@@ -7,12 +7,11 @@ nothing that the chain says changes between two waits, and a stage that was reac
 
 from __future__ import annotations
 
-import json
 import os
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
+from copy import copy
 from dataclasses import dataclass, replace
 from pathlib import Path
 from time import monotonic, sleep
@@ -27,19 +26,15 @@ from protocol.chain.events import Follower
 from protocol.chain.parameters import DEVNET, TOKEN
 from protocol.chain.receipts import Event
 from protocol.chain.views import Seat, TaskView
-from protocol.node.home import VARIABLE
-from protocol.node.http import free_port
+from protocol.node.home import VARIABLE, Home
 from protocol.node.serving import Serving
 from protocol.tasks.bundles import write_bundle
-from solver.strategy import HONEST, Strategy
 from tests.campaign.beacon_proxy import BeaconProxy
 from tests.campaign.disks import Disk, OrdinaryDisk
 from tests.campaign.party import Party
 from tests.campaign.peer_proxy import PeerProxy
 from tests.chain.rpc_proxy import RpcProxy
-from tests.chain.solver_stage import Solver, Stage, tiny_bundle
-from tests.chain.test_verifier_watch import Watcher
-from verifier.strategy import Strategy as VerifierStrategy
+from tests.chain.solver_stage import Stage, tiny_bundle
 
 Found = TypeVar("Found")
 
@@ -92,30 +87,32 @@ class World(Stage):
         self.hooks = Hooks()
         self.patience = PATIENCE
         self.disk: Callable[[Path], Disk] = OrdinaryDisk
-        """What the party's home folder lies on."""
+        """What makes the disk that the party's home folder lies on."""
+        self._disk: Disk | None = None
         self.environment: dict[str, str] = {}
         """Of the party's process, besides this one's."""
         self.party: Party | None = None
         self.rpc = stack.enter_context(RpcProxy(devnet.url))
         self.beacon = stack.enter_context(BeaconProxy(relay))
         self.peers: list[PeerProxy] = []
-        self._watchers: list[Watcher] = []
+        self.awaited: list[Callable[[], bool]] = []
+        """Whether each party is ready."""
         self._outsiders = [self.submitter]
         """Clients of this process's that no node tends."""
         self.honest: dict[str, str] = {}
         self.due: dict[str, int] = {}
         """The least that they have gained in the end, in token units, where that is more than nothing."""
         self._mined = 0.0
-        hash_ = write_bundle(tiny_bundle(), folder / "new")
-        self.bundles = self.home.bundles / hash_.hex()
-        (folder / "new").rename(self.bundles)
-        serving = stack.enter_context(Serving(application(self.home.bundles), HOST, 0))
-        self.bundle_url = f"{self.peer(serving.url)}/bundles/{hash_.hex()}"
+        self.published = folder / "published"
+        self.published.mkdir()
+        hash_ = write_bundle(tiny_bundle(), self.published / "new")
+        self.bundles = (self.published / "new").rename(self.published / hash_.hex())
+        self.bundle_server = ""
+        """Where the bundle is served; without, a server of this process's does it."""
 
     def begin(self) -> None:
         """Everybody who is there from the start is started: wait for them, and from now on for every block."""
-        self.until(lambda: all(self._is_registered(node) for node in self._watchers))
-        self.until(lambda: self.party is None or self.party.said("ready"))
+        self.until(lambda: all(ready() for ready in self.awaited))
         self.devnet.connection.request("evm_setAutomine", False)
         self.devnet.mine(DEEPEST + 1)  # no re-organisation takes back what was there from the start
 
@@ -126,6 +123,8 @@ class World(Stage):
         began, patience = monotonic(), self.patience if seconds is None else seconds
         while not what():
             pending = int(self.devnet.connection.request("txpool_status")["pending"], 16)
+            if pending and what():  # it may be this transaction that was waited for
+                return
             if pending or monotonic() - self._mined >= BLOCK_SECONDS:
                 self.devnet.mine()
                 self._mined = monotonic()
@@ -194,81 +193,18 @@ class World(Stage):
         self._outsiders.append(client)
         return client
 
-    def solver(self, strategy: Strategy = HONEST, **settings: object) -> Solver:
-        """An honest solver, or a cheat, in this process, behind a proxy."""
-        port = free_port(HOST)
-        url = self.peer(f"http://{HOST}:{port}")
-        node = self.act(
-            lambda: Solver(
-                self,
-                strategy,
-                False,
-                **{"port": port, "url": url, "stake": STAKE, "progress_every": 1, **settings},
-            )
-        )
-        self.stack.callback(node.close)
-        self.honest |= {"solver": node.client.address} if strategy is HONEST else {}
-        return node
+    def disk_of(self, kind: str) -> Disk:
+        """What the home folder of the party under test lies on."""
+        if self._disk is None:
+            self._disk = self.disk(self.folder / f"{kind}-under-test")
+            self.stack.callback(self._disk.close)
+        return self._disk
 
-    def watcher(
-        self,
-        account: str,
-        *beside: str,
-        strategy: VerifierStrategy | None = None,
-        honest: bool = True,
-        **settings: object,
-    ) -> Watcher:
-        """A verifier of these accounts in this process, behind a proxy."""
-        port = free_port(HOST)
-        url = self.peer(f"http://{HOST}:{port}")
-        made = VerifierStrategy() if strategy is None else strategy
-        chosen = {"port": port, "url": url, "poll": 0.1, **settings}
-        node = self.act(lambda: Watcher(self, made, False, account=account, beside=beside, **chosen))
-        self.stack.callback(node.close)
-        self._watchers.append(node)
-        for client in node.clients if honest else ():
-            self.honest[f"verifier {client.address[:8]}"] = client.address
-        return node
-
-    def solver_party(self, dawdle: float = 0.0) -> None:
-        """Put `solver run` under test."""
-        flags = ["--stake", str(STAKE), "--port", str(free_port(HOST))]
-        self._party("solver", "run", [SOLVER], flags, {"progress_every": 1}, dawdle)
-        self.honest["solver"] = address(SOLVER)
-
-    def verifier_party(self, *accounts: int, dawdle: float = 0.0, **settings: object) -> None:
-        """Put `verifier watch` of these accounts under test."""
-        further = [part for index in accounts[1:] for part in ("--further-account", f"dev:{index}")]
-        flags = ["--port", str(free_port(HOST)), *further]
-        self._party("verifier", "watch", accounts, flags, {"stake": 10, **settings}, dawdle)
-        for index in accounts:
-            self.honest[f"verifier dev:{index}"] = address(index)
-
-    def _is_registered(self, node: Watcher) -> bool:
-        registered = self.submitter.audit.registration(node.client.address)
-        return registered is not None or not node.node.context.settings.stake
-
-    def _party(
-        self,
-        kind: str,
-        verb: str,
-        accounts: Sequence[int],
-        flags: Sequence[str],
-        settings: dict[str, object],
-        dawdle: float,
-    ) -> None:
-        for index in accounts:
-            self.act(lambda index=index: self.client(f"dev:{index}").close())  # type: ignore[misc]  # gives it tokens
-        disk = self.disk(self.folder / f"{kind}-home")
-        chosen = {"poll": 0.1, "relays": [self.beacon.url], **settings}
-        lines = [f"{name} = {json.dumps(value)}" for name, value in chosen.items()]  # in TOML as in JSON
-        (disk.seen / "config.toml").write_text("\n".join([f"[{kind}]", *lines, ""]))
-        code = f"{DAWDLE.format(seconds=dawdle) if dawdle else ''}from {kind}.cli import main; main()"
-        command = [sys.executable, "-c", code, verb, "--rpc", self.rpc.url, "--log-json"]
-        command += ["--deployment", str(self.home.deployment(DEVELOPMENT_CHAIN))]
-        command += ["--dev-account", str(accounts[0]), *flags]
-        self.party = Party(command, disk, self.folder / f"{kind}.log", self.environment)
-        self.stack.callback(self.party.close)
+    def at(self, home: str) -> World:
+        """The same world for a party of this process with a home folder of its own."""
+        other = copy(self)
+        other.home = Home(self.folder / home)
+        return other
 
     def gains(self, name: str, tokens: int) -> None:
         """An honest account is to have gained this, besides all that it gains elsewhere."""
@@ -276,7 +212,11 @@ class World(Stage):
 
     def post_task(self, **changes: int | str) -> int:
         """Post the tiny task, whose bundle is served by HTTP."""
-        return self.act(lambda: self.post(bundle=self.bundle_url, **{**TERMS, **changes}))
+        if not self.bundle_server:
+            serving = self.stack.enter_context(Serving(application(self.published), HOST, 0))
+            self.bundle_server = self.peer(serving.url)
+        bundle = f"{self.bundle_server}/bundles/{self.bundles.name}"
+        return self.act(lambda: self.post(bundle=bundle, **{**TERMS, **changes}))
 
 
 def address(index: int) -> str:

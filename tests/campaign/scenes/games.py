@@ -16,6 +16,7 @@ from protocol.program.step import StepProgram
 from protocol.tasks.task import Terms
 from solver.strategy import Strategy as SolverStrategy
 from tests.adversaries.tiny import moves_a_half_far
+from tests.campaign.parties import solver_beside, solver_under_test, verifier_beside, verifier_under_test
 from tests.campaign.scenes.steps import drawn, handed_in, left_alone, settled
 from tests.campaign.stages import Stage, Who
 from tests.campaign.world import VERIFIER, World
@@ -23,15 +24,15 @@ from tests.unit.solver import tiny
 from verifier.solver_client import CheckpointProvider
 from verifier.strategy import Strategy, over_http
 
-ACCUSER = "dev:5"
+ACCUSER = 5
 REWARD = 50 * TOKEN
 
 
 def convicted(world: World, _who: Who) -> Iterator[Stage]:
     """The verifier that has the only seat is under test; the solver is a cheat that serves what it has to."""
     world.submitter.audit.resign()
-    world.verifier_party(VERIFIER)
-    world.solver(SolverStrategy(executor=moves_a_half_far))
+    verifier_under_test(world, VERIFIER)
+    solver_beside(world, SolverStrategy(executor=moves_a_half_far))
     world.begin()
     task = world.post_task(segments_per_verifier=tiny.SEGMENTS)
     handed_in(world, task)
@@ -76,8 +77,8 @@ def unserved(world: World, _who: Who) -> Iterator[Stage]:
 
 def _challenged(world: World, accuser: Strategy) -> int:
     """The task of an honest solver, with a game against it."""
-    world.solver_party()
-    world.watcher(ACCUSER, strategy=accuser, honest=False, whistleblow=True, stake=0)
+    solver_under_test(world)
+    verifier_beside(world, ACCUSER, strategy=accuser, honest=False, whistleblow=True, stake=0)
     world.begin()
     task = world.post_task()
     handed_in(world, task)

@@ -1,4 +1,4 @@
-"""A jury: a seat that cannot reach the solver claims so, three jurors fetch what it lacks, and it fetches it of them."""
+"""A jury: a seat that cannot reach the solver claims so, and fetches what it lacks from three jurors."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from protocol.chain.parameters import TOKEN
 from protocol.chain.views import JuryView
+from tests.campaign.parties import solver_beside, solver_under_test, verifier_beside, verifier_under_test
 from tests.campaign.scenes.steps import drawn, handed_in, settled
 from tests.campaign.stages import Stage, Who
 from tests.campaign.world import TERMS, World, address
@@ -27,9 +28,9 @@ def jury(world: World, who: Who) -> Iterator[Stage]:
             client.audit.register(0, ANYTHING)
     world.submitter.audit.resign()
     if who is Who.SOLVER:
-        world.solver_party()
+        solver_under_test(world)
     else:
-        world.solver()
+        solver_beside(world)
     world.begin()
     task = world.post_task(jurors=JURORS, segments_per_verifier=tiny.SEGMENTS, seat_lock=LOCK)
     handed_in(world, task)
@@ -38,11 +39,11 @@ def jury(world: World, who: Who) -> Iterator[Stage]:
     (seat,) = (index for index in ACCOUNTS if address(index) == audit.seat(task, 0).account)
     first, *others = sorted(set(ACCOUNTS) - {seat})
     if who is Who.SOLVER:
-        world.watcher(f"dev:{first}", *(f"dev:{index}" for index in others))
+        verifier_beside(world, first, *others)
     else:
-        world.verifier_party(first, *others)
+        verifier_under_test(world, first, *others)
         world.until(lambda: world.party_said("ready"))
-    claimant = world.watcher(f"dev:{seat}", strategy=cut_off(world))
+    claimant = verifier_beside(world, seat, strategy=cut_off(world))
     world.until(lambda: claimant.node.context.materials.find(task) is not None)
     world.skip_to(audit.seat(task, 0).until - PERIOD // 2)
     world.until(lambda: bool(world.happened("Claimed", task=task)))

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 
 from protocol.chain.parameters import TOKEN
 from tests.adversaries.rubber_stamp import RubberStamp
+from tests.campaign.parties import solver_beside, solver_under_test, verifier_beside, verifier_under_test
 from tests.campaign.scenes.steps import drawn, handed_in, settled
 from tests.campaign.stages import Stage, Who
 from tests.campaign.world import World, address
@@ -23,9 +24,9 @@ def looking(world: World, who: Who) -> Iterator[Stage]:
     task, seat, other = _seated(world, who)
     lazy = world.outsider(seat)
     if who is Who.SOLVER:
-        world.watcher(f"dev:{other}")
+        verifier_beside(world, other)
     else:
-        world.verifier_party(other)
+        verifier_under_test(world, other)
         world.until(lambda: world.party_said("ready"))
     stamp = RubberStamp(lazy, task)
     world.act(stamp.attest)
@@ -45,7 +46,7 @@ def looked_at(world: World, who: Who) -> Iterator[Stage]:
     """The verifier in the seat is under test: it is looked at, and accused of what it has done as it must."""
     task, seat, other = _seated(world, who)
     false = world.outsider(other)
-    world.verifier_party(seat)
+    verifier_under_test(world, seat)
     world.until(lambda: world.submitter.audit.seat(task, 0).attested)
     look = _picked(world, task)
     yield Stage.LOOKED_AT
@@ -71,9 +72,9 @@ def _seated(world: World, who: Who) -> tuple[int, int, int]:
             client.audit.register(LEVEL, ANYTHING)
     world.submitter.audit.resign()
     if who is Who.SOLVER:
-        world.solver_party()
+        solver_under_test(world)
     else:
-        world.solver()
+        solver_beside(world)
     world.begin()
     task = world.post_task(look_chance=ALWAYS, seat_lock=LOCK)
     handed_in(world, task)

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from protocol.chain.views import NOBODY, TaskStatus
 from tests.adversaries.machines import Machine
+from tests.campaign.parties import solver_beside, solver_under_test, verifier_beside, verifier_under_test
 from tests.campaign.scenes.steps import settled
 from tests.campaign.stages import Stage, Who
 from tests.campaign.world import VERIFIER, World
@@ -23,12 +24,12 @@ def paid(world: World, who: Who) -> Iterator[Stage]:
     """The solver, or the verifier that has the only seat, is under test."""
     world.submitter.audit.resign()
     if who is Who.SOLVER:
-        world.solver_party(dawdle=TRAINING_STEP)
+        solver_under_test(world, dawdle=TRAINING_STEP)
         late = Machine({1: REPLAYED_STEP}).on_it(HONEST.executor)
-        watcher = world.watcher(f"dev:{VERIFIER}", strategy=Strategy(executor=late))
+        watcher = verifier_beside(world, VERIFIER, strategy=Strategy(executor=late))
     else:
-        world.verifier_party(VERIFIER, dawdle=REPLAYED_STEP)
-        world.solver(relays=(NOWHERE,))
+        verifier_under_test(world, VERIFIER, dawdle=REPLAYED_STEP)
+        solver_beside(world, relays=(NOWHERE,))
     world.begin()
     task = world.post_task(segments_per_verifier=tiny.SEGMENTS)
     yield Stage.BEFORE_THE_BID
