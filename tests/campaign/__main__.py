@@ -17,7 +17,7 @@ import structlog
 import torch
 
 from tests.campaign import page
-from tests.campaign.cases import Case, cases, impossible
+from tests.campaign.cases import Case, cases, covering, impossible
 from tests.campaign.disks import ROOT
 from tests.campaign.faults import FAULTS
 from tests.campaign.play import Outcome, play
@@ -40,14 +40,17 @@ def main() -> int:
     commit = clean_commit(ROOT)
     FOLDER.mkdir(parents=True, exist_ok=True)
     results = Results(FILE, commit, options.any_commit)
-    left = [case for case in results.left() if all(word in str(case) for word in options.words)]
+    chosen = covering() if options.covering else cases()
+    left = [
+        case for case in results.left() if case in chosen and all(word in str(case) for word in options.words)
+    ]
     if options.list:
         for case in left:
             print(case)
         return 0
     print(f"{len(left)} of {len(cases())} cases are left", flush=True)
     wrong = run(left, options.jobs, results, commit)
-    if not options.words:
+    if not (options.words or options.covering):
         page.record(results.found.values())
         print(f"the table is in {page.PAGE}")
     return 1 if wrong else 0
@@ -88,6 +91,7 @@ def _options() -> Namespace:
     parser.add_argument("words", nargs="*", help="of the cases to be played")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--any-commit", action="store_true", help="count what was played on other commits")
+    parser.add_argument("--covering", action="store_true", help="only those of the heavy tests; no table")
     parser.add_argument("--list", action="store_true", help="say which cases are left")
     parser.add_argument("--impossible", action="store_true", help="say which cases cannot be, and why")
     return parser.parse_args()

@@ -53,8 +53,8 @@ def lines(results: Mapping[str, Result]) -> Iterator[str]:
     yield ""
     good = len(played) - len(wrong)
     yield (
-        f"Of {len(cases())} cases {len(played)} were played, at {_named('commit', commits)}: {good} ended as they must, "
-        f"{len(hand)} of them after an operator had done what the party had asked for."
+        f"Of {len(cases())} cases {len(played)} were played, at {_named('commit', commits)}: {good} ended as they "
+        f"must, {len(hand)} of them after an operator had done what the party had asked for."
     )
     yield ""
     yield "| fault | submitter | solver | verifier | what an operator must do |"
