@@ -7,6 +7,7 @@ life, and as many faults upon each party as there is room for.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -46,11 +47,6 @@ class Place:
 
 
 PLACES: Final[Mapping[tuple[Who, Stage], Place]] = {
-    (Who.SUBMITTER, Stage.BEFORE_THE_BID): Place(posting, _COMMAND | {Needs.SENDS, Needs.BEACON}),
-    (Who.SUBMITTER, Stage.POSTING): Place(posting, _COMMAND - {Needs.PEERS} | {Needs.JOURNAL}),
-    (Who.SUBMITTER, Stage.BIDDING): Place(serving_bundles, _SERVER),
-    (Who.SUBMITTER, Stage.REPLAYING): Place(serving_bundles, _SERVER),
-    (Who.SUBMITTER, Stage.WITHDRAWING): Place(fetching, _COMMAND),
     (Who.SOLVER, Stage.BEFORE_THE_BID): Place(paid, _ASKS),
     (Who.SOLVER, Stage.BIDDING): Place(paid, _SENDS),
     (Who.SOLVER, Stage.TRAINING): Place(paid, _SENDS),
@@ -80,6 +76,11 @@ PLACES: Final[Mapping[tuple[Who, Stage], Place]] = {
     (Who.VERIFIER, Stage.JUDGE): Place(convicted, _ASKS),
     (Who.VERIFIER, Stage.SETTLING): Place(paid, _SENDS),
     (Who.VERIFIER, Stage.WITHDRAWING): Place(paid, _SENDS),
+    (Who.SUBMITTER, Stage.BEFORE_THE_BID): Place(posting, _COMMAND | {Needs.SENDS, Needs.BEACON}),
+    (Who.SUBMITTER, Stage.POSTING): Place(posting, _COMMAND - {Needs.PEERS} | {Needs.JOURNAL}),
+    (Who.SUBMITTER, Stage.BIDDING): Place(serving_bundles, _SERVER),
+    (Who.SUBMITTER, Stage.REPLAYING): Place(serving_bundles, _SERVER),
+    (Who.SUBMITTER, Stage.WITHDRAWING): Place(fetching, _COMMAND),
 }
 """In the order in which they are played."""
 CHALLENGERS: Final = (Stage.COMMIT, Stage.CHALLENGE, Stage.STEP, Stage.CALL, Stage.JUDGE)
@@ -194,12 +195,19 @@ def pairs(case: Case) -> Iterator[tuple[str, ...]]:
 
 @cache
 def covering() -> tuple[Case, ...]:
-    """At most `COVERING` cases: each the one that covers most of what is left, the first of equals."""
+    """At most `COVERING` cases: each the one that covers most of what is left, of equals one where fewest are yet."""
     left = {pair for case in cases() for pair in pairs(case)}
     chosen: list[Case] = []
+    there: Counter[tuple[Who, Stage]] = Counter()
+
+    def worth(case: Case) -> tuple[int, int]:
+        gained = sum(WEIGHTS[pair[0]] for pair in pairs(case) if pair in left)
+        return gained, -there[case.who, case.stage]
+
     while left and len(chosen) < COVERING:
-        best = max(cases(), key=lambda case: sum(WEIGHTS[pair[0]] for pair in pairs(case) if pair in left))
+        best = max(cases(), key=worth)
         chosen.append(best)
+        there[best.who, best.stage] += 1
         left -= set(pairs(best))
     return tuple(sorted(chosen, key=cases().index))
 

@@ -107,7 +107,7 @@ class FileFault(Fault):
             self._harmed += 1
         party.start()
         try:
-            world.until(lambda: party.said("ready", lines))
+            world.reach(lambda: party.said("ready", lines))
         except NeedsHand as refused:
             if refused.code != ExitCode.HOPELESS or not all(word in refused.said for word in WORDS):
                 raise

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from protocol.chain.accounts import DEVELOPMENT_CHAIN
 from protocol.chain.devnet import HOST
@@ -47,7 +47,7 @@ def under_test(
     world: World,
     kind: str,
     verb: Sequence[str],
-    settings: dict[str, object],
+    settings: Mapping[str, object],
     accounts: Sequence[int],
     dawdle: float = 0.0,
 ) -> Party:

@@ -1,7 +1,7 @@
 """A chain of the case's own that stands still whenever nobody waits for something, and the parties on it.
 
 One party is under test: a process (`party`) that reaches everybody through a proxy each. All others are nodes in this
-process. A block is made only while `until` waits, at once where a transaction is pending, else each second: so
+process. A block is made only while `reach` waits, at once where a transaction is pending, else each second: so
 nothing that the chain says changes between two waits, and a stage that was reached is one until somebody goes on.
 """
 
@@ -15,7 +15,7 @@ from copy import copy
 from dataclasses import dataclass, replace
 from pathlib import Path
 from time import monotonic, sleep
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 
 from assay.beacon import development_beacon
 from assay.serving import application
@@ -112,13 +112,13 @@ class World(Stage):
 
     def begin(self) -> None:
         """Everybody who is there from the start is started: wait for them, and from now on for every block."""
-        self.until(lambda: all(ready() for ready in self.awaited))
+        self.reach(lambda: all(ready() for ready in self.awaited))
         self.devnet.connection.request("evm_setAutomine", False)
         self.devnet.mine(DEEPEST + 1)  # no re-organisation takes back what was there from the start
 
     # ------------------------------------------------------------------ time
 
-    def until(self, what: Callable[[], bool], seconds: float | None = None) -> None:
+    def reach(self, what: Callable[[], bool], seconds: float | None = None) -> None:
         """Make blocks until something holds, from which on the chain stands still. Raises NotReached, NeedsHand."""
         began, patience = monotonic(), self.patience if seconds is None else seconds
         while not what():
@@ -141,7 +141,7 @@ class World(Stage):
     def wait(self, seconds: float) -> None:
         """Make blocks for some seconds: for faults that are a time by their nature."""
         end = monotonic() + seconds
-        self.until(lambda: monotonic() >= end, seconds + self.patience)
+        self.reach(lambda: monotonic() >= end, seconds + self.patience)
 
     def act(self, work: Callable[[], Found], until: Callable[[], bool] | None = None) -> Found:
         """Do what waits for blocks, such as sending a transaction of a party of this process. With `until` the chain
@@ -149,13 +149,13 @@ class World(Stage):
         """
         with ThreadPoolExecutor(1) as pool:
             running = pool.submit(work)
-            self.until(running.done if until is None else lambda: until() or running.done())
+            self.reach(running.done if until is None else lambda: until() or running.done())
             return running.result()
 
     def party_said(self, event: str, **fields: object) -> bool:
         """Whether the party under test has logged it."""
         assert self.party is not None, "it was started"
-        return self.party.said(event, **fields)
+        return self.party.said(event, 0, **fields)
 
     def skip_to(self, time: int) -> None:
         """Let the chain's time go past `time`, where it is not."""
@@ -210,13 +210,14 @@ class World(Stage):
         """An honest account is to have gained this, besides all that it gains elsewhere."""
         self.due[name] = self.due.get(name, 0) + tokens
 
-    def post_task(self, **changes: int | str) -> int:
+    def post_task(self, **changes: Any) -> int:
         """Post the tiny task, whose bundle is served by HTTP."""
         if not self.bundle_server:
             serving = self.stack.enter_context(Serving(application(self.published), HOST, 0))
             self.bundle_server = self.peer(serving.url)
         bundle = f"{self.bundle_server}/bundles/{self.bundles.name}"
-        return self.act(lambda: self.post(bundle=bundle, **{**TERMS, **changes}))
+        terms: dict[str, Any] = {**TERMS, **changes}
+        return self.act(lambda: self.post(bundle=bundle, **terms))
 
 
 def address(index: int) -> str:

@@ -37,20 +37,20 @@ def convicted(world: World, _who: Who) -> Iterator[Stage]:
     task = world.post_task(segments_per_verifier=tiny.SEGMENTS)
     handed_in(world, task)
     drawn(world, task)
-    world.until(lambda: world.party_said("different", task=task))
+    world.reach(lambda: world.party_said("different", task=task))
     yield Stage.COMMIT
-    world.until(lambda: bool(world.happened("Committed", task=task)))
+    world.reach(lambda: bool(world.happened("Committed", task=task)))
     yield Stage.CHALLENGE
-    world.until(lambda: bool(world.happened("StepsPosted", task=task)))
+    world.reach(lambda: bool(world.happened("StepsPosted", task=task)))
     yield Stage.STEP
-    world.until(lambda: bool(world.happened("TracePosted", task=task)))
+    world.reach(lambda: bool(world.happened("TracePosted", task=task)))
     yield Stage.CALL
-    world.until(lambda: len(world.happened("TracePosted", task=task)) > 1)
+    world.reach(lambda: len(world.happened("TracePosted", task=task)) > 1)
     yield Stage.JUDGE
-    world.until(lambda: world.view(task).status.is_over)
+    world.reach(lambda: world.view(task).status.is_over)
     assert world.view(task).status is TaskStatus.SLASHED, "a false segment with an honest seat on it"
     world.gains(f"verifier dev:{VERIFIER}", REWARD)
-    world.until(lambda: bool(world.happened("Compensated", task=task)))
+    world.reach(lambda: bool(world.happened("Compensated", task=task)))
     left_alone(world, task)
 
 
@@ -58,20 +58,20 @@ def accused(world: World, _who: Who) -> Iterator[Stage]:
     """The solver is under test; it serves the accuser, who ends where the EVM agrees with the solver."""
     task = _challenged(world, Strategy(executor=moves_a_half_far))
     yield Stage.ACCUSED
-    world.until(lambda: bool(world.happened("StepSelected", game=1)))
+    world.reach(lambda: bool(world.happened("StepSelected", game=1)))
     yield Stage.TRACE
-    world.until(lambda: bool(world.happened("CallSelected", game=1)))
+    world.reach(lambda: bool(world.happened("CallSelected", game=1)))
     yield Stage.CALL_TRACE
-    world.until(lambda: len(world.happened("TracePosted", task=task)) > 1)
+    world.reach(lambda: len(world.happened("TracePosted", task=task)) > 1)
     yield from _acquitted(world, task)
 
 
 def unserved(world: World, _who: Who) -> Iterator[Stage]:
     """The same, and the accuser fetches nothing: it demands on the chain what it wants to see."""
     task = _challenged(world, Strategy(executor=moves_a_half_far, provider=_nowhere))
-    world.until(lambda: bool(world.happened("Demanded", game=1)))
+    world.reach(lambda: bool(world.happened("Demanded", game=1)))
     yield Stage.REVEAL
-    world.until(lambda: len(world.happened("TracePosted", task=task)) > 1)
+    world.reach(lambda: len(world.happened("TracePosted", task=task)) > 1)
     yield from _acquitted(world, task)
 
 
@@ -82,7 +82,7 @@ def _challenged(world: World, accuser: Strategy) -> int:
     world.begin()
     task = world.post_task()
     handed_in(world, task)
-    world.until(lambda: bool(world.happened("Challenged", task=task)))
+    world.reach(lambda: bool(world.happened("Challenged", task=task)))
     return task
 
 
@@ -90,7 +90,7 @@ def _acquitted(world: World, task: int) -> Iterator[Stage]:
     """The accuser has no move left. Then the submitter's own account, which has the seat, attests."""
     game = world.submitter.game
     world.skip_to(game.game(1).deadline)
-    world.until(lambda: game.game(1).verdict is not Verdict.NONE)
+    world.reach(lambda: game.game(1).verdict is not Verdict.NONE)
     assert game.game(1).verdict is Verdict.CHALLENGER_SILENT
     drawn(world, task)
     world.act(lambda: world.attest(task))

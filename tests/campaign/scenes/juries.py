@@ -42,19 +42,19 @@ def jury(world: World, who: Who) -> Iterator[Stage]:
         verifier_beside(world, first, *others)
     else:
         verifier_under_test(world, first, *others)
-        world.until(lambda: world.party_said("ready"))
+        world.reach(lambda: world.party_said("ready"))
     claimant = verifier_beside(world, seat, strategy=cut_off(world))
-    world.until(lambda: claimant.node.context.materials.find(task) is not None)
+    world.reach(lambda: claimant.node.context.materials.find(task) is not None)
     world.skip_to(audit.seat(task, 0).until - PERIOD // 2)
-    world.until(lambda: bool(world.happened("Claimed", task=task)))
+    world.reach(lambda: bool(world.happened("Claimed", task=task)))
     drawn(world, task)
     yield Stage.JURY
-    world.until(lambda: _sitting(world, task).yes.bit_count() == JURORS)
+    world.reach(lambda: _sitting(world, task).yes.bit_count() == JURORS)
     until = _sitting(world, task).until
     world.skip_to(until + MOVE_TIME // 2)
-    world.until(lambda: bool(claimant.node.context.juries.sources(task)))
+    world.reach(lambda: bool(claimant.node.context.juries.sources(task)))
     world.skip_to(until + MOVE_TIME)
-    world.until(lambda: audit.audit(task).audited)
+    world.reach(lambda: audit.audit(task).audited)
     yield from settled(world, task)
 
 

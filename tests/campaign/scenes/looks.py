@@ -27,16 +27,16 @@ def looking(world: World, who: Who) -> Iterator[Stage]:
         verifier_beside(world, other)
     else:
         verifier_under_test(world, other)
-        world.until(lambda: world.party_said("ready"))
+        world.reach(lambda: world.party_said("ready"))
     stamp = RubberStamp(lazy, task)
     world.act(stamp.attest)
     look = _picked(world, task)
     yield Stage.LOOKING
-    world.until(lambda: world.submitter.audit.seat(task, look).attested)
+    world.reach(lambda: world.submitter.audit.seat(task, look).attested)
     world.act(stamp.reveal)
-    world.until(lambda: bool(world.happened("Accused", task=task)))
+    world.reach(lambda: bool(world.happened("Accused", task=task)))
     world.skip_to(world.submitter.looks.look(task, look).until)
-    world.until(lambda: bool(world.happened("Unanswered", task=task)))
+    world.reach(lambda: bool(world.happened("Unanswered", task=task)))
     if who is Who.VERIFIER:
         world.gains(f"verifier dev:{other}", LOCK // 2 - GAME_COST)  # which its game pays to the solver
     yield from settled(world, task)
@@ -47,10 +47,10 @@ def looked_at(world: World, who: Who) -> Iterator[Stage]:
     task, seat, other = _seated(world, who)
     false = world.outsider(other)
     verifier_under_test(world, seat)
-    world.until(lambda: world.submitter.audit.seat(task, 0).attested)
+    world.reach(lambda: world.submitter.audit.seat(task, 0).attested)
     look = _picked(world, task)
     yield Stage.LOOKED_AT
-    world.until(lambda: bool(world.happened("Revealed", task=task)))
+    world.reach(lambda: bool(world.happened("Revealed", task=task)))
     (revealed,) = (event.arguments for event in world.happened("Revealed", task=task))
 
     def accuses() -> None:
@@ -59,7 +59,7 @@ def looked_at(world: World, who: Who) -> Iterator[Stage]:
 
     world.act(accuses, lambda: bool(world.happened("Accused", task=task)))
     yield Stage.ACCUSED
-    world.until(lambda: bool(world.happened("Answered", task=task)))
+    world.reach(lambda: bool(world.happened("Answered", task=task)))
     world.gains(f"verifier dev:{seat}", GAME_COST)
     yield from settled(world, task)
 
@@ -87,7 +87,7 @@ def _seated(world: World, who: Who) -> tuple[int, int, int]:
 def _picked(world: World, task: int) -> int:
     """The number of the only look, once it is drawn."""
     audit = world.submitter.audit
-    world.until(lambda: audit.audit(task).level == 1)
+    world.reach(lambda: audit.audit(task).level == 1)
     drawn(world, task)
     (look,) = audit.looks(task)
     return look.number

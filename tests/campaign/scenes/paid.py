@@ -33,22 +33,22 @@ def paid(world: World, who: Who) -> Iterator[Stage]:
     world.begin()
     task = world.post_task(segments_per_verifier=tiny.SEGMENTS)
     yield Stage.BEFORE_THE_BID
-    world.until(lambda: world.view(task).bidder != NOBODY)
+    world.reach(lambda: world.view(task).bidder != NOBODY)
     yield Stage.BIDDING
     world.skip_to(world.view(task).bids_until)
-    world.until(lambda: world.view(task).size > 1)
+    world.reach(lambda: world.view(task).size > 1)
     yield Stage.TRAINING
-    world.until(lambda: world.view(task).status is TaskStatus.SUBMITTED)
+    world.reach(lambda: world.view(task).status is TaskStatus.SUBMITTED)
     yield Stage.SUBMITTED
     audit = world.submitter.audit
     world.skip_to(world.deployment.beacon.time_of(audit.audit(task).round))
-    world.until(lambda: bool(audit.audit(task).drawn_at))
+    world.reach(lambda: bool(audit.audit(task).drawn_at))
     yield Stage.DRAWN
     if who is Who.SOLVER:
         checked = watcher.node.context.database.checked
-        world.until(lambda: bool(checked(task, world.view(task).root)))
+        world.reach(lambda: bool(checked(task, world.view(task).root)))
     else:
-        world.until(lambda: world.party_said("equal", task=task))
+        world.reach(lambda: world.party_said("equal", task=task))
     yield Stage.REPLAYING
-    world.until(lambda: audit.audit(task).audited)
+    world.reach(lambda: audit.audit(task).audited)
     yield from settled(world, task)

@@ -35,11 +35,11 @@ def posting(world: World, _who: Who) -> Iterator[Stage]:
     serving = world.stack.enter_context(Serving(application(disk.seen / "bundles"), HOST, 0))
     verb = ["submit", str(TASK), "--bundles-url", world.peer(serving.url)]
     world.party = under_test(world, "assay", verb, {}, [SUBMITTER])
-    world.until(lambda: world.rpc.requests > 0)
+    world.reach(lambda: world.rpc.requests > 0)
     yield Stage.BEFORE_THE_BID
-    world.until(lambda: _is_posting(world) or bool(world.happened("Posted")))
+    world.reach(lambda: _is_posting(world) or bool(world.happened("Posted")))
     yield Stage.POSTING
-    world.until(lambda: world.party is not None and world.party.ended == ExitCode.FINE)
+    world.reach(lambda: world.party is not None and world.party.ended == ExitCode.FINE)
     posted = world.happened("Posted")
     assert len(posted) == 1, f"posted {len(posted)} times"
     assert posted[0].arguments["submitter"] == address(SUBMITTER)
@@ -58,14 +58,14 @@ def serving_bundles(world: World, _who: Who) -> Iterator[Stage]:
     world.begin()
     task = world.post_task()
     yield Stage.BIDDING
-    world.until(lambda: world.view(task).bidder != NOBODY)
+    world.reach(lambda: world.view(task).bidder != NOBODY)
     handed_in(world, task)
     drawn(world, task)
     yield Stage.REPLAYING
-    world.until(lambda: world.submitter.audit.audit(task).audited)
+    world.reach(lambda: world.submitter.audit.audit(task).audited)
     for _ in settled(world, task):
         pass
-    world.until(lambda: _answers(world.bundle_server))
+    world.reach(lambda: _answers(world.bundle_server))
 
 
 def fetching(world: World, _who: Who) -> Iterator[Stage]:
@@ -77,14 +77,14 @@ def fetching(world: World, _who: Who) -> Iterator[Stage]:
     task = world.post_task()
     handed_in(world, task)
     drawn(world, task)
-    world.until(lambda: world.submitter.audit.audit(task).audited)
+    world.reach(lambda: world.submitter.audit.audit(task).audited)
     for _ in settled(world, task):
         pass
     output = world.disk_of("assay").folder / "result"
     world.party = under_test(world, "assay", ["result", str(task), "--output", str(output)], {}, [])
-    world.until(lambda: world.rpc.requests > 0)
+    world.reach(lambda: world.rpc.requests > 0)
     yield Stage.WITHDRAWING
-    world.until(lambda: world.party is not None and world.party.ended == ExitCode.FINE)
+    world.reach(lambda: world.party is not None and world.party.ended == ExitCode.FINE)
     assert (world.party.disk.seen / "result" / "state.safetensors").is_file()
 
 
