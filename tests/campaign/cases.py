@@ -14,6 +14,7 @@ from functools import cache
 from itertools import product
 from typing import Final
 
+from tests.campaign.clock_faults import ClockJump, may_jump
 from tests.campaign.disks import may_mount
 from tests.campaign.fault import Fault, Needs
 from tests.campaign.faults import DEEP, FAULTS, SHALLOW
@@ -142,6 +143,8 @@ def why_not(who: Who, stage: Stage, fault: str) -> str | None:
         return NOT_THERE[kind.needs]
     if isinstance(kind, DiskFull) and (why := may_mount()) is not None:
         return f"no small disk on this machine: {why}"
+    if isinstance(kind, ClockJump) and (why := may_jump()) is not None:
+        return f"no other clock on this machine: {why}"
     if isinstance(kind, Reorganisation) and kind.depth not in depths_at(who, stage):
         return "each stage has two of the eight depths"
     return None

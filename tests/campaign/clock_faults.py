@@ -6,7 +6,11 @@ The monotonic clock goes on as it does when an administrator sets the time.
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
+import time
 from datetime import UTC, datetime
+from functools import cache
 from math import inf
 from pathlib import Path
 from typing import Final
@@ -34,8 +38,7 @@ class ClockJump(Fault):
         """The party reads the offset from a file each time that it asks for the time."""
         self._offset = world.folder / "clock"
         self._set(0)
-        _, preloading = get_reload_information()
-        world.environment |= preloading | {"FAKETIME_TIMESTAMP_FILE": str(self._offset)}
+        world.environment |= preloading() | {"FAKETIME_TIMESTAMP_FILE": str(self._offset)}
 
     def apply(self, world: World) -> None:
         """Jump."""
@@ -53,3 +56,25 @@ class ClockJump(Fault):
         new = Path(f"{self._offset}.new")
         new.write_text(f"{seconds:+d}\n")
         os.replace(new, self._offset)
+
+
+def preloading() -> dict[str, str]:
+    """The environment variables of a process with another clock."""
+    _, found = get_reload_information()
+    return dict(found)
+
+
+@cache
+def may_jump() -> str | None:
+    """Why the clock of a process cannot be set on this machine; None where it can."""
+    told = subprocess.run(
+        [sys.executable, "-c", "import time; print(time.time())"],
+        env={**os.environ, **preloading(), "FAKETIME": f"+{HOUR}"},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    if told.returncode or float(told.stdout) < time.time() + HOUR / 2:
+        return told.stderr.strip() or "the library that is preloaded has no effect"
+    return None

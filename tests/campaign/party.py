@@ -114,9 +114,16 @@ class Party:
         self._since = None
         self._process = self._start()
 
-    def signal(self, number: int) -> None:
-        """Send a signal to the running process."""
-        self._process.send_signal(number)
+    def pause(self) -> None:
+        """Stop it, until `resume` was called as often as this."""
+        self._pauses += 1
+        self._process.send_signal(signal.SIGSTOP)
+
+    def resume(self) -> None:
+        """Let it go on, if nobody else has stopped it; nothing where another was started meanwhile."""
+        self._pauses = max(0, self._pauses - 1)
+        if not self._pauses:
+            self._process.send_signal(signal.SIGCONT)
 
     def close(self) -> None:
         """End it. Nothing depends on how."""
@@ -133,6 +140,7 @@ class Party:
 
     def _start(self) -> subprocess.Popen[bytes]:
         self.starts += 1
+        self._pauses = 0
         with self._log.open("ab") as log:
             return subprocess.Popen(
                 self.disk.command(self._command),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import signal
 from threading import Event, Thread
 from time import sleep
 from typing import Final
@@ -48,14 +47,14 @@ class Stopped(Fault):
 
     def apply(self, world: World) -> None:
         """Stop it."""
-        party_of(world).signal(signal.SIGSTOP)
+        party_of(world).pause()
         self._lines = len(party_of(world).lines())
 
     def lift(self, world: World) -> None:
         """Let it go on."""
         party = party_of(world)
         self._silent = len(party.lines()) <= self._lines + 1  # one may have been on its way
-        party.signal(signal.SIGCONT)
+        party.resume()
 
     def felt(self, world: World) -> bool:
         """It has said nothing meanwhile."""
@@ -89,9 +88,9 @@ class Slowed(Fault):
 
     def _slow(self, party: Party) -> None:
         while not self._ended.is_set():
-            party.signal(signal.SIGSTOP)
+            party.pause()
             self._ended.wait(PERIOD * (1 - SHARE))
-            party.signal(signal.SIGCONT)
+            party.resume()
             self._turns += 1
             sleep(PERIOD * SHARE)
 

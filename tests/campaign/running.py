@@ -47,7 +47,7 @@ def play_case(case: Case) -> Outcome:
     with log.open("w") as beside:
         structlog.configure(logger_factory=structlog.PrintLoggerFactory(beside))
         torch.set_num_threads(1)
-        outcome = play(FAULTS[case.fault](), case.stage, case.who, case.place.scene, folder)
+        outcome = play(FAULTS[case.fault], case.stage, case.who, case.place.scene, folder)
     if not outcome.wrong:
         log.unlink()
     return outcome

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from protocol.chain.views import NOBODY, TaskStatus
 from tests.adversaries.machines import Machine
 from tests.campaign.parties import solver_beside, solver_under_test, verifier_beside, verifier_under_test
+from tests.campaign.process_faults import party_of
 from tests.campaign.scenes.steps import settled
 from tests.campaign.stages import Stage, Who
 from tests.campaign.world import VERIFIER, World
@@ -31,8 +32,11 @@ def paid(world: World, who: Who) -> Iterator[Stage]:
         verifier_under_test(world, VERIFIER, dawdle=REPLAYED_STEP)
         solver_beside(world, relays=(NOWHERE,))
     world.begin()
+    party = party_of(world)
+    party.pause()  # it would have asked for the bundle before a fault is there
     task = world.post_task(segments_per_verifier=tiny.SEGMENTS)
     yield Stage.BEFORE_THE_BID
+    party.resume()
     world.reach(lambda: world.view(task).bidder != NOBODY)
     yield Stage.BIDDING
     world.skip_to(world.view(task).bids_until)
