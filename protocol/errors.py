@@ -57,6 +57,7 @@ AssayError
 │   ├── BundleRefused            an address that the operator does not allow
 │   ├── BundleUnavailable        nothing, or not in time, at the address
 │   ├── BundleTooLarge           more bytes, tensors, programs or operations than the limits
+│   │   └── TensorsTooLarge      its tensors, as its hash says
 │   ├── BundleMalformed          a manifest or program that breaks the format, or `check`
 │   └── BundleMismatch           data that are not what the manifest, or the terms, say
 ├── DeviceError                  protocol.execution: the device asked for cannot be used

@@ -45,14 +45,16 @@ RESET: Final = struct.pack("ii", 1, 0)
 
 
 class PeerProxy:
-    """Listens on a free port of loopback until closed. `mode`, `form` and `pause` may be changed at any time, for the
-    next question; what is being answered stays as it is until `hang_up`.
+    """Listens on a free port of loopback until closed. `mode` and what goes with it may be changed at any time, for
+    the next question; what is being answered stays as it is until `hang_up`.
     """
 
     def __init__(self, upstream: str) -> None:
         self.upstream = urlsplit(upstream.rstrip("/"))
         self.mode: Mode = "honest"
         self.form: str | None = None
+        self.spare = 0
+        """So many questions more are answered honestly, whatever the mode."""
         self.pause = 1.0
         """Seconds between two bytes of what trickles."""
         self.asked: list[str] = []
@@ -63,6 +65,13 @@ class PeerProxy:
         self.faults = count()
         self._listener = Listener(_Handler, self)
         self.url = self._listener.url
+
+    def next_mode(self) -> Mode:
+        """The mode for a question that has come."""
+        if self.spare:
+            self.spare -= 1
+            return "honest"
+        return self.mode
 
     def close(self) -> None:
         """Stop; whoever is kept waiting sees the connection end."""
@@ -89,7 +98,8 @@ class _Handler(Handler):
 
     def answer(self) -> None:
         """Answer a question of any method in the mode of now."""
-        mode, forms = self.proxy.mode, FORMS.get(self.proxy.mode)
+        mode = self.proxy.next_mode()
+        forms = FORMS.get(mode)
         self.proxy.asked.append(self.path)
         form = ""
         if forms is not None:

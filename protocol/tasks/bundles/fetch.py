@@ -26,7 +26,12 @@ from protocol.program.program import Program, decode_closure
 from protocol.program.step import StepProgram
 from protocol.program.types import TensorType
 from protocol.tasks.bundles.bundle import Bundle
-from protocol.tasks.bundles.errors import BundleMalformed, BundleMismatch, BundleTooLarge
+from protocol.tasks.bundles.errors import (
+    BundleMalformed,
+    BundleMismatch,
+    BundleTooLarge,
+    TensorsTooLarge,
+)
 from protocol.tasks.bundles.limits import Limits
 from protocol.tasks.bundles.manifest import Manifest, ProgramEntry, TensorEntry, parse_manifest
 from protocol.tasks.bundles.sources import FileSource, Source, open_source
@@ -61,7 +66,8 @@ def _load(source: Source, bundle_hash: bytes, store: BlobStore, limits: Limits) 
     manifest = parse_manifest(data)
     _require("arithmetic of the bundle", ARITHMETIC, manifest.arithmetic)
     _within("encoded programs", sum(entry.bytes for entry in manifest.programs), limits.program_bytes)
-    _within("tensors", sum(entry.nbytes for entry in manifest.tensors), limits.total_bytes)
+    tensors_bytes = sum(entry.nbytes for entry in manifest.tensors)
+    _within("tensors", tensors_bytes, limits.total_bytes, TensorsTooLarge)
     step = _step(source, store, manifest, limits)
     tensors = iter(_tensors(source, store, manifest))
     state, dataset, constants = (
@@ -193,9 +199,9 @@ def _require(what: str, expected: object, got: object) -> None:
         raise BundleMismatch(what, expected=expected, got=got, remedy="refuse this bundle")
 
 
-def _within(what: str, got: int, limit: int) -> None:
+def _within(what: str, got: int, limit: int, kind: type[BundleTooLarge] = BundleTooLarge) -> None:
     if got > limit:
-        raise BundleTooLarge(
+        raise kind(
             what,
             expected=f"at most {limit}",
             got=got,
