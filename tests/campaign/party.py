@@ -56,6 +56,7 @@ class Party:
         self._read = 0
         self._lines: list[dict[str, Any]] = []
         self._since: float | None = None
+        self._pauses = 0
         self._process = self._start()
 
     @property
