@@ -53,9 +53,9 @@ def wrongs(world: World, before: Books) -> Iterator[str]:
     if after.vault + _outside(after) != before.vault + _outside(before):
         yield "tokens have come from nowhere, or are gone"
     for name, account in world.honest.items():
-        gained = after.wealth[account] - before.wealth[account]
-        if gained < world.due.get(name, 0):
-            yield f"{name} has gained {gained / TOKEN:g} tokens, {world.due.get(name, 0) / TOKEN:g} were due"
+        gained, due = after.wealth[account] - before.wealth[account], world.due.get(account, 0)
+        if gained < due:
+            yield f"{name} has gained {gained / TOKEN:g} tokens, {due / TOKEN:g} were due"
 
 
 def _outside(books: Books) -> int:

@@ -74,6 +74,8 @@ def _played(fault: Fault, stage: Stage, who: Who, scene: Scene, made: World) -> 
         elif not strike.began:
             fault.before(made)
     strike.end()
+    if made.party is not None:
+        made.party.mind()
     if not strike.began:
         yield f"the scene never came to the stage {stage}"
     elif not fault.felt(made):

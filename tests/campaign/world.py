@@ -99,9 +99,11 @@ class World(Stage):
         """Whether each party is ready."""
         self._outsiders = [self.submitter]
         """Clients of this process's that no node tends."""
+        self._follower = Follower(devnet.connection, self.submitter.contracts, self.deployment.block)
+        self._events: list[Event] = []
         self.honest: dict[str, str] = {}
         self.due: dict[str, int] = {}
-        """The least that they have gained in the end, in token units, where that is more than nothing."""
+        """The least that accounts have gained in the end, in token units, where that is not nothing."""
         self._mined = 0.0
         self.published = folder / "published"
         self.published.mkdir()
@@ -170,9 +172,10 @@ class World(Stage):
 
     def happened(self, name: str, **fields: object) -> list[Event]:
         """Events of a name with these arguments, as the chain has them now."""
-        connection, contracts = self.devnet.connection, self.submitter.contracts
-        events = Follower(connection, contracts, self.deployment.block).poll().events
-        return [event for event in events if event.name == name and fields.items() <= event.arguments.items()]
+        batch = self._follower.poll()
+        stand = [e for e in self._events if batch.rewound is None or e.log.block <= batch.rewound]
+        self._events = [*stand, *batch.events]
+        return [e for e in self._events if e.name == name and fields.items() <= e.arguments.items()]
 
     def seats(self, task: int) -> Sequence[Seat]:
         """The seats of a drawn task."""
@@ -206,9 +209,9 @@ class World(Stage):
         other.home = Home(self.folder / home)
         return other
 
-    def gains(self, name: str, tokens: int) -> None:
-        """An honest account is to have gained this, besides all that it gains elsewhere."""
-        self.due[name] = self.due.get(name, 0) + tokens
+    def gains(self, account: str, units: int) -> None:
+        """An account is to have gained this besides all that it gains elsewhere, if it is honest."""
+        self.due[account] = self.due.get(account, 0) + units
 
     def post_task(self, **changes: Any) -> int:
         """Post the tiny task, whose bundle is served by HTTP."""

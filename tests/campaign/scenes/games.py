@@ -19,7 +19,7 @@ from tests.adversaries.tiny import moves_a_half_far
 from tests.campaign.parties import solver_beside, solver_under_test, verifier_beside, verifier_under_test
 from tests.campaign.scenes.steps import drawn, handed_in, left_alone, settled
 from tests.campaign.stages import Stage, Who
-from tests.campaign.world import VERIFIER, World
+from tests.campaign.world import VERIFIER, World, address
 from tests.unit.solver import tiny
 from verifier.solver_client import CheckpointProvider
 from verifier.strategy import Strategy, over_http
@@ -49,7 +49,7 @@ def convicted(world: World, _who: Who) -> Iterator[Stage]:
     yield Stage.JUDGE
     world.reach(lambda: world.view(task).status.is_over)
     assert world.view(task).status is TaskStatus.SLASHED, "a false segment with an honest seat on it"
-    world.gains(f"verifier dev:{VERIFIER}", REWARD)
+    world.gains(address(VERIFIER), REWARD)
     world.reach(lambda: bool(world.happened("Compensated", task=task)))
     left_alone(world, task)
 

@@ -55,6 +55,12 @@ def jury(world: World, who: Who) -> Iterator[Stage]:
     world.reach(lambda: bool(claimant.node.context.juries.sources(task)))
     world.skip_to(until + MOVE_TIME)
     world.reach(lambda: audit.audit(task).audited)
+    fee = world.submitter.market.terms(task).audit_fee
+    world.gains(
+        address(seat), -(fee + world.deployment.parameters.draw_fee)
+    )  # what was claimed was to be had
+    for index in (first, *others):
+        world.gains(address(index), fee // JURORS)
     yield from settled(world, task)
 
 

@@ -38,7 +38,7 @@ def looking(world: World, who: Who) -> Iterator[Stage]:
     world.skip_to(world.submitter.looks.look(task, look).until)
     world.reach(lambda: bool(world.happened("Unanswered", task=task)))
     if who is Who.VERIFIER:
-        world.gains(f"verifier dev:{other}", LOCK // 2 - GAME_COST)  # which its game pays to the solver
+        world.gains(address(other), LOCK // 2 - GAME_COST)  # which its game pays to the solver
     yield from settled(world, task)
 
 
@@ -60,7 +60,7 @@ def looked_at(world: World, who: Who) -> Iterator[Stage]:
     world.act(accuses, lambda: bool(world.happened("Accused", task=task)))
     yield Stage.ACCUSED
     world.reach(lambda: bool(world.happened("Answered", task=task)))
-    world.gains(f"verifier dev:{seat}", GAME_COST)
+    world.gains(address(seat), GAME_COST)
     yield from settled(world, task)
 
 

@@ -39,7 +39,10 @@ def settled(world: World, task: int) -> Iterator[Stage]:
     world.reach(lambda: world.view(task).status.is_over)
     view, vault = world.view(task), world.submitter.vault
     assert view.status is TaskStatus.SETTLED
-    world.gains("solver", view.price)
+    world.gains(view.solver, view.price)
+    fee = world.submitter.market.terms(task).seat_fee
+    for seat in world.seats(task):
+        world.gains(seat.account, fee if seat.attested and not seat.caught else 0)
     yield Stage.WITHDRAWING
     world.reach(lambda: vault.free(address(SOLVER)) <= STAKE * TOKEN)
     left_alone(world, task)
