@@ -16,6 +16,7 @@ os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 TESTS = Path(__file__).parent
 LONGEST = (
     "e2e/test_demo.py",
+    "campaign/test_campaign.py",
     "chain/test_solver_killed.py",
     "chain/test_two_deployments.py",
     "same_bits/test_matrix.py",

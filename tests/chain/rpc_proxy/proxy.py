@@ -133,7 +133,12 @@ class _Handler(Handler):
         """The reply to the question before this one."""
 
     def do_POST(self) -> None:
-        asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        length = int(self.headers["Content-Length"])
+        body = self.rfile.read(length)
+        if len(body) < length:  # who asked was killed
+            self.close_connection = True
+            return
+        asked = json.loads(body)
         found, faults = self.proxy.reply(asked), self.proxy.faults
         if found is None:
             self.close_connection = True

@@ -437,3 +437,32 @@ def test_steps_of_tasks_under_other_contracts_count_for_the_clocks(stand: Stand)
     refused = stand.stage(1)
     assert refused is not None
     assert "safe" in refused[1]
+
+
+@pytest.mark.parametrize(
+    ("status", "stage"),
+    [
+        (TaskStatus.BIDDING, Stage.BID),
+        (TaskStatus.TRAINING, Stage.TRAINING),
+        (TaskStatus.SUBMITTED, Stage.SUBMITTED),
+        (TaskStatus.UNPAID, Stage.SUBMITTED),
+    ],
+)
+def test_an_own_task_that_the_database_does_not_know_is_taken_up(
+    stand: Stand, status: TaskStatus, stage: Stage
+) -> None:
+    """Also while no new work is taken, and where other tasks were chosen."""
+    stand.market.post(1)
+    stand.market.change(1, bidder=ME, status=status)
+    stand.context.settings.__dict__["tasks"] = (7,)
+    stand.auction.tick(take=False)
+    assert stand.stage(1) == (stage, "found on the chain")
+
+
+def test_another_solvers_task_and_one_that_is_over_are_not_taken_up(stand: Stand) -> None:
+    for task, bidder, status in ((1, RIVAL, TaskStatus.TRAINING), (2, ME, TaskStatus.SETTLED)):
+        stand.market.post(task)
+        stand.market.change(task, bidder=bidder, status=status)
+    stand.tick(2)
+    assert stand.stage(1) is None
+    assert stand.stage(2) is None
