@@ -271,17 +271,27 @@ def _require_announceable(settings: AssaySettings) -> None:
             require_public(settings.bundle_base, "--bundles-url")
 
 
-def status(context: Context, task: int | None) -> None:
-    """Say where one task, or every task, stands."""
-    from assay.status import report
+def status(context: Context, task: int | None, past: bool = False) -> None:
+    """Say where one task stands, or every one that is not over; with `past` those too."""
+    from assay.status import open_tasks, report
 
+    over = 0
     with context.client() as client:
-        tasks = list(range(1, client.market.tasks() + 1)) if task is None else [task]
+        if task is None:
+            tasks, count = open_tasks(client)
+            over = count - len(tasks)
+            tasks = list(range(1, count + 1)) if past else tasks
+        else:
+            tasks = [task]
         reports = report(client, tasks)
     for found in reports:
         for line in found.lines():
             context.output.say(line)
-    if not reports:
+    if over and not past:
+        context.output.say(
+            f"{over} {'task is' if over == 1 else 'tasks are'} over: `assay status --past` shows them too"
+        )
+    elif not reports:
         context.output.say("no task was posted yet")
     context.output.result([asdict(found) for found in reports])
 

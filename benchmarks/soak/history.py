@@ -120,7 +120,13 @@ class History:
         self._send(self._solver, "bid", [(task, TOKEN) for task in submitted])
         self._chain.skip(TERMS.bidding_period + TERMS.extension + 1)
         self._send(self._submitter, "assign", [(task,) for task in tasks])
-        run = TREE.root, list(TREE.inclusion_path(0)), [], ROOTS[1], list(TREE.inclusion_path(1))
+        run: tuple[Any, ...] = (
+            TREE.root,
+            list(TREE.inclusion_path(0)),
+            [],
+            ROOTS[1],
+            list(TREE.inclusion_path(1)),
+        )
         self._send(self._solver, "submit", [(task, *run) for task in submitted])
         if submitted:
             parameters = self.deployment.parameters
