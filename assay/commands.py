@@ -288,16 +288,23 @@ def _require_announceable(settings: AssaySettings) -> None:
             require_public(settings.bundle_base, "--bundles-url")
 
 
-def status(context: Context, task: int | None) -> None:
-    """Say where one task, or every task, stands: under the contracts that are named, else under all of the chain."""
-    from assay.status import report
+def status(context: Context, task: int | None, past: bool = False) -> None:
+    """Say where one task stands, or every one that is not over, with `past` those too: under the contracts that are
+    named, else under all of the chain.
+    """
+    from assay.status import open_tasks, report
 
-    reports = []
+    reports, over = [], 0
     with context.client() as client:
         places = [client, *(client.for_deployment(one) for one in context.others(client))]
         having = [place for place in places if task is None or task <= place.market.tasks()]
         for place in having or [client]:
-            tasks = list(range(1, place.market.tasks() + 1)) if task is None else [task]
+            if task is None:
+                tasks, count = open_tasks(place)
+                over += count - len(tasks)
+                tasks = list(range(1, count + 1)) if past else tasks
+            else:
+                tasks = [task]
             found = report(place, tasks)
             if len(places) > 1 and found:
                 said = f"contracts with the market at {place.market.address}"
@@ -306,7 +313,11 @@ def status(context: Context, task: int | None) -> None:
                 for line in one.lines():
                     context.output.say(line)
             reports += found
-    if not reports:
+    if over and not past:
+        context.output.say(
+            f"{over} {'task is' if over == 1 else 'tasks are'} over: `assay status --past` shows them too"
+        )
+    elif not reports:
         context.output.say("no task was posted yet")
     context.output.result([asdict(found) for found in reports])
 

@@ -129,8 +129,8 @@ class Auction:
         return new
 
     def _is_own(self, task: int) -> bool:
-        """Whether the chain has this solver's bid on a task that the database does not know, for it is an older copy, or
-        has lost what was written last: then the task is taken up where the chain has it. Raises ChainError.
+        """Whether the chain has this solver's bid on a task that the database does not know, for it is an older copy,
+        or has lost what was written last: then the task is taken up where the chain has it. Raises ChainError.
         """
         view = self._context.client.market.task(task)
         if view.bidder != self._context.client.address or view.status.is_over:

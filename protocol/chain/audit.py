@@ -80,8 +80,8 @@ class Audit(BoundContract):
         return AuditView.from_abi(self.read("auditOf", task, block=block))
 
     def ahead(self, tasks: Sequence[int]) -> None:
-        """Inside of a view: have what `audit` and `seats` tell of each task by few requests."""
-        for function in ("auditOf", "seatsOf"):
+        """Inside of a view: have what `audit`, `seats` and `looks` tell of each task by few requests."""
+        for function in ("auditOf", "seatsOf", "looksOf"):
             self.ask_ahead(function, *([task] for task in tasks))
 
     def seats(self, task: int, block: BlockId = "latest") -> list[Seat]:

@@ -94,6 +94,11 @@ class Market(BoundContract):
             self.ask_ahead("statusOf", *([task] for task in tasks), block=block)
         return [TaskStatus(self.read("statusOf", task, block=block)) for task in tasks]
 
+    def ahead(self, tasks: Sequence[int]) -> None:
+        """Inside of a view: have what `task` and `terms` tell of each task by few requests."""
+        for function in ("taskOf", "termsOf"):
+            self.ask_ahead(function, *([task] for task in tasks))
+
     def terms(self, task: int) -> Terms:
         """The terms it was posted with."""
         return Terms.from_abi(self.read("termsOf", task))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from threading import Semaphore, Thread
 
@@ -22,6 +22,7 @@ from protocol.chain.events import Follower
 from protocol.chain.parameters import TOKEN
 from protocol.chain.transactions import Sending
 from protocol.node.home import Home
+from protocol.node.party.data import open_database
 from protocol.node.party.node import Node
 from protocol.node.party.settings import PACE
 from protocol.node.stopping import Stop
@@ -29,6 +30,7 @@ from solver.node import SolverNode
 from solver.settings import SolverSettings
 from tests.chain.rounds import signature
 from tests.chain.rpc_proxy import RpcProxy
+from verifier.database import Database as VerifierDatabase
 from verifier.node import VerifierNode
 from verifier.settings import VerifierSettings
 
@@ -139,6 +141,26 @@ def test_an_idle_node_asks_twice_for_each_block(
                 assert asked(proxy, stop.look) == {HEAD: 1}, "no block is new"
                 chain.mine()
                 assert asked(proxy, stop.look) == {HEAD: 1, CALL: 1}
+
+
+@pytest.mark.parametrize("make", [solver, verifier(1)], ids=["solver", "verifier"])
+def test_a_start_asks_of_many_past_tasks_together(
+    chain: Devnet, market: History, tmp_path: Path, make: Make
+) -> None:
+    """Requests, each of which holds up to a hundred questions: far fewer than there are tasks."""
+    tasks = market.make(250)
+    stop = Paced()
+    with RpcProxy(chain.url) as proxy, ExitStack() as stack:
+        client = stack.enter_context(connect(proxy.url, market.deployment, "dev:20", sending=SENDING))
+        client.token.mint(client.address, 1_000 * TOKEN)
+        node = make(client, Home(tmp_path / "home"), stop)
+        before = proxy.requests
+        with running(node, stop):
+            become_idle(chain, node, stop)
+        assert proxy.requests - before < 100
+        if isinstance(node, VerifierNode):
+            with closing(open_database(VerifierDatabase, Home(tmp_path / "home"), client)) as database:
+                assert all(map(database.is_finished, tasks))
 
 
 def test_a_follower_asks_twice_for_each_block(chain: Devnet, market: History) -> None:

@@ -130,7 +130,8 @@ class Node(ABC):
         settings say how many.
         """
         pace = self._settings.pace
-        if self._settings.poll is not None or self._client is None or not self._is_idle():
+        idle = all(node._is_idle() for node in self._nodes)
+        if self._settings.poll is not None or self._client is None or not idle:
             return pace
         try:
             return min(LONGEST, max(pace, self._client.connection.block_time))

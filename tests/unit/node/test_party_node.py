@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from time import monotonic, sleep
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
 
+from protocol.chain.client import Client
 from protocol.chain.errors import (
     ChainError,
     DeploymentError,
@@ -19,7 +22,7 @@ from protocol.chain.errors import (
 from protocol.errors import ExitCode
 from protocol.node import logs
 from protocol.node.party.node import Node
-from protocol.node.party.settings import NodeSettings
+from protocol.node.party.settings import LONGEST, PACE, NodeSettings
 
 AWAY = RpcUnavailable("http://127.0.0.1:1", OSError())
 Event = ChainError | Callable[[], None]
@@ -151,3 +154,33 @@ def test_a_move_that_is_due_under_earlier_contracts_keeps_it_from_stopping() -> 
     new._stop.ask()
     assert new.run() is ExitCode.INTERRUPTED
     assert (len(old.events), len(new.events)) == (2, 2)
+
+
+class Counted(Script):
+    """A node of a chain with a block each `block_time` seconds, idle or not."""
+
+    def __init__(self, idle: bool, block_time: float, poll: float | None) -> None:
+        super().__init__()
+        self._settings = NodeSettings(account="dev:1", poll=poll)
+        self._client = cast(Client, SimpleNamespace(connection=SimpleNamespace(block_time=block_time)))
+        self.idle = idle
+
+    def _is_idle(self) -> bool:
+        return self.idle
+
+
+@pytest.mark.parametrize(
+    ("idle", "block_time", "poll", "pause"),
+    [
+        (True, 12.0, None, 12.0),
+        (True, 0.25, None, PACE),
+        (True, 600.0, None, LONGEST),
+        (False, 12.0, None, PACE),
+        (True, 12.0, 2.0, 2.0),
+        (False, 12.0, 2.0, 2.0),
+    ],
+)
+def test_who_has_nothing_to_do_looks_once_a_block(
+    idle: bool, block_time: float, poll: float | None, pause: float
+) -> None:
+    assert Counted(idle, block_time, poll)._pause() == pause
