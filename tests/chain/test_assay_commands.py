@@ -176,7 +176,7 @@ def test_from_a_file_to_a_checked_result(scene: Stage, tmp_path: Path) -> None:
             solver.close()
     assert (status["status"], status["checkpoints"], status["price"]) == ("settled", 2, str(45 * TOKEN))
     assert status["solver"] == solver.client.address
-    over = [one["task"] for one in every if one not in unfinished]
+    over = {one["task"] for one in every} - {one["task"] for one in unfinished}
     assert task in over
     assert f"{len(over)} task{'s are' if len(over) > 1 else ' is'} over: `assay status --past`" in said
     assert [one["task"] for one in every] == list(range(1, scene.submitter.market.tasks() + 1))

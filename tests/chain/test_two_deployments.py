@@ -19,6 +19,7 @@ import pytest
 
 from assay import results
 from assay.commands import Context, status
+from assay.errors import ResultError
 from protocol.chain.accounts import development_account
 from protocol.chain.deployment import kept_file
 from protocol.chain.events import Follower
@@ -137,6 +138,16 @@ def events(scene: Stage) -> Sequence[Event]:
     return Follower(client.connection, client.contracts, scene.deployment.block).poll().events
 
 
+def fetched(scene: Stage, task: int, home: Path, limits: Limits) -> int | None:
+    """The steps that a task's result counts; None while those that hold it have not said where they are since their
+    last start.
+    """
+    try:
+        return int(results.fetch(scene.submitter, Home(home), task, limits).state["count"])
+    except ResultError:
+        return None
+
+
 def draw_fees(scene: Stage, account: str) -> int:
     """Token units that an account has earned by executing draws."""
     drawn = [event for event in events(scene) if event.name == "Drawn"]
@@ -201,16 +212,12 @@ def test_an_old_task_ends_on_the_old_contracts_and_a_new_one_on_the_new(
     solver.start(BOTH)
     verifier.start(BOTH)
     both: tuple[tuple[Stage, int], ...] = ((scene, old), (later, new))
+    home = tmp_path / "another"
+    limits = Limits(allowed=(scene.bundles.parent.as_uri(),), this_machine=True)
     for place, task in both:
         place.until_drawn(task)
         wait(lambda place=place, task=task: attested(place, task), 120)  # type: ignore[misc]
-        found = results.fetch(
-            place.submitter,
-            Home(tmp_path / "another"),
-            task,
-            Limits(allowed=(scene.bundles.parent.as_uri(),), this_machine=True),
-        )
-        assert int(found.state["count"]) == SEGMENTS * 4
+        wait(lambda place=place, task=task: fetched(place, task, home, limits) == SEGMENTS * 4, 120)  # type: ignore[misc]
     later.end_challenges(new)
     for place, task in both:
         view = place.until(task, lambda view: view.status.is_over, 120)
@@ -243,7 +250,7 @@ def test_an_old_task_ends_on_the_old_contracts_and_a_new_one_on_the_new(
         (at[1], old, "settled"),
     ]
     chosen = asked | {"deployment": kept_file(scene.deployment)}
-    status(Context(scene.home, chosen, Output("status", as_json=True)), None)
+    status(Context(scene.home, chosen, Output("status", as_json=True)), None, past=True)
     assert [one["task"] for one in json.loads(capsys.readouterr().out)["data"]] == [old, left]
     assert [party.end(signal.SIGINT) for party in parties] == [ExitCode.INTERRUPTED] * 2
 

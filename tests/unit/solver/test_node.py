@@ -87,7 +87,7 @@ class Stand:
         )
         old = SimpleNamespace(**vars(client) | {"market": SimpleNamespace(**vars(client.market))})
         old.market.address = "0xformer"
-        client.beside = lambda _deployment: old
+        client.for_deployment = lambda _deployment: old
         given = {"port": 0, "poll": 0.01, **settings}
         node = SolverNode(
             cast(Client, client),

@@ -43,7 +43,7 @@ class Pair:
 
     def __init__(self, folder: Path, tokens: int, earlier: int = 1) -> None:
         self.old, self.new = client("0xformer", tokens), client("0xlatest", tokens)
-        self.new.beside = lambda _deployment: self.old
+        self.new.for_deployment = lambda _deployment: self.old
         settings = VerifierSettings(stake=100, tasks=(7,))
         self.node = VerifierNode(
             cast(Client, self.new),
