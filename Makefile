@@ -6,6 +6,7 @@
 #   make bench       the performance table                       make lint         only the linters
 #   make studies     every study and its report, in build/sim, and docs/economics.md; goes on where it stopped
 #   make contracts   compile contracts/ to build/contracts/out   make clean        remove all that make made
+#   make soak        a hundred tasks played by nodes, their memory, files and questions; two hours, goes on where it was stopped
 #   make release     sdist, wheel, contracts, SHA-256 sums       make licences     write docs/licences.md
 #
 # Needed: Python 3.11, Node 20 with npm. The npm packages of forge, anvil and cast are for x86-64 Linux;
@@ -38,10 +39,10 @@ CONTRACTS_CONFIGURED := build/contracts/.configured
 CONTRACT_DATA := $(PYTHON) scripts/contract_data.py
 
 .DELETE_ON_ERROR:
-.PHONY: help setup contracts demo test test-heavy lint lint-python lint-contracts test-contracts test-python test-gpu bench studies release licences clean
+.PHONY: help setup contracts demo test test-heavy lint lint-python lint-contracts test-contracts test-python test-gpu bench soak studies release licences clean
 
 help:
-	@sed -n '2,14s/^# \{0,1\}//p' Makefile
+	@sed -n '2,15s/^# \{0,1\}//p' Makefile
 
 setup: $(PYTHON_READY) $(NODE_READY)
 
@@ -122,6 +123,10 @@ test-gpu: setup $(TRITON_READY)
 bench: setup
 	$(MAKE) --no-print-directory contracts
 	$(BIN)/python -m benchmarks
+
+soak: setup
+	$(MAKE) --no-print-directory contracts
+	$(BIN)/python -m benchmarks.soak --record
 
 # --fresh: what other code has played is played anew; rows of the same question stay.
 studies: $(PYTHON_READY)

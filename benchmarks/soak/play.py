@@ -85,7 +85,7 @@ class Play:
 
     def _pass_time(self, waits: list[int | None], now: int) -> None:
         """Move the clock beyond the next deadline where nobody has anything to do before."""
-        due = [until for until in waits if until is not WORK]
+        due = [until for until in waits if until is not None]
         if not due or len(due) < len(waits) or min(due) < now:
             return
         self._stage.chain.skip(max(until for until in due if until <= min(due) + TOGETHER) + 1 - now)

@@ -106,8 +106,8 @@ class Stage:
         own = Home(self.home("submitter"))
         own.root.mkdir(parents=True, exist_ok=True)
         os.environ[VARIABLE] = str(own.root)
-        state, logs = self.folder / CHAIN, self.children.log("anvil")
-        self.chain = self._stack.enter_context(Devnet(block_time=None, log=logs, states=STATES, state=state))
+        state = self.folder / CHAIN
+        self.chain = self._stack.enter_context(Devnet(block_time=None, states=STATES, state=state))
         state.unlink(missing_ok=True)  # written anew when all have ended
         self._deployment = own.deployment(self.chain.chain_id)
         self._keep_time()
