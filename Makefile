@@ -7,6 +7,7 @@
 #   make campaign    every fault at every stage upon every party, hours; goes on where it stopped; writes its table
 #   make studies     every study and its report, in build/sim, and docs/economics.md; goes on where it stopped
 #   make contracts   compile contracts/ to build/contracts/out   make clean        remove all that make made
+#   make soak        a hundred tasks played by nodes, their memory, files and questions; two hours, goes on where it was stopped
 #   make release     sdist, wheel, contracts, SHA-256 sums       make licences     write docs/licences.md
 #
 # Needed: Python 3.11, Node 20 with npm. The npm packages of forge, anvil and cast are for x86-64 Linux;
@@ -40,7 +41,7 @@ CONTRACTS_CONFIGURED := build/contracts/.configured
 CONTRACT_DATA := $(PYTHON) scripts/contract_data.py
 
 .DELETE_ON_ERROR:
-.PHONY: help setup contracts demo test test-heavy lint lint-python lint-contracts test-contracts test-python test-gpu bench campaign studies release licences clean
+.PHONY: help setup contracts demo test test-heavy lint lint-python lint-contracts test-contracts test-python test-gpu bench campaign soak studies release licences clean
 
 help:
 	@sed -n '2,15s/^# \{0,1\}//p' Makefile
@@ -129,6 +130,10 @@ bench: setup
 campaign: setup
 	$(MAKE) --no-print-directory contracts
 	$(BIN)/python -m tests.campaign $(CAMPAIGN_ARGS)
+
+soak: setup
+	$(MAKE) --no-print-directory contracts
+	$(BIN)/python -m benchmarks.soak --record
 
 # --fresh: what other code has played is played anew; rows of the same question stay.
 studies: $(PYTHON_READY)

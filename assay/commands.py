@@ -314,9 +314,8 @@ def status(context: Context, task: int | None, past: bool = False) -> None:
                     context.output.say(line)
             reports += found
     if over and not past:
-        context.output.say(
-            f"{over} {'task is' if over == 1 else 'tasks are'} over: `assay status --past` shows them too"
-        )
+        which, them = ("task is", "it") if over == 1 else ("tasks are", "them")
+        context.output.say(f"{over} {which} over: `assay status --past` shows {them} too")
     elif not reports:
         context.output.say("no task was posted yet")
     context.output.result([asdict(found) for found in reports])

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import fnmatch
 import os
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -40,11 +42,10 @@ def usage_of(pid: int) -> Usage:
 
 
 def folder_bytes(folder: Path, pattern: str) -> int:
-    """Of the files below a folder whose names match; one that goes meanwhile counts nothing."""
+    """Of the files below a folder whose names match; what goes meanwhile counts nothing."""
     total = 0
-    for path in folder.rglob(pattern):
-        try:
-            total += path.stat().st_size
-        except FileNotFoundError:
-            continue
+    for root, _, names in os.walk(folder):
+        for name in fnmatch.filter(names, pattern):
+            with suppress(FileNotFoundError):
+                total += os.stat(os.path.join(root, name)).st_size
     return total
