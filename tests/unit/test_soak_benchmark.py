@@ -11,6 +11,7 @@ from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from threading import Thread
+from typing import Any
 
 import pytest
 import requests
@@ -159,7 +160,7 @@ def node() -> Iterator[str]:
 
 
 def test_the_proxy_counts_every_question_of_its_own_party() -> None:
-    asked = [
+    asked: list[Any] = [
         {"id": 1, "method": "eth_call"},
         {"id": 2, "method": "eth_call"},
         {"id": 3, "method": "eth_chainId"},
