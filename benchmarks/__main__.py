@@ -28,6 +28,7 @@ from benchmarks import (
 from benchmarks.cuda import times as cuda
 from benchmarks.environment import where
 from benchmarks.measure import Row
+from benchmarks.soak import starting as following
 from benchmarks.trust import __main__ as trust
 from protocol.node.process import keep_memory
 
@@ -40,6 +41,7 @@ GROUPS = {
     "resnet": resnet.rows,
     "memory": memory.rows,
     "starting": starting.rows,
+    "following": following.rows,
     "parallel": parallel.rows,
     "cuda": cuda.rows,
     "products": products.rows,

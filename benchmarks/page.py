@@ -18,6 +18,11 @@ BEGIN, END = "<!-- measured: python -m benchmarks --record -->", "<!-- measured 
 PLOTTED = ("gpt", "resnet", "training", "products")
 """Groups whose ratios are drawn; they are all exact over plain."""
 
+PICTURES = {
+    "soak": "![Memory, files, threads and databases of nodes over the tasks of a soak](figures/soak.svg)"
+}
+"""Figures of a group's own, which it draws itself."""
+
 Groups = Mapping[str, Mapping[str, Any]]
 
 
@@ -49,6 +54,8 @@ def tables(groups: Groups) -> Iterator[str]:
     for name, group in sorted(groups.items()):
         yield f"\n### {name}\n"
         yield f"{group['date']}, commit {group['commit']}, {group['hardware']}\n"
+        if name in PICTURES:
+            yield f"{PICTURES[name]}\n"
         yield "| what | measured | goal | middle half |"
         yield "|---|---|---|---|"
         for row in group["rows"]:

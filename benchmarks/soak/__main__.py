@@ -13,6 +13,7 @@ import shutil
 import sys
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
@@ -38,8 +39,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--short", action="store_true", help="six tasks, ten accounts in two processes")
     parser.add_argument("--fresh", action="store_true", help="begin anew, whatever an earlier one has left")
     parser.add_argument("--record", action="store_true", help="write docs/soak.json, its figure and its rows")
+    sizes = ("tasks", "processes", "accounts", "window")
+    for name in sizes:
+        parser.add_argument(f"--{name}", type=int, help=f"another number than {getattr(Plan(), name)}")
     options = parser.parse_args(arguments)
-    plan = SHORT if options.short else Plan()
+    given = {name: getattr(options, name) for name in sizes if getattr(options, name) is not None}
+    plan = replace(SHORT if options.short else Plan(), **given)
     found = soak(options.folder, plan, fresh=options.fresh)
     if options.record:
         report.record(where(), plan, found)

@@ -74,11 +74,11 @@ def rows(plan: Plan, found: Samples) -> list[Row]:
         )
         sizes = [
             max(per_task(found.samples, name, of) for name in names)
-            for of in (lambda party: party.database, lambda party: party.journal, lambda party: party.other)
+            for of in (lambda party: party.database, lambda party: party.journal, lambda party: party.disk)
         ]
         made.append(
             Row(
-                f"soak, a {kind}'s disk for each task: database, journals, all else",
+                f"soak, a {kind}'s disk for each task: database, journals, its whole home folder",
                 ", ".join(f"{size / 1024:.1f} KiB" for size in sizes),
                 "",
             )

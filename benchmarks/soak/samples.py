@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from benchmarks.soak.stage import Stage
-from benchmarks.soak.usage import folder_bytes, usage_of
+from benchmarks.soak.usage import database_bytes, folder_bytes, usage_of
 
 QUIET: Final = 12
 """Blocks without a transaction before an idle stretch: deeper than re-organisations of a development chain reach."""
@@ -23,8 +23,8 @@ PATIENCE: Final = 300.0
 
 @dataclass(frozen=True)
 class Party:
-    """One process after a task. Sizes are in bytes: `database` the party's, with its log of writes, `journal` those of
-    its accounts, `other` all else in its home folder. `seconds` of processor time since its start.
+    """One process after a task. Sizes are in bytes: `database` is the party's, `journal` those of its accounts, `disk`
+    all that is in its home folder, results that it holds too. `seconds` of processor time since its start.
     """
 
     resident: int
@@ -34,7 +34,7 @@ class Party:
     seconds: float
     database: int
     journal: int
-    other: int
+    disk: int
 
 
 @dataclass(frozen=True)
@@ -121,10 +121,9 @@ def sample(stage: Stage, session: int, seconds: float, task: int, status: str, f
 def _party(stage: Stage, name: str) -> Party:
     home = stage.home(name)
     usage = asdict(usage_of(stage.children.pid(name)))
-    database = sum(folder_bytes(home / party, "*.sqlite*") for party in ("solver", "verifier"))
-    journal = folder_bytes(home / "journals", "*.sqlite*")
+    database = sum(database_bytes(home / party) for party in ("solver", "verifier"))
     return Party(
-        **usage, database=database, journal=journal, other=folder_bytes(home, "*") - database - journal
+        **usage, database=database, journal=database_bytes(home / "journals"), disk=folder_bytes(home)
     )
 
 

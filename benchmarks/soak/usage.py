@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import fnmatch
 import os
-from contextlib import suppress
+import sqlite3
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -41,11 +41,25 @@ def usage_of(pid: int) -> Usage:
     )
 
 
-def folder_bytes(folder: Path, pattern: str) -> int:
-    """Of the files below a folder whose names match; what goes meanwhile counts nothing."""
+def folder_bytes(folder: Path) -> int:
+    """Of all files below a folder; what goes meanwhile counts nothing."""
     total = 0
     for root, _, names in os.walk(folder):
-        for name in fnmatch.filter(names, pattern):
+        for name in names:
             with suppress(FileNotFoundError):
                 total += os.stat(os.path.join(root, name)).st_size
+    return total
+
+
+def database_bytes(folder: Path) -> int:
+    """Of the SQLite databases in a folder's folders, with what is not written back from their logs yet; without the
+    logs, whose size says when they were last emptied.
+    """
+    total = 0
+    for path in folder.glob("*/*.sqlite"):
+        with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as database:
+            ((pages,), (size,)) = (
+                database.execute(f"PRAGMA {name}").fetchone() for name in ("page_count", "page_size")
+            )
+            total += pages * size
     return total
