@@ -23,7 +23,7 @@ from solver.background import in_thread
 from solver.bidding import Best, Offer, Refusal, decide
 from solver.bundle_cache import Candidates, fetch_candidate, is_here
 from solver.context import Context
-from solver.database import TAKEN, Stage
+from solver.database import Stage
 from solver.failures import Failures
 
 FETCHES = 4
@@ -146,20 +146,17 @@ class Auction:
             raise _NotWorth(f"its bundle cannot be read: {type(error).__name__}") from error
         return True
 
-    def _taken(self) -> list[int]:
-        """Tasks that this solver has to train or defend."""
-        return [task for stage in TAKEN for task in self._staged(stage)]
-
     def _offer(self, terms: Terms, view: TaskView) -> Offer:
         """What to bid now. Raises _NotWorth."""
         client, task = self._context.client, view.task
         figures = self._context.settings.figures(
             client.vault.free(client.address) - self._owed(task),
             self._context.free_disk(),
-            client.connection.block_time,
+            self._context.clocks,
+            self._context.rates,
             client.deployment.parameters.draw_delay,
             client.connection.gas_price,
-            [client.market.terms(other) for other in self._taken() if other != task],
+            {other: taken for other, taken in self._context.engaged().items() if other != task},
         )
         others = int(view.bidder, 16) != 0 and view.bidder != client.address
         best = Best(view.price, view.overtime // terms.extension) if others else None

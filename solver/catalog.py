@@ -9,9 +9,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 from protocol.execution.replay import Replay
+from protocol.execution.turns import Turns
 from solver.metrics import Metrics
 from solver.run_store import Materials, RunStore
-from solver.turns import Turns
 
 KEPT_RESULTS = 16
 """Tasks that are over and are still shown, the last ones: submitters fetch what they paid for."""

@@ -17,6 +17,7 @@ from protocol.chain.parameters import TOKEN
 from protocol.chain.views import TaskStatus, TaskView
 from protocol.commitments import BlobStore
 from protocol.errors import ExitCode
+from protocol.execution.turns import Turns
 from protocol.node.home import Home
 from protocol.node.http import require_public
 from protocol.node.party.data import data_folder, open_database
@@ -38,7 +39,6 @@ from solver.metrics import Metrics
 from solver.progress import Progress
 from solver.settings import SolverSettings
 from solver.strategy import HONEST, Strategy
-from solver.turns import Turns
 
 
 class SolverNode(Node):

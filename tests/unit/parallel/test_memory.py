@@ -13,7 +13,7 @@ from protocol.program.cost import cost
 from solver import processes
 from solver.processes import WorkerRunner
 from solver.training import LocalRunner
-from solver.turns import Turns
+from protocol.execution.turns import Turns
 from tests.unit.parallel import tasks
 from tests.unit.parallel.tasks import UNITS
 

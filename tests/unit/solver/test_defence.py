@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from protocol.chain.receipts import Receipt
 from protocol.dispute.view import Phase, Verdict
+from protocol.execution.turns import Turns
 from protocol.node.logs import get
 from protocol.tasks.task import GAMES_AT_ONCE, INCLUSION_BLOCKS, least_game_time
 from solver import defence
@@ -22,7 +23,6 @@ from solver.database import Stage
 from solver.defence import Defence, by_deadline
 from solver.metrics import Metrics
 from solver.settings import SolverSettings
-from solver.turns import Turns
 from tests.chain.trees import terms
 
 NODES = 16

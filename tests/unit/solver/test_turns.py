@@ -10,8 +10,8 @@ import pytest
 import torch
 
 from protocol.dispute.provider import Frame
+from protocol.execution.turns import InTurns, Stopped, Turns
 from protocol.program.step import State
-from solver.turns import InTurns, Stopped, Turns
 
 SECONDS = 20
 
