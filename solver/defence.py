@@ -167,6 +167,15 @@ class Defence:
             if not state.waits
         }
 
+    def _states(self) -> dict[int, GameState]:
+        """Where the games stand that are to be looked at now. A node may have lost one with a block, or lag."""
+        found = {}
+        for number in self._open:
+            if not self._failures.rests(number):
+                with self._failures.kept(number, task=self._tasks[number]):
+                    found[number] = self._context.client.game.game(number)
+        return {number: state for number, state in found.items() if state.task}
+
     def _drop_what_is_over(self) -> None:
         """A task that is over cannot be lost any more, whatever its games still ask."""
         rows = {row.task: row.stage for row in self._context.database.tasks()}

@@ -1,15 +1,18 @@
 """Work that runs beside the node's loop: one job per key at a time, a bounded number in all, rests after failures.
 
-So a game never waits for another game's receipt, nor a move for a replay. Whatever a job raises is its task's failure:
-the task rests in this kind of work, and the others come first. Jobs are idempotent: what a job did not finish is
-decided anew, from the chain and the database, when it is offered again.
+So a game never waits for another game's receipt, nor a move for a replay. What is due before all that runs waits for no
+worker. Whatever a job raises is its task's failure: the task rests in this kind of work, and the others come first.
+Jobs are idempotent: what a job did not finish is decided anew, from the chain and the database, when it is offered
+again.
 """
 
 from __future__ import annotations
 
+import math
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
@@ -29,16 +32,27 @@ Sent = TypeVar("Sent")
 
 
 class Job(NamedTuple):
-    """A piece of work: `what` it is about, unique within its task. No task: the node's own, such as a withdrawal."""
+    """A piece of work: `what` it is about, unique within its task. No task: the node's own, such as a withdrawal. What
+    it computes is due by `until`; infinite where nothing is lost by its waiting for all that is due.
+    """
 
     task: int | None
     what: str
     work: Callable[[], None]
+    until: float = math.inf
 
     @property
     def key(self) -> tuple[int | None, str]:
         """What tells it from others."""
         return self.task, self.what
+
+
+def finds_worker(job: Job, running: Iterable[Job], workers: int) -> bool:
+    """Whether a job may begin beside those that run: while there are workers, and before them all without one. So what
+    is due first never waits for the end of a replay; there is one more in memory for each that is due before the last.
+    """
+    others = list(running)
+    return len(others) < workers or all(job.until < other.until for other in others)
 
 
 def unless_refused(log: FilteringBoundLogger, task: int, what: str, call: Callable[[], Sent]) -> Sent | None:
@@ -112,11 +126,21 @@ class Rests:
 _NONE = _Rest()
 
 
+Due = Callable[[float], AbstractContextManager[None]]
+"""What a thread computes meanwhile is due then (`Turns.due`)."""
+
+
+def at_once(_until: float) -> AbstractContextManager[None]:
+    """It waits for nothing."""
+    return nullcontext()
+
+
 class _Running:
     """A job in the queue or in a worker's hands; `done` is set when it has ended."""
 
-    def __init__(self, job: Job, clock: Callable[[], float]) -> None:
+    def __init__(self, job: Job, clock: Callable[[], float], due: Due) -> None:
         self.job = job
+        self._due = due
         self.done = threading.Event()
         self.error: Exception | None = None
         self.seconds = 0.0
@@ -126,7 +150,8 @@ class _Running:
         """Do the work, in a worker's thread."""
         started = self._clock()
         try:
-            self.job.work()
+            with self._due(self.job.until):
+                self.job.work()
         except Exception as error:
             self.error = error
         finally:
@@ -135,14 +160,21 @@ class _Running:
 
 
 class Jobs:
-    """At most `workers` jobs side by side; who failed rests up to `longest_rest` seconds. For the loop's thread."""
+    """At most `workers` jobs side by side, but for what is due before them all; who failed rests up to `longest_rest`
+    seconds. For the loop's thread.
+    """
 
     def __init__(
-        self, workers: int, longest_rest: float, clock: Callable[[], float] = time.monotonic
+        self,
+        workers: int,
+        longest_rest: float,
+        clock: Callable[[], float] = time.monotonic,
+        due: Due = at_once,
     ) -> None:
         self.rests = Rests(longest_rest, clock)
         self._workers = workers
         self._clock = clock
+        self._due = due
         self._running: dict[tuple[int | None, str], _Running] = {}
         self._queue: SimpleQueue[_Running | None] = SimpleQueue()
         self._threads: list[threading.Thread] = []
@@ -161,10 +193,14 @@ class Jobs:
         return key in self._running
 
     def offer(self, job: Job) -> bool:
-        """Start a job, unless one of its key runs, its task rests, or all workers are busy; whether it was started."""
-        if job.key in self._running or self.full or self.rests.resting(job.task):
+        """Start a job, unless one of its key runs, its task rests, or all workers are busy (`finds_worker`); whether it
+        was started.
+        """
+        if job.key in self._running or self.rests.resting(job.task):
             return False
-        running = self._running[job.key] = _Running(job, self._clock)
+        if not finds_worker(job, (running.job for running in self._running.values()), self._workers):
+            return False
+        running = self._running[job.key] = _Running(job, self._clock, self._due)
         if self.busy > len(self._threads):
             # Few threads that stay, for each holds a connection to the node. Daemons: an operator's second signal ends
             # them too.

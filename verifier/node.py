@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from functools import partial
@@ -31,10 +31,11 @@ from protocol.node.stopping import Stop
 from verifier import accusing, answering, auditing, compensation, item_claims, juror, keeper, looking
 from verifier.context import Context
 from verifier.deadlines import due_next
+from verifier.engagements import Engagements
 from verifier.games import Games
 from verifier.jobs import Job, Jobs, Rests
 from verifier.offered_salts import OfferedSalts
-from verifier.registration import ensure_registered
+from verifier.registration import ensure_registered, speed_of
 from verifier.seats import own_seats, releasable, waits_for_jury
 from verifier.server import application
 from verifier.settings import VerifierSettings
@@ -65,16 +66,18 @@ class VerifierNode(Node):
     ) -> None:
         self.context = Context.at(home, client, settings, strategy, further)
         super().__init__(settings, self.context.log, stop, client)
+        due = self.context.turns.due
         self._fetches = Jobs(settings.fetches, longest_rest=math.inf)
-        self._replays = Jobs(settings.replays, longest_rest=math.inf)
+        self._replays = Jobs(settings.replays, longest_rest=math.inf, due=due)
         self._sends = Jobs(SENDERS, longest_rest=8)
-        self._answers = Jobs(ANSWERS, longest_rest=8)
+        self._answers = Jobs(ANSWERS, longest_rest=8, due=due)
         """Of looks and jurors: they have less time than replays, so they wait for none, and rest for none's failure."""
         self._informs = Jobs(1, longest_rest=8)
         """Of its own, so that strangers' salts keep no attestation waiting."""
         self._keeps = Jobs(1, longest_rest=math.inf)
         """Of its own, so that what a claimant may need keeps no duty waiting."""
-        self._games = Games(self.context, self._fetches)
+        self._engagements = Engagements(self.context)
+        self._games = Games(self.context, self._fetches, self._engagements)
         self._offered = OfferedSalts(
             client, self.context.clients, self.context.database, self.context.metrics
         )
@@ -117,12 +120,13 @@ class VerifierNode(Node):
         context = self.context
         if self._url and context.client.connection.chain_id != DEVELOPMENT_CHAIN:
             require_public(self._url)
+        speeds = {account: speed_of(client, context.settings) for account, client in context.clients.items()}
         with ThreadPoolExecutor(len(context.clients)) as pool:
-            list(pool.map(self._take_part, context.clients.values()))
+            list(pool.map(partial(self._take_part, speeds), context.clients.values()))
         context.log.info("ready", accounts=list(context.clients), url=self._url)
 
-    def _take_part(self, client: Client) -> None:
-        ensure_registered(client, self.context.settings)
+    def _take_part(self, speeds: Mapping[str, float], client: Client) -> None:
+        ensure_registered(client, self.context.settings, speeds)
         if self._url and client.market.endpoint_of(client.address) != self._url:
             client.market.announce(self._url)
 
@@ -174,7 +178,9 @@ class VerifierNode(Node):
         if not self._stop.asked:
             for job in self._offered.jobs():
                 self._informs.offer(job)
-        for seen in sorted(observed, key=partial(due_next, context)):
+        jobs = [
+            job
+            for seen in sorted(observed, key=partial(due_next, context))
             for job in (
                 *answering.answers(context, seen),
                 *looking.asks(context, seen),
@@ -182,8 +188,10 @@ class VerifierNode(Node):
                 *accusing.drops(context, seen),
                 *juror.openings(context, seen),
                 *juror.votes(context, seen),
-            ):
-                self._answers.offer(job)
+            )
+        ]
+        for job in sorted(jobs, key=lambda job: job.until):
+            self._answers.offer(job)
         auditing.offer(context, observed, self._fetches, self._replays)
         for seen in sorted(observed, key=lambda seen: self._keeps.rests.lost(seen.view.task)):
             for job in juror.keeping(context, seen):
@@ -218,6 +226,7 @@ class VerifierNode(Node):
         if view.status.is_over and not bound and self.context.client.is_over_for_good(task):
             self._over(view, block.time)
             return None
+        self._engagements.see(seen)
         self._say_what_is_late(seen)
         if not self._stop.asked:
             self._offer_actions(seen)
@@ -303,6 +312,7 @@ class VerifierNode(Node):
         database.finish(task)
         self.context.materials.drop(task)
         self._games.forget(task)
+        self._engagements.forget(task)
         self._offered.forget(task)
         self.context.looks.forget(task)
         self.context.juries.forget(task)

@@ -13,8 +13,8 @@ PROGRAMS: Final = 256
 
 
 class Speeds:
-    """Of the programs that this process runs. The quickest of all steps counts, for the others were disturbed: admission
-    goes by a third of it, and leaves the rest to the machine's other work. Any thread may note and ask.
+    """Of the programs that this process runs. The quickest of all steps counts, for the others were disturbed: the
+    admission goes by a third of it, and leaves the rest to the machine's other work. Any thread may note and ask.
     """
 
     def __init__(self) -> None:

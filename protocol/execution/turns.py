@@ -159,8 +159,8 @@ class Turns:
 
 
 class InTurns:
-    """An executor whose every step and trace waits for an ordinary turn. `note` is told the seconds of each step; not on
-    a device, which still computes it when it is asked for the next.
+    """An executor whose every step and trace waits for an ordinary turn. `note` is told the seconds of each step, but
+    not on a device, which still computes it when it is asked for the next.
     """
 
     def __init__(

@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
-from math import ceil, floor, inf, isfinite
+from math import ceil, floor, inf, isclose, isfinite
 from typing import Final
 
 from protocol.tasks.task import HASH_RATE, SAFETY
@@ -114,7 +114,7 @@ def admission(owed: Sequence[Owed], clocks: Clocks, rates: Rates) -> Refusal | N
     standing = [one for one in owed if isinstance(one, Standing)]
     step = longest_step(engagements, rates)
     share = sum(_share(one, clocks, rates) for one in standing)
-    if share > 1:
+    if share > 1 and not isclose(share, 1):
         shortest = min(one.shortest for one in standing)
         return Refusal(tuple(one.name for one in standing), share * shortest, shortest)
     rows = sorted((_time(one, clocks, step), number) for number, one in enumerate(engagements))
