@@ -21,7 +21,7 @@ from protocol.execution.turns import InTurns, Turns
 from protocol.node.home import Home
 from protocol.node.logs import get
 from protocol.tasks import owed
-from protocol.tasks.admission import Clocks, Rates, longest_step, seconds_each
+from protocol.tasks.admission import Clocks, Rates, longest_step, seconds_beside
 from protocol.tasks.bundles import Limits
 from protocol.tasks.task import Terms
 from solver.catalog import Catalog
@@ -91,7 +91,7 @@ class Context:
     def seconds_each(self) -> float:
         """What each answer in a game may take of its clock beside computing. Raises ChainError."""
         games = [owed.games("", terms) for terms in self.engaged().values()]
-        return seconds_each(self.clocks, longest_step(games, self.rates))
+        return seconds_beside(self.clocks, longest_step(games, self.rates))
 
     def limits(self, seconds: float) -> Limits:
         """What is taken from submitters, and how long they may take to give it."""

@@ -160,7 +160,7 @@ class Defence:
 
     def _urgencies(self, states: Mapping[int, GameState]) -> dict[int, float]:
         """Of games that do not wait the last second for computing: of each clock further moves may take a part."""
-        each = self._context.seconds_each()
+        each = self._context.seconds_each() if states else 0.0
         return {
             number: state.deadline - each * moves_left(state.phase, state.depth, state.demands)
             for number, state in states.items()

@@ -150,7 +150,7 @@ def _until(context: Context, seen: Observation, segments: Sequence[int]) -> floa
     due, terms = replays_due(context, seen), context.terms(seen.view.task)
     mine = owed.seat("", terms, sum(segment < seen.view.size for segment in segments), due)
     fits = admission([mine], context.clocks(context.client, seen.now), context.rates) is None
-    return context.work_by(due) if fits else math.inf
+    return context.work_by(due, mine.waits) if fits else math.inf
 
 
 def _due(

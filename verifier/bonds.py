@@ -59,7 +59,8 @@ class Bonds:
     ) -> bool:
         """Note that this challenge's bond is at stake, and have it free, with those of its account that come before;
         unless it does not fit (`fits`) beside those at stake, which one challenge is asked after the other; whether it
-        does. There must be coin for every game at stake, however long. Raises NotEnoughTokens, NotEnoughCoin, ChainError.
+        does. There must be coin for every game at stake, however long. Raises NotEnoughTokens, NotEnoughCoin,
+        ChainError.
         """
         client = self._clients[challenge.account]
         with self._lock:

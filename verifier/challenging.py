@@ -18,7 +18,7 @@ from protocol.dispute.errors import NothingToChallenge
 from protocol.dispute.revealed import Revealed
 from protocol.dispute.view import GameView, Phase
 from protocol.node import logs
-from protocol.tasks.admission import Clocks, seconds_each
+from protocol.tasks.admission import Clocks, seconds_beside
 from protocol.tasks.owed import moves_left
 from verifier.challenge_commitment import ChallengeCommitment
 from verifier.database import Challenge, Database
@@ -159,7 +159,7 @@ class ChallengeDriver:
 
     def _compute_by(self, state: GameState) -> float:
         left = moves_left(state.phase, state.depth, state.demands)
-        return state.deadline - left * seconds_each(Clocks(self._client.inclusion, self._look_seconds))
+        return state.deadline - left * seconds_beside(Clocks(self._client.inclusion, self._look_seconds))
 
     def _solver_owes(self, state: GameState, block: int) -> bool:
         if state.demand_open or state.phase is Phase.SPLIT:

@@ -20,7 +20,7 @@ from protocol.node.disk import room
 from protocol.node.home import Home
 from protocol.node.party.data import data_folder, open_database
 from protocol.node.party.relays import relays_by
-from protocol.tasks.admission import Clocks, Rates, seconds_each
+from protocol.tasks.admission import Clocks, Rates, seconds_beside
 from protocol.tasks.bundles import Limits
 from protocol.tasks.task import Terms
 from verifier.database import Database
@@ -122,9 +122,11 @@ class Context:
         """What a transaction of an account takes. Raises ChainError."""
         return Clocks(client.inclusion, self.settings.poll, now)
 
-    def work_by(self, until: float) -> float:
-        """When computing has to be done that is sent by `until`. Raises ChainError."""
-        return until - seconds_each(self.clocks(self.client))
+    def work_by(self, until: float, waits: int = 1) -> float:
+        """When computing has to be done that is sent by `until` and asks for the machine so many times. Raises
+        ChainError.
+        """
+        return until - seconds_beside(self.clocks(self.client), waits=waits)
 
     def terms(self, task: int) -> Terms:
         """The terms of a task, read once: they never change. Raises ChainError."""

@@ -2,8 +2,8 @@
 
 An account that is free may be drawn at any time into whatever its offer takes; one that is bound owes what its place
 asks for, and answers to looks; each challenge at stake is a game. What is computed after all that is due is not
-counted: what does not fit into its time alone, or it could keep this verifier from every game; and the replays of a seat
-whose solver is challenged, or terms could be such that who finds them false has no time left to say so.
+counted: what does not fit into its time alone, or it could keep this verifier from every game; and the replays of a
+seat whose solver is challenged, or terms could be such that who finds them false has no time left to say so.
 """
 
 from __future__ import annotations

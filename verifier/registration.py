@@ -10,20 +10,21 @@ from protocol.chain.parameters import TOKEN
 from protocol.node import logs
 from protocol.node.party.funds import require_free
 from protocol.node.settings import SettingsError
-from protocol.tasks.admission import Clocks, Rates, Standing, admission, seconds_each
+from protocol.tasks.admission import Clocks, Rates, Standing, admission, seconds_beside
+from protocol.tasks.task import MAX_SEAT_SEGMENTS
 from verifier.settings import VerifierSettings
 
 TRANSACTIONS = 10
-"""The shortest time that seats are taken for, in times of a transaction where the deployment's least period is shorter:
-then no speed keeps terms away that leave no time beside it.
+"""The shortest time that seats are reckoned with, in times of what they take beside computing, where the deployment's
+least period is shorter: no speed keeps terms away that leave no time for a transaction.
 """
 
 
 def standing(account: str, speed: float, least_period: float, clocks: Clocks) -> Standing:
     """What an account's offer takes, at any time, where periods have so many seconds at least."""
-    return Standing(
-        f"seats of account {account}", speed, max(least_period, TRANSACTIONS * seconds_each(clocks))
-    )
+    waits = MAX_SEAT_SEGMENTS + 1
+    shortest = max(least_period, TRANSACTIONS * seconds_beside(clocks, waits=waits))
+    return Standing(f"seats of account {account}", speed, shortest, waits)
 
 
 def speed_of(client: Client, settings: VerifierSettings) -> float:
@@ -34,8 +35,8 @@ def speed_of(client: Client, settings: VerifierSettings) -> float:
     if not settings.stake:
         return 0.0
     clocks = Clocks(client.inclusion, settings.poll)
-    shortest = standing("", 0.0, client.deployment.parameters.min_period, clocks).shortest
-    return settings.speed_of_seats(clocks, shortest)
+    seats = standing(client.address, 0.0, client.deployment.parameters.min_period, clocks)
+    return settings.speed_of_seats(seats, clocks)
 
 
 def ensure_registered(

@@ -7,9 +7,9 @@ engagements that have at most d seconds for it, and nothing else (the processor 
 Real-Time Systems 2, 1990; a self-suspending engagement is bounded by the same sum, decision 135). Where that fits for
 every d at a third of the measured rates, everything is done in time.
 
-Each transaction takes the time until its receipt, and before it a look at the chain. Each time that an engagement asks
-for the machine anew it may have to wait for steps that have begun. Both shorten its own time and take none of the
-machine. `owed` says what a task's terms may ask for. Pure: no clock, no chain.
+Each transaction takes the time until its receipt. Each time that an engagement asks for the machine anew it is seen at
+the next look at the chain, and may have to wait for steps that have begun. All of this shortens its own time and takes
+none of the machine. `owed` says what a task's terms may ask for. Pure: no clock, no chain.
 """
 
 from __future__ import annotations
@@ -78,12 +78,13 @@ class Engagement:
 @dataclass(frozen=True, slots=True)
 class Standing:
     """What takes any task that asks for at most `operations` a second, one after the other. None has less time than
-    `shortest` seconds, which holds one transaction.
+    `shortest` seconds, in which it asks for the machine `waits` times and sends one transaction.
     """
 
     name: str
     operations: float
     shortest: float
+    waits: int = 1
 
 
 Owed = Engagement | Standing
@@ -136,15 +137,15 @@ def longest_step(engagements: Iterable[Engagement], rates: Rates) -> float:
     return max((rates.seconds(one.piece, one.program) for one in engagements), default=0.0)
 
 
-def seconds_each(clocks: Clocks, step: float = 0.0) -> float:
-    """Of its time, what each answer takes beside computing where the longest step takes `step` seconds."""
-    return clocks.inclusion + clocks.look + BEGUN * step
+def seconds_beside(clocks: Clocks, step: float = 0.0, transactions: int = 1, waits: int = 1) -> float:
+    """What so many transactions and waits for the machine take beside computing; `step` is the longest step's time."""
+    return transactions * clocks.inclusion + waits * (clocks.look + BEGUN * step)
 
 
-def most_operations(accounts: int, clocks: Clocks, rates: Rates, shortest: float) -> float:
-    """Operations a second that each of so many standing engagements can take: all of them together are admitted."""
-    left = max(0.0, shortest - seconds_each(clocks))
-    return rates.operations / SAFETY / accounts * (left / shortest)
+def most_operations(one: Standing, count: int, clocks: Clocks, rates: Rates) -> float:
+    """Operations a second that each of so many standing engagements can take for all of them to be admitted."""
+    left = max(0.0, one.shortest - seconds_beside(clocks, waits=one.waits))
+    return rates.operations / SAFETY / count * (left / one.shortest)
 
 
 def _window(one: Engagement, clocks: Clocks) -> float:
@@ -154,13 +155,12 @@ def _window(one: Engagement, clocks: Clocks) -> float:
 
 def _time(one: Engagement, clocks: Clocks, step: float) -> float:
     """Of these, what transactions, looks and steps that have begun leave."""
-    lost = one.work.transactions * (clocks.inclusion + clocks.look) + BEGUN * one.waits * step
-    return _window(one, clocks) - lost
+    return _window(one, clocks) - seconds_beside(clocks, step, one.work.transactions, one.waits)
 
 
 def _share(one: Standing, clocks: Clocks, rates: Rates) -> float:
     """Of the machine at a third of its rates. What is asked for within d seconds has d less a transaction's time, which
     weighs most in a row of the shortest ones. Nobody knows its steps: it is for queues where nothing waits for them.
     """
-    left = one.shortest - seconds_each(clocks)
+    left = one.shortest - seconds_beside(clocks, waits=one.waits)
     return SAFETY * one.operations / rates.operations * (one.shortest / left if left > 0 else inf)

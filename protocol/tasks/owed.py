@@ -39,14 +39,15 @@ def seat(name: str, terms: Terms, segments: int, until: int) -> Engagement:
     # Of each segment's last state the solver's root too, and all of the result.
     hashed = replays.hashed_bytes // terms.thinning + (segments + 1) * terms.state_bytes
     work = Work(replays.operations, hashed, 1)
-    since = until - terms.attest_period
-    return Engagement(name, work, terms.attest_period, since=since, program=terms.program_id)
+    waits, since = segments + 1, until - terms.attest_period
+    return Engagement(name, work, terms.attest_period, waits=waits, since=since, program=terms.program_id)
 
 
 def answers(name: str, terms: Terms) -> Engagement:
     """Answers to looks that accuse each segment of a seat at the same time."""
-    work = _replays(terms, terms.segments_per_verifier, 1)
-    return Engagement(name, work, terms.move_time, program=terms.program_id)
+    segments = terms.segments_per_verifier
+    work = _replays(terms, segments, 1)
+    return Engagement(name, work, terms.move_time, waits=segments, program=terms.program_id)
 
 
 def moves_left(phase: Phase, depth: int, demands: int) -> int:

@@ -17,6 +17,7 @@ from protocol.chain.views import NOBODY, TaskStatus, TaskView
 from protocol.node.home import Home
 from protocol.node.logs import get
 from protocol.node.party.eligible import Eligible
+from protocol.tasks.admission import Clocks, Rates
 from protocol.tasks.bundles import BundleUnavailable
 from protocol.tasks.bundles.write import MANIFEST
 from protocol.tasks.task import Terms
@@ -111,7 +112,6 @@ class Stand:
             deployment=SimpleNamespace(parameters=DEVNET),
             connection=SimpleNamespace(
                 block=lambda: SimpleNamespace(number=self.block),
-                block_time=1.0,
                 chain_id=1,
                 gas_price=10**9,
                 chain=SimpleNamespace(reorg_depth=REORG_DEPTH),
@@ -130,6 +130,10 @@ class Stand:
                 begin=lambda _task, _what, call, **_about: call(),
                 sends=SimpleNamespace(busy=lambda _task, _what: False),
                 log=log,
+                clocks=Clocks(2.0, 0.5),
+                rates=Rates(2e9),
+                terms=self.market.terms,
+                engaged=self.engaged,
             ),
         )
         monkeypatch.setattr(auction, "fetch_candidate", self.fetch)
@@ -137,6 +141,10 @@ class Stand:
         monkeypatch.setattr(auction, "eligible", lambda _client, _terms: self.eligible)
         self.failures = Failures("task", Metrics(), get("test"))
         self.auction = Auction(self.context, self.failures)
+
+    def engaged(self) -> dict[int, Terms]:
+        """As the real one."""
+        return Context.engaged(self.context)
 
     def fetch(self, _context: Context, asked: Terms, seconds: float) -> None:
         """What is fetched is one file; or it fails half way. What has a manifest is here."""

@@ -39,6 +39,7 @@ def registered(chain_id: int, **given: Any) -> tuple[int, Offer, dict[str, Any]]
         audit=board,
         deployment=SimpleNamespace(parameters=RECOMMENDED),
         connection=SimpleNamespace(chain_id=chain_id, gas_price=GAS_PRICE),
+        inclusion=24.0,
         tokens=lambda: (10**30, 0),
         fund=lambda _amount: None,
     )
