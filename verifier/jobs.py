@@ -55,6 +55,11 @@ def finds_worker(job: Job, running: Iterable[Job], workers: int) -> bool:
     return len(others) < workers or all(job.until < other.until for other in others)
 
 
+def first_due(jobs: Iterable[Job]) -> Job | None:
+    """The one that a worker takes next; of those that are due at the same time the one that was offered first."""
+    return min(jobs, key=lambda job: job.until, default=None)
+
+
 def unless_refused(log: FilteringBoundLogger, task: int, what: str, call: Callable[[], Sent]) -> Sent | None:
     """What a call gives that anyone may make; None where the contract refuses it, for somebody else was faster. Raises
     ChainError otherwise.
@@ -161,7 +166,8 @@ class _Running:
 
 class Jobs:
     """At most `workers` jobs side by side, but for what is due before them all; who failed rests up to `longest_rest`
-    seconds. For the loop's thread.
+    seconds. With `queued` a worker that is free takes what found none since the last `collect`, and does not wait for
+    the next look. For the loop's thread.
     """
 
     def __init__(
@@ -170,12 +176,17 @@ class Jobs:
         longest_rest: float,
         clock: Callable[[], float] = time.monotonic,
         due: Due = at_once,
+        *,
+        queued: bool = False,
     ) -> None:
         self.rests = Rests(longest_rest, clock)
         self._workers = workers
         self._clock = clock
         self._due = due
+        self._queued = queued
+        self._lock = threading.Lock()
         self._running: dict[tuple[int | None, str], _Running] = {}
+        self._waiting: dict[tuple[int | None, str], Job] = {}
         self._queue: SimpleQueue[_Running | None] = SimpleQueue()
         self._threads: list[threading.Thread] = []
 
@@ -196,25 +207,31 @@ class Jobs:
         """Start a job, unless one of its key runs, its task rests, or all workers are busy (`finds_worker`); whether it
         was started.
         """
-        if job.key in self._running or self.rests.resting(job.task):
-            return False
-        if not finds_worker(job, (running.job for running in self._running.values()), self._workers):
-            return False
-        running = self._running[job.key] = _Running(job, self._clock, self._due)
-        if self.busy > len(self._threads):
-            # Few threads that stay, for each holds a connection to the node. Daemons: an operator's second signal ends
-            # them too.
-            self._threads.append(threading.Thread(target=self._serve, daemon=True))
-            self._threads[-1].start()
-        self._queue.put(running)
+        with self._lock:
+            if job.key in self._running or self.rests.resting(job.task):
+                return False
+            if not finds_worker(job, self._active(), self._workers):
+                if self._queued:
+                    self._waiting[job.key] = job
+                return False
+            self._queue.put(self._begun(job))
+            if len(self._active()) > len(self._threads):
+                # Few threads that stay, for each holds a connection to the node. Daemons: an operator's second signal
+                # ends them too.
+                self._threads.append(threading.Thread(target=self._serve, daemon=True))
+                self._threads[-1].start()
         return True
 
     def collect(self) -> list[Failure]:
         """Take the finished jobs away; the failures among them, whose tasks now rest."""
         failures = []
-        for running in [running for running in self._running.values() if running.done.is_set()]:
+        with self._lock:
+            self._waiting.clear()  # what is due is decided anew
+            ended = [running for running in self._running.values() if running.done.is_set()]
+            for running in ended:
+                del self._running[running.job.key]
+        for running in ended:
             job, error, seconds = running.job, running.error, running.seconds
-            del self._running[job.key]
             if error is None:
                 self.rests.succeeded(job.task)
             else:
@@ -224,8 +241,11 @@ class Jobs:
 
     def wait(self) -> None:
         """Until no job runs."""
-        for running in self._running.values():
-            running.done.wait()
+        with self._lock:
+            self._waiting.clear()
+            running = list(self._running.values())
+        for one in running:
+            one.done.wait()
 
     def abandon(self) -> None:
         """Let each thread end with its job, which nobody waits for; nothing may be offered afterwards."""
@@ -241,4 +261,23 @@ class Jobs:
 
     def _serve(self) -> None:
         while (running := self._queue.get()) is not None:
-            running.run()
+            while running is not None:
+                running.run()
+                running = self._next()
+
+    def _next(self) -> _Running | None:
+        """What found no worker before, but of a task that failed since: it is to rest."""
+        with self._lock:
+            failed = {running.job.task for running in self._running.values() if running.error is not None}
+            if len(self._active()) >= self._workers:
+                return None
+            job = first_due(job for job in self._waiting.values() if job.task not in failed)
+            return None if job is None else self._begun(job)
+
+    def _active(self) -> list[Job]:
+        return [running.job for running in self._running.values() if not running.done.is_set()]
+
+    def _begun(self, job: Job) -> _Running:
+        self._waiting.pop(job.key, None)
+        running = self._running[job.key] = _Running(job, self._clock, self._due)
+        return running

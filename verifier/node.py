@@ -68,9 +68,9 @@ class VerifierNode(Node):
         super().__init__(settings, self.context.log, stop, client)
         due = self.context.turns.due
         self._fetches = Jobs(settings.fetches, longest_rest=math.inf)
-        self._replays = Jobs(settings.replays, longest_rest=math.inf, due=due)
+        self._replays = Jobs(settings.replays, longest_rest=math.inf, due=due, queued=True)
         self._sends = Jobs(SENDERS, longest_rest=8)
-        self._answers = Jobs(ANSWERS, longest_rest=8, due=due)
+        self._answers = Jobs(ANSWERS, longest_rest=8, due=due, queued=True)
         """Of looks and jurors: they have less time than replays, so they wait for none, and rest for none's failure."""
         self._informs = Jobs(1, longest_rest=8)
         """Of its own, so that strangers' salts keep no attestation waiting."""
