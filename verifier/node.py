@@ -120,7 +120,10 @@ class VerifierNode(Node):
         context = self.context
         if self._url and context.client.connection.chain_id != DEVELOPMENT_CHAIN:
             require_public(self._url)
-        speeds = {account: speed_of(client, context.settings) for account, client in context.clients.items()}
+        speeds = {
+            account: speed_of(client, context.settings, len(context.clients))
+            for account, client in context.clients.items()
+        }
         with ThreadPoolExecutor(len(context.clients)) as pool:
             list(pool.map(partial(self._take_part, speeds), context.clients.values()))
         context.log.info("ready", accounts=list(context.clients), url=self._url)

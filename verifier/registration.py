@@ -15,20 +15,24 @@ from protocol.tasks.task import MAX_SEAT_SEGMENTS
 from verifier.settings import VerifierSettings
 
 TRANSACTIONS = 10
-"""The shortest time that seats are reckoned with, in times of what they take beside computing, where the deployment's
-least period is shorter: no speed keeps terms away that leave no time for a transaction.
+"""The shortest time that seats are reckoned with, in times of a transaction and looks, where the deployment's least
+period is shorter: no speed keeps terms away that leave no time for these.
+"""
+STEPS_SHARE = 0.1
+"""Of that time, which seats may wait for steps of others that have begun. An offer cannot bound a step: longer ones
+take of the two thirds of the machine that nothing is promised of.
 """
 
 
 def standing(account: str, speed: float, least_period: float, clocks: Clocks) -> Standing:
     """What an account's offer takes, at any time, where periods have so many seconds at least."""
-    waits = MAX_SEAT_SEGMENTS + 1
-    shortest = max(least_period, TRANSACTIONS * seconds_beside(clocks, waits=waits))
-    return Standing(f"seats of account {account}", speed, shortest, waits)
+    looks = seconds_beside(clocks, waits=MAX_SEAT_SEGMENTS + 1)
+    shortest = max(least_period, TRANSACTIONS * looks)
+    return Standing(f"seats of account {account}", speed, shortest, looks + STEPS_SHARE * shortest)
 
 
-def speed_of(client: Client, settings: VerifierSettings) -> float:
-    """Operations a second that an account's offer takes, or will. Raises ChainError."""
+def speed_of(client: Client, settings: VerifierSettings, accounts: int) -> float:
+    """Operations a second that an account's offer takes, or will, of so many in one process. Raises ChainError."""
     registration = client.audit.registration(client.address)
     if registration is not None:
         return registration.offer.speed
@@ -36,7 +40,7 @@ def speed_of(client: Client, settings: VerifierSettings) -> float:
         return 0.0
     clocks = Clocks(client.inclusion, settings.poll)
     seats = standing(client.address, 0.0, client.deployment.parameters.min_period, clocks)
-    return settings.speed_of_seats(seats, clocks)
+    return settings.speed_of_seats(seats, accounts)
 
 
 def ensure_registered(
@@ -55,8 +59,9 @@ def ensure_registered(
         level = settings.level(unit)
         stake = unit << level
         require_free(client, stake, "for the stake")
-        speed = speed_of(client, settings)
-        _require_admission(client, settings, {**(others or {}), client.address: speed})
+        others = {account: speed for account, speed in (others or {}).items() if account != client.address}
+        speed = speed_of(client, settings, 1 + len(others))
+        _require_admission(client, settings, {**others, client.address: speed})
         least, why = _least_seat_fee(client, settings, stake)
         offer = settings.offer(stake, least, speed)
         client.audit.register(level, offer)

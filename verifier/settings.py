@@ -17,7 +17,7 @@ from protocol.chain.parameters import TOKEN
 from protocol.chain.views import Offer
 from protocol.node.party.settings import NodeSettings
 from protocol.node.settings import SettingsError
-from protocol.tasks.admission import Clocks, Rates, Standing, most_operations
+from protocol.tasks.admission import Rates, Standing, most_operations
 from verifier.seat_fee import SeatFee, seat_fee
 
 MOST_LEVEL: Final = 15
@@ -117,12 +117,11 @@ class VerifierSettings(NodeSettings):
         rate, coin = Fraction(self.capital_rate), Fraction(self.coin_price)
         return seat_fee(stake, self.period, capital_rate=rate, gas_price=gas_price, coin_price=coin)
 
-    def speed_of_seats(self, seats: Standing, clocks: Clocks) -> float:
-        """Operations a second that an account's seats may need, for all accounts to be in time."""
+    def speed_of_seats(self, seats: Standing, accounts: int) -> float:
+        """Operations a second that an account's seats may need, for so many accounts to be in time."""
         if self.seat_speed is not None:
             return self.seat_speed
-        shares = 1 + len(self.further_accounts) + self.whistleblow
-        return most_operations(seats, shares, clocks, Rates(self.speed))
+        return most_operations(seats, accounts + self.whistleblow, Rates(self.speed))
 
     def offer(self, stake: int, least_fee: int, speed: float) -> Offer:
         """What seats are taken for a stake of so many token units, none that pays less than `least_fee` of them, or

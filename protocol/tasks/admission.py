@@ -78,13 +78,13 @@ class Engagement:
 @dataclass(frozen=True, slots=True)
 class Standing:
     """What takes any task that asks for at most `operations` a second, one after the other. None has less time than
-    `shortest` seconds, in which it asks for the machine `waits` times and sends one transaction.
+    `shortest` seconds, of which `beside` are for something else than computing.
     """
 
     name: str
     operations: float
     shortest: float
-    waits: int = 1
+    beside: float = 0.0
 
 
 Owed = Engagement | Standing
@@ -114,7 +114,7 @@ def admission(owed: Sequence[Owed], clocks: Clocks, rates: Rates) -> Refusal | N
     engagements = [one for one in owed if isinstance(one, Engagement)]
     standing = [one for one in owed if isinstance(one, Standing)]
     step = longest_step(engagements, rates)
-    share = sum(_share(one, clocks, rates) for one in standing)
+    share = sum(_share(one, rates) for one in standing)
     if share > 1 and not isclose(share, 1):
         shortest = min(one.shortest for one in standing)
         return Refusal(tuple(one.name for one in standing), share * shortest, shortest)
@@ -142,9 +142,9 @@ def seconds_beside(clocks: Clocks, step: float = 0.0, transactions: int = 1, wai
     return transactions * clocks.inclusion + waits * (clocks.look + BEGUN * step)
 
 
-def most_operations(one: Standing, count: int, clocks: Clocks, rates: Rates) -> float:
+def most_operations(one: Standing, count: int, rates: Rates) -> float:
     """Operations a second that each of so many standing engagements can take for all of them to be admitted."""
-    left = max(0.0, one.shortest - seconds_beside(clocks, waits=one.waits))
+    left = max(0.0, one.shortest - one.beside)
     return rates.operations / SAFETY / count * (left / one.shortest)
 
 
@@ -158,9 +158,9 @@ def _time(one: Engagement, clocks: Clocks, step: float) -> float:
     return _window(one, clocks) - seconds_beside(clocks, step, one.work.transactions, one.waits)
 
 
-def _share(one: Standing, clocks: Clocks, rates: Rates) -> float:
-    """Of the machine at a third of its rates. What is asked for within d seconds has d less a transaction's time, which
-    weighs most in a row of the shortest ones. Nobody knows its steps: it is for queues where nothing waits for them.
+def _share(one: Standing, rates: Rates) -> float:
+    """Of the machine at a third of its rates. What is asked for within d seconds is done in d less what is beside it,
+    which weighs most in a row of the shortest ones.
     """
-    left = one.shortest - seconds_beside(clocks, waits=one.waits)
+    left = one.shortest - one.beside
     return SAFETY * one.operations / rates.operations * (one.shortest / left if left > 0 else inf)

@@ -21,7 +21,7 @@ def games(name: str, terms: Terms) -> Engagement:
         name,
         _replays(terms, GAMES_AT_ONCE, MOST_MOVES),
         terms.game_time,
-        Work(terms.step_operations, terms.state_bytes),
+        _step(terms),
         MOST_MOVES,
         program=terms.program_id,
     )
@@ -30,7 +30,7 @@ def games(name: str, terms: Terms) -> Engagement:
 def game(name: str, terms: Terms) -> Engagement:
     """A challenger's side of one game."""
     work = _replays(terms, REPLAYS, MOST_MOVES)
-    return Engagement(name, work, terms.game_time, waits=MOST_MOVES, program=terms.program_id)
+    return Engagement(name, work, terms.game_time, _step(terms), MOST_MOVES, program=terms.program_id)
 
 
 def seat(name: str, terms: Terms, segments: int, until: int) -> Engagement:
@@ -40,14 +40,14 @@ def seat(name: str, terms: Terms, segments: int, until: int) -> Engagement:
     hashed = replays.hashed_bytes // terms.thinning + (segments + 1) * terms.state_bytes
     work = Work(replays.operations, hashed, 1)
     waits, since = segments + 1, until - terms.attest_period
-    return Engagement(name, work, terms.attest_period, waits=waits, since=since, program=terms.program_id)
+    return Engagement(name, work, terms.attest_period, _step(terms), waits, since, terms.program_id)
 
 
 def answers(name: str, terms: Terms) -> Engagement:
     """Answers to looks that accuse each segment of a seat at the same time."""
     segments = terms.segments_per_verifier
     work = _replays(terms, segments, 1)
-    return Engagement(name, work, terms.move_time, waits=segments, program=terms.program_id)
+    return Engagement(name, work, terms.move_time, _step(terms), segments, program=terms.program_id)
 
 
 def moves_left(phase: Phase, depth: int, demands: int) -> int:
@@ -56,6 +56,11 @@ def moves_left(phase: Phase, depth: int, demands: int) -> int:
         return SPLITS
     below = TRACES - depth + SPLITS
     return DEMANDS - demands + below + (0 if phase is Phase.FRAME else STEP_TREES)
+
+
+def _step(terms: Terms) -> Work:
+    """What is never interrupted: a step, and the hashing of its state."""
+    return Work(terms.step_operations, terms.state_bytes)
 
 
 def _replays(terms: Terms, count: int, transactions: int) -> Work:

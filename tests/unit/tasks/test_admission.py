@@ -82,9 +82,9 @@ def test_hashed_bytes_and_measured_programs_count() -> None:
 
 def test_seats_of_all_accounts_may_ask_for_a_third_of_the_rates_together() -> None:
     clocks, rates = Clocks(24, look=0.5), Rates(3e9)
-    seats = Standing("a", 0.0, 3_600, 65)
-    each = most_operations(seats, 4, clocks, rates)
-    assert each == pytest.approx(1e9 / 4 * (3_600 - 24 - 65 * 0.5) / 3_600)
+    seats = Standing("a", 0.0, 3_600, 600)
+    each = most_operations(seats, 4, rates)
+    assert each == pytest.approx(1e9 / 4 * 5 / 6)
     four = [replace(seats, name=name, operations=each) for name in "abcd"]
     assert admission(four, clocks, rates) is None
     refused = admission([*four[:3], replace(four[3], operations=1.01 * each)], clocks, rates)
@@ -99,10 +99,10 @@ def test_seats_of_all_accounts_may_ask_for_a_third_of_the_rates_together() -> No
 
 
 def test_seats_without_time_for_their_transactions_are_refused() -> None:
-    assert most_operations(Standing("a", 0.0, 10), 1, Clocks(12), SECONDS) == 0
-    refused = admission([Standing("a", 1.0, 10)], Clocks(12), SECONDS)
+    assert most_operations(Standing("a", 0.0, 10, 12), 1, SECONDS) == 0
+    refused = admission([Standing("a", 1.0, 10, 12)], AT_ONCE, SECONDS)
     assert str(refused) == "a: endless s are needed within 10 s"
-    assert admission([Standing("a", 0.0, 10)], Clocks(0), SECONDS) is None
+    assert admission([Standing("a", 0.0, 10, 9)], AT_ONCE, SECONDS) is None
 
 
 def test_what_the_terms_may_ask_for() -> None:
@@ -112,7 +112,7 @@ def test_what_the_terms_may_ask_for() -> None:
     steps, step = task.segment_steps, task.step_operations
     games = owed.games("games", task)
     assert games.work == Work(16 * steps * step, 16 * (steps + 1) * 1_000, MOST_MOVES)
-    assert (games.seconds, games.waits, games.piece) == (300, MOST_MOVES, Work(step, 1_000))
+    assert (games.seconds, games.waits) == (300, MOST_MOVES)
     game = owed.game("game", task)
     assert game.work == Work(2 * steps * step, 2 * (steps + 1) * 1_000, MOST_MOVES)
     seat = owed.seat("seat", task, 2, until=1_200)
@@ -121,6 +121,7 @@ def test_what_the_terms_may_ask_for() -> None:
     assert (seat.since, seat.seconds, seat.waits) == (1_000, 200, 3)
     answers = owed.answers("answers", task)
     assert (answers.work.operations, answers.seconds, answers.since) == (2 * steps * step, 50, None)
+    assert {one.piece for one in (games, game, seat, answers)} == {Work(step, 1_000)}
 
 
 def test_answers_that_a_game_may_still_ask_for_become_fewer() -> None:

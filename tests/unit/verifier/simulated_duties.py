@@ -2,7 +2,7 @@
 
 Which job finds a worker, and whose step begins, is decided by the node's own `finds_worker`, `first_due` and
 `may_begin`; jobs are offered at each look, by the times that the node gives them. A step that has begun runs to its end
-beside what is due before it: two of them leave a third of the machine, more leave less.
+beside what is due before it, and shares the third of the machine with that.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from math import ceil, floor, inf
 from random import Random
 
 from protocol.execution.turns import Ask, may_begin
-from protocol.tasks.admission import Clocks, Engagement, Rates, Standing, Work, seconds_beside
+from protocol.tasks.admission import BEGUN, Clocks, Engagement, Rates, Standing, Work, seconds_beside
 from protocol.tasks.task import SAFETY
 from verifier.jobs import Job, finds_worker, first_due
 
@@ -75,7 +75,7 @@ class Machine:
         """By pool what found no worker at the last look."""
         self._now = self._look = 0.0
         self.crowded = False
-        """Whether at some time more than two steps ran beside what was due before them."""
+        """Whether more steps ran beside what was due before them, at some time, than the admission reckons with."""
         self._asked = 0
 
     def run(self) -> bool:
@@ -168,8 +168,8 @@ class Machine:
     def _pass(self) -> None:
         """Until a step ends, or the next look."""
         running = [one for one in self._threads if one.left]
-        self.crowded |= len(running) > SAFETY
-        rate = min(1.0, SAFETY / max(1, len(running)))
+        self.crowded |= len(running) > 1 + BEGUN
+        rate = 1 / max(1, len(running))
         seconds = min([self._look - self._now, *(one.left / rate for one in running)])
         self._now += seconds
         for one in running:
@@ -201,45 +201,48 @@ def random_duties(random: Random, clocks: Clocks) -> tuple[list[Duty], list[Stan
     again into all that their offers take. Windows, but those of draws, are not chosen yet.
     """
     duties = []
+    most = random.choice((1.0, 3.0, inf))
     for number in range(random.randint(1, 4)):
         kind = random.choice(("replays", "answers", "games"))
         count = random.randint(1, 3)
-        pieces = [_steps(random, random.uniform(0.1, 30)) for _ in range(count)]
+        pieces = [_steps(random, random.uniform(0.1, 20), most) for _ in range(count)]
         games = kind == "games"
         thinks = [random.choice((0.0, random.uniform(0, 60))) for _ in range(count)] if games else []
         asked = random.choice((0.0, random.uniform(0, 60)))
-        waits = count + (kind == "replays")
         work = Work(ceil(1_000 * sum(map(sum, pieces))), transactions=count if games else 1)
-        duties.append(
-            Duty(Engagement(f"{kind} {number}", work, 0.0, waits=waits), pieces, asked, kind, thinks)
-        )
+        step = Work(ceil(1_000 * max(map(max, pieces))))
+        engagement = Engagement(f"{kind} {number}", work, 0.0, step, count + (kind == "replays"))
+        duties.append(Duty(engagement, pieces, asked, kind, thinks))
+    longest = max(duty.engagement.piece.operations for duty in duties) / 1_000
     standing = []
     for account in range(random.choice((0, 0, 1, 2))):
-        waits, least = 3, random.uniform(20, 60)
-        shortest = least + 2 * seconds_beside(clocks, waits=waits)
-        left = shortest - seconds_beside(clocks, waits=waits)
-        share = random.uniform(0.05, 0.4)
-        offer = Standing(f"account {account}", 1_000 * share * left / shortest, shortest, waits)
-        standing.append(offer)
-        duties += _draws(random, offer)
+        beside = seconds_beside(clocks, longest, waits=SEGMENTS + 1)
+        shortest = random.uniform(20, 60) + beside
+        operations = 1_000 * random.uniform(0.05, 0.4) * (1 - beside / shortest)
+        standing.append(Standing(f"account {account}", operations, shortest, beside))
+        duties += _draws(random, standing[-1], longest)
     return duties, standing
 
 
-def _draws(random: Random, offer: Standing) -> Iterator[Duty]:
+SEGMENTS = 2
+"""Of a seat that an account is drawn for, at most."""
+
+
+def _draws(random: Random, offer: Standing, longest: float) -> Iterator[Duty]:
     """Tasks that an account is drawn into, one after the other, each as much as its offer takes."""
     asked = 0.0
     for number in range(random.randint(1, 4)):
         asked += random.choice((0.0, random.uniform(0, 40)))
         seconds = offer.shortest * random.choice((1.0, random.uniform(1, 4)))
-        segments = random.randint(1, 2)
+        segments = random.randint(1, SEGMENTS)
         work = offer.operations * seconds / 1_000
-        pieces = [_steps(random, work / segments) for _ in range(segments)]
+        pieces = [_steps(random, work / segments, longest) for _ in range(segments)]
         engagement = Engagement(f"{offer.name}, draw {number}", Work(), seconds, waits=segments + 1)
         yield Duty(engagement, pieces, asked, "replays")
         asked += seconds
 
 
-def _steps(random: Random, seconds: float) -> list[float]:
-    """A replay as steps: one that takes as long as all, or several."""
-    count = random.choice((1, 2, 5))
+def _steps(random: Random, seconds: float, longest: float) -> list[float]:
+    """A replay as steps: one that takes as long as all, or several, none longer than the longest."""
+    count = max(random.choice((1, 2, 5)), ceil(seconds / longest))
     return [seconds / count] * count

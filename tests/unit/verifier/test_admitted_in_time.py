@@ -8,7 +8,7 @@ from random import Random
 
 import pytest
 
-from protocol.tasks.admission import Clocks, Engagement, Owed, Refusal, Standing, admission, seconds_beside
+from protocol.tasks.admission import Clocks, Engagement, Owed, Refusal, admission
 from tests.unit.verifier import simulated_duties
 from tests.unit.verifier.simulated_duties import RATES, Machine, random_duties
 from verifier.jobs import Job
@@ -32,20 +32,13 @@ def late(number: int, test: Test) -> bool:
     own = {duty.engagement.name: duty for duty in duties if duty.engagement.work.operations}
     for duty in own.values():
         duty.engagement = replace(duty.engagement, seconds=random.choice((0.0, random.uniform(0, 120))))
-    free = 1 - sum(
-        one.operations / 1_000 * one.shortest / (one.shortest - beside(one, clocks)) for one in standing
-    )
+    free = 1 - sum(one.operations / 1_000 * one.shortest / (one.shortest - one.beside) for one in standing)
     while (refused := test([*(duty.engagement for duty in own.values()), *standing], clocks)) is not None:
         duty = own[[name for name in refused.names if name in own][-1]]
         longer = (refused.needed - refused.there) / free * (1 + 1e-9) + 1e-9
         duty.engagement = replace(duty.engagement, seconds=duty.engagement.seconds + longer)
     machine = Machine(duties, clocks, workers=random.randint(1, 3))
     return machine.run() and not machine.crowded
-
-
-def beside(one: Standing, clocks: Clocks) -> float:
-    """Of the shortest time of an account's seat, what is not for computing."""
-    return seconds_beside(clocks, waits=one.waits)
 
 
 @pytest.mark.parametrize("part", range(4))

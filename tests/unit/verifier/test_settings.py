@@ -11,7 +11,7 @@ from protocol.chain.duties import GAS
 from protocol.chain.parameters import TOKEN
 from protocol.dispute.looks import LEVELS
 from protocol.node.settings import SettingsError
-from protocol.tasks.admission import Clocks, Standing
+from protocol.tasks.admission import Standing
 from sim.trust_table import DAY, MAINNET, ROLLUP, Chain
 from tests.chain.trees import terms
 from verifier.settings import VerifierSettings
@@ -19,7 +19,7 @@ from verifier.settings import VerifierSettings
 
 def seats(given: VerifierSettings) -> float:
     """Operations a second of an account's seats where transactions take no time."""
-    return given.speed_of_seats(Standing("", 0.0, 1.0), Clocks(0.0))
+    return given.speed_of_seats(Standing("", 0.0, 1.0), 1 + len(given.further_accounts))
 
 
 def settings(**given: Any) -> VerifierSettings:
@@ -76,8 +76,8 @@ def test_accounts_of_one_machine_share_the_speed_that_they_offer() -> None:
     assert said.offer(1, 0, seats(said)).speed == 7 * 10**8
     games = settings(speed=9e8, further_accounts=("dev:3",), whistleblow=True)
     assert games.offer(1, 0, seats(games)).speed == 10**8, "a share is kept for games without a seat"
-    # A transaction and two looks take a second of ten.
-    assert shared.speed_of_seats(Standing("", 0.0, 10.0, 2), Clocks(0.5, 0.25)) == pytest.approx(0.9e8)
+    # A transaction, looks and steps that are waited for take a second of ten.
+    assert shared.speed_of_seats(Standing("", 0.0, 10.0, 1.0), 3) == pytest.approx(0.9e8)
 
 
 def test_the_least_fee_of_a_seat_is_its_gas_and_its_stakes_capital() -> None:
