@@ -180,14 +180,17 @@ def submit(
 @command(app, connection=READS)
 def status(
     connection: Flags,
-    task: Annotated[int | None, typer.Argument(min=1, help="A task's id; without one, all.")] = None,
+    task: Annotated[
+        int | None, typer.Argument(min=1, help="A task's id; without one, all that are not over.")
+    ] = None,
+    past: Annotated[bool, typer.Option("--past", help="Also those that are over.")] = False,
     home: HomeOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Say where tasks stand: parties, deadlines, seats, games and the way they went."""
     from assay import commands
 
-    commands.status(context_of("status", home, as_json, **connection), task)
+    commands.status(context_of("status", home, as_json, **connection), task, past)
 
 
 @command(app, connection=READS)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -28,6 +28,9 @@ from protocol.node.addresses import parsed
 from protocol.tasks.bidding import least_undercut
 from protocol.tasks.draws import segments_of
 from protocol.tasks.task import Terms
+
+UNPLAYED = (TaskStatus.BIDDING, TaskStatus.TRAINING, TaskStatus.REFUNDED)
+"""There are no games on tasks that were not submitted."""
 
 
 @dataclass(frozen=True)
@@ -114,9 +117,10 @@ class JuryStatus:
 class TaskStatusReport:
     """One task. Times are seconds from now, None when they do not matter; amounts are token units. `most_bid` is the
     highest that a bid may be, None when none is taken any more; `awaited_round` that of the beacon for which a draw
-    waits.
+    waits. Ids are counted by each `market` for itself.
     """
 
+    market: str
     task: int
     status: str
     submitter: str
@@ -160,10 +164,21 @@ class TaskStatusReport:
 
 
 def report(client: Client, tasks: list[int]) -> list[TaskStatusReport]:
-    """The status of tasks by id. Raises ChainError (Reverted: UnknownTask)."""
-    now = client.now()
-    games = _games(client)
-    return [_report(client, client.market.task(task), games[task], now) for task in tasks]
+    """The status of tasks by id, all at one block. Raises ChainError (Reverted: UnknownTask)."""
+    with client.connection.view() as block:
+        client.market.ahead(tasks)
+        client.audit.ahead(tasks)
+        views = [client.market.task(task) for task in tasks]
+        games = _games(client, {view.task for view in views if view.status not in UNPLAYED}, block.time)
+        return [_report(client, view, games[view.task], block.time) for view in views]
+
+
+def open_tasks(client: Client) -> tuple[list[int], int]:
+    """The tasks that are not over, and how many there are in all. Raises ChainError."""
+    with client.connection.view():
+        tasks = range(1, client.market.tasks() + 1)
+        statuses = client.market.statuses(tasks)
+    return [task for task, status in zip(tasks, statuses, strict=True) if not status.is_over], len(tasks)
 
 
 def _report(client: Client, view: TaskView, games: list[GameStatus], now: int) -> TaskStatusReport:
@@ -177,6 +192,7 @@ def _report(client: Client, view: TaskView, games: list[GameStatus], now: int) -
         TaskStatus.UNPAID: view.challenge_until,
     }.get(view.status)
     return TaskStatusReport(
+        client.market.address,
         view.task,
         view.status.name.lower(),
         view.submitter,
@@ -252,14 +268,15 @@ def _most_bid(view: TaskView, terms: Terms, now: int) -> int | None:
     return None if most < 0 else most
 
 
-def _games(client: Client) -> defaultdict[int, list[GameStatus]]:
-    """All games by task."""
-    paths = _paths(client)
-    now = client.now()
+def _games(client: Client, tasks: Collection[int], now: int) -> defaultdict[int, list[GameStatus]]:
+    """The games on these tasks, by task."""
+    numbers = range(1, client.game.games() + 1) if tasks else range(0)
+    client.game.ahead(numbers)
+    states = [state for state in map(client.game.game, numbers) if state.task in tasks]
+    paths = _paths(client) if states else {}
     found: defaultdict[int, list[GameStatus]] = defaultdict(list)
-    for number in range(1, client.game.games() + 1):
-        state = client.game.game(number)
-        found[state.task].append(_game(state, tuple(paths[number]), now))
+    for state in states:
+        found[state.task].append(_game(state, tuple(paths.get(state.game, ())), now))
     return found
 
 
@@ -277,12 +294,13 @@ def _game(state: GameState, path: tuple[int, ...], now: int) -> GameStatus:
     )
 
 
-def _paths(client: Client) -> defaultdict[int, list[int]]:
+def _paths(client: Client) -> dict[int, list[int]]:
     """Call instructions that each game went into, by game."""
     game = client.game
-    follower = Follower(client.connection, {game.address: game.contract}, client.deployment.block)
+    (topic,) = (topic for topic, event in game.contract.events.items() if event["name"] == "CallSelected")
+    contracts = {game.address: game.contract}
+    follower = Follower(client.connection, contracts, client.deployment.block, topics=[topic])
     paths: defaultdict[int, list[int]] = defaultdict(list)
     for event in follower.poll().events:
-        if event.name == "CallSelected":
-            paths[int(event.arguments["game"])].append(int(event.arguments["n"]))
+        paths[int(event.arguments["game"])].append(int(event.arguments["n"]))
     return paths

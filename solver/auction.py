@@ -6,6 +6,8 @@ before it, a failed one rests as long as it took, and tasks that lost least in i
 
 A bid that was lost is watched on: a re-organisation may take away the bid that beat it, and then the task is this
 solver's. Its stake is not kept free for that: where it is missing then, `Committer.submit` brings it from the account.
+
+A task of this solver's that the database does not know is taken up too: the chain knows more than an old copy of it.
 """
 
 from __future__ import annotations
@@ -38,9 +40,16 @@ class Auction:
     What goes wrong in one task stays there (`failures`).
     """
 
-    def __init__(self, context: Context, failures: Failures) -> None:
+    def __init__(
+        self,
+        context: Context,
+        failures: Failures,
+        ends: bool = False,
+    ) -> None:
+        """An auction that `ends` makes no bid any more."""
         self._context = context
         self._failures = failures
+        self._ends = ends
         self._seen = 0
         self._candidates: list[int] = []
         self._fetches: dict[int, Future[None]] = {}
@@ -49,6 +58,11 @@ class Auction:
         self._bundles = Candidates(context.candidates)
         self._swept = False
         self._beaten: dict[int, int] = {}  # task: the block since which another solver is ahead
+
+    @property
+    def considers(self) -> bool:
+        """Whether there is a task to bid on, or one whose bundle is fetched."""
+        return bool(self._candidates or self._fetches)
 
     def tick(self, take: bool) -> None:
         """Follow the standing bids and the lost ones; with `take` also look at new tasks, until one is bid on."""
@@ -61,7 +75,7 @@ class Auction:
                     with self._failures.kept(task):
                         look(market.task(task))
         newest = market.tasks()
-        self._candidates += [task for task in range(self._seen + 1, newest + 1) if self._is_new(task)]
+        self._candidates += self._new(range(self._seen + 1, newest + 1))
         self._seen = newest
         for task in sorted(self._candidates, key=self._seconds_lost) if take else ():
             if self._standing():
@@ -86,7 +100,7 @@ class Auction:
         return self._staged(Stage.BID)
 
     def _staged(self, stage: Stage) -> list[int]:
-        return [row.task for row in self._context.database.tasks() if row.stage is stage]
+        return self._context.database.live(stage)
 
     def _sweep(self) -> None:
         """Delete the bundles of tasks that an earlier process considered and did not bid on."""
@@ -95,9 +109,34 @@ class Auction:
         self._bundles.sweep()
         self._swept = True
 
-    def _is_new(self, task: int) -> bool:
-        only = self._context.settings.tasks
-        return (not only or task in only) and self._context.database.task(task) is None
+    def _new(self, posted: range) -> list[int]:
+        """Those tasks that nothing was decided about and that take bids: of the past ones, after a start, none. Own
+        ones that the database does not know are taken up.
+        """
+        only, database = self._context.settings.tasks, self._context.database
+        unknown = [task for task in posted if database.task(task) is None]
+        statuses = self._context.client.market.statuses(unknown)
+        new = []
+        for task, status in zip(unknown, statuses, strict=True):
+            own = not status.is_over and self._is_own(task)
+            if status is TaskStatus.BIDDING and not own and (not only or task in only):
+                new.append(task)
+        return new
+
+    def _is_own(self, task: int) -> bool:
+        """Whether the chain has this solver's bid on a task that the database does not know, for it is an older copy,
+        or has lost what was written last: then the task is taken up where the chain has it. Raises ChainError.
+        """
+        view = self._context.client.market.task(task)
+        if view.bidder != self._context.client.address or view.status.is_over:
+            return False
+        if view.status is TaskStatus.BIDDING:
+            stage = Stage.BID
+        else:
+            stage = Stage.SUBMITTED if view.status.can_be_challenged else Stage.TRAINING
+        self._context.database.put(task, stage, "found on the chain")
+        self._context.log.warning("own task found on the chain", task=task, status=view.status.name.lower())
+        return True
 
     def _consider(self, task: int) -> bool:
         """Bid on a new task, or note why not. True while it has to be looked at again. Raises BundleUnavailable."""
@@ -146,17 +185,24 @@ class Auction:
             raise _NotWorth(f"its bundle cannot be read: {type(error).__name__}") from error
         return True
 
+    def _beside(self, task: int) -> dict[str, Terms]:
+        """What this solver has taken, or may win, beside a task."""
+        own = {f"task {one}": terms for one, terms in self._context.engaged().items() if one != task}
+        return {**own, **self._context.elsewhere()}
+
     def _offer(self, terms: Terms, view: TaskView) -> Offer:
         """What to bid now. Raises _NotWorth."""
+        if self._ends:
+            raise _NotWorth("new work is taken under later contracts")
         client, task = self._context.client, view.task
         figures = self._context.settings.figures(
-            client.vault.free(client.address) - self._owed(task),
+            client.vault.free(client.address) - self.owed(task),
             self._context.free_disk(),
             self._context.clocks,
             self._context.rates,
             client.deployment.parameters.draw_delay,
             client.connection.gas_price,
-            {other: taken for other, taken in self._context.engaged().items() if other != task},
+            self._beside(task),
         )
         others = int(view.bidder, 16) != 0 and view.bidder != client.address
         best = Best(view.price, view.overtime // terms.extension) if others else None
@@ -185,7 +231,7 @@ class Auction:
                 f"{found.share:.3g}, {share:g} is asked for (min_share){found.why_not_more}"
             )
 
-    def _owed(self, task: int) -> int:
+    def owed(self, task: int | None = None) -> int:
         """Token units that this solver has to have free for other tasks: the stakes of all that it may come to submit.
         The submission releases the penalty, if the bid has locked it.
         """

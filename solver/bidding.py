@@ -16,8 +16,9 @@ from typing import NamedTuple
 from protocol.chain.parameters import TOKEN
 from protocol.tasks import owed
 from protocol.tasks.admission import Clocks, Rates, admission
+from protocol.tasks.arithmetics import is_computed, versions
 from protocol.tasks.bidding import least_undercut
-from protocol.tasks.task import ARITHMETIC, Terms
+from protocol.tasks.task import Terms
 from solver.floor import Costs, Floor, floor, game_cost
 
 SLACK = 1.25
@@ -42,7 +43,7 @@ class Figures:
     what it has won or bid on. `rates` are its measured or assumed speeds. `opening` is the fraction of the
     budget that a first bid asks for. `disk` are the bytes that a task's checkpoints may take. `clocks` are what a move
     takes beside computing, `draw_delay` passes between a submission and its draw's round. `taken` are the tasks that it
-    has to train or defend beside, by number. `uplink` are the bytes a second that it serves.
+    has to train or defend beside, by names. `uplink` are the bytes a second that it serves.
     """
 
     free: int
@@ -52,7 +53,7 @@ class Figures:
     disk: float = math.inf
     clocks: Clocks = NO_WAIT
     draw_delay: float = 0.0
-    taken: Mapping[int, Terms] = field(default_factory=dict)
+    taken: Mapping[str, Terms] = field(default_factory=dict)
     uplink: float = math.inf
 
 
@@ -85,8 +86,10 @@ def copies_at_once(terms: Terms) -> int:
 
 def decide(terms: Terms, figures: Figures, best: Best | None = None) -> Offer | Refusal:
     """A first bid, or an answer to the best bid of somebody else."""
-    if terms.arithmetic != ARITHMETIC:
-        return Refusal(f"arithmetic version {terms.arithmetic}, this release computes {ARITHMETIC}")
+    if not is_computed(terms.arithmetic):
+        return Refusal(
+            f"arithmetic version {terms.arithmetic}, this release computes {versions()}: install a later one"
+        )
     needed = seconds_needed(terms, figures)
     if needed * SLACK > terms.training_period:
         return Refusal(
@@ -104,7 +107,7 @@ def decide(terms: Terms, figures: Figures, best: Best | None = None) -> Offer | 
             f"attestation period, its line carries {figures.uplink:.0f} a second (uplink_mbit)"
         )
     mine = owed.games("games of this task", terms)
-    others = [owed.games(f"games of task {task}", taken) for task, taken in figures.taken.items()]
+    others = [owed.games(f"games of {name}", taken) for name, taken in figures.taken.items()]
     refused = admission([mine, *others], figures.clocks, figures.rates)
     if refused is not None:
         return Refusal(str(refused))

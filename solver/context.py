@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -25,7 +25,7 @@ from protocol.tasks.admission import Clocks, Rates, longest_step, seconds_beside
 from protocol.tasks.bundles import Limits
 from protocol.tasks.task import Terms
 from solver.catalog import Catalog
-from solver.database import TAKEN, Database, Stage
+from solver.database import LIVE, Database
 from solver.metrics import Metrics
 from solver.sends import Sends
 from solver.settings import SolverSettings
@@ -58,6 +58,8 @@ class Context:
     turns: Turns = field(default_factory=Turns)
     sends: Sends = field(default_factory=Sends)
     speeds: Speeds = field(default_factory=Speeds)
+    elsewhere: Callable[[], Mapping[str, Terms]] = dict
+    """Terms of what was taken under other contracts, by names: it binds this machine too."""
     log: FilteringBoundLogger = field(default_factory=lambda: get("solver"))
     _terms: dict[int, Terms] = field(default_factory=dict)
 
@@ -71,13 +73,12 @@ class Context:
         """Tasks that this solver has to train or to defend, or may come to: a bid may win, also one that was beaten.
         Raises ChainError.
         """
-        stages = (*TAKEN, Stage.BID, Stage.OUTBID)
-        return {row.task: self.terms(row.task) for row in self.database.tasks() if row.stage in stages}
+        return {task: self.terms(task) for task in self.database.live(*LIVE)}
 
     @property
     def clocks(self) -> Clocks:
         """What a move takes beside computing."""
-        return Clocks(self.client.inclusion, self.settings.poll)
+        return Clocks(self.client.inclusion, self.settings.pace)
 
     @property
     def rates(self) -> Rates:
@@ -90,7 +91,8 @@ class Context:
 
     def seconds_each(self) -> float:
         """What each answer in a game may take of its clock beside computing. Raises ChainError."""
-        games = [owed.games("", terms) for terms in self.engaged().values()]
+        taken = (*self.engaged().values(), *self.elsewhere().values())
+        games = [owed.games("", terms) for terms in taken]
         return seconds_beside(self.clocks, longest_step(games, self.rates))
 
     def limits(self, seconds: float) -> Limits:

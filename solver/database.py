@@ -7,10 +7,12 @@ old row or the new one. Checkpoint bytes are blobs elsewhere; a row is written a
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from enum import StrEnum
+from pathlib import Path
 
-from protocol.node.database import NodeDatabase
+from protocol.node.database import Identity, NodeDatabase
 from solver.migrations import MIGRATIONS
 
 _SCHEMA = """
@@ -39,6 +41,10 @@ class Stage(StrEnum):
 
 TAKEN = (Stage.TRAINING, Stage.SUBMITTED)
 """Of tasks that were won and are not over: there is something to train, to defend or to settle."""
+BIDDEN = (Stage.BID, Stage.OUTBID)
+"""Of tasks that may still be won."""
+LIVE = (*BIDDEN, *TAKEN)
+"""Of tasks with which something can still happen: few, however many there were."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,22 +75,55 @@ class Database(NodeDatabase):
     SCHEMA = _SCHEMA
     MIGRATIONS = MIGRATIONS
 
+    def __init__(self, path: Path, identity: Identity) -> None:
+        super().__init__(path, identity)
+        found = self._execute("SELECT stage, count(*) FROM tasks GROUP BY stage")
+        self._counts = Counter({Stage(stage): count for stage, count in found})
+        # Every look asks for these, so they are kept in memory: a file of many years is read once.
+        self._live = {row.task: row.stage for row in self.tasks() if row.stage in LIVE}
+
     def tasks(self) -> list[TaskRow]:
         """All tasks, by id."""
-        rows = self._execute("SELECT task, stage, note, sent FROM tasks ORDER BY task")
-        return [TaskRow(task, Stage(stage), note, sent) for task, stage, note, sent in rows]
+        return self._rows("ORDER BY task")
 
     def task(self, task: int) -> TaskRow | None:
         """One task, or None if this solver never looked at it."""
-        return next((row for row in self.tasks() if row.task == task), None)
+        return next(iter(self._rows("WHERE task = ?", task)), None)
+
+    def last(self, stage: Stage, count: int) -> list[TaskRow]:
+        """The last tasks of a stage, at most so many, by id."""
+        return self._rows("WHERE stage = ? ORDER BY task DESC LIMIT ?", stage.value, count)[::-1]
+
+    def live(self, *stages: Stage) -> list[int]:
+        """Tasks of these stages, which are some of `LIVE`, by id. Asks nothing of the disk."""
+        with self._lock:
+            return sorted(task for task, stage in self._live.items() if stage in stages)
+
+    def counts(self) -> dict[Stage, int]:
+        """How many tasks there are of each stage. Asks nothing of the disk."""
+        with self._lock:
+            return {stage: count for stage, count in self._counts.items() if count}
 
     def put(self, task: int, stage: Stage, note: str = "") -> None:
         """Note the stage of a task; `note` says why (a refusal's reason, an outcome)."""
-        self._execute(
-            "INSERT INTO tasks VALUES (?, ?, ?, 0) "
-            "ON CONFLICT (task) DO UPDATE SET stage = excluded.stage, note = excluded.note",
-            (task, stage.value, note),
-        )
+        with self._lock:
+            before = self.task(task)
+            self._execute(
+                "INSERT INTO tasks VALUES (?, ?, ?, 0) "
+                "ON CONFLICT (task) DO UPDATE SET stage = excluded.stage, note = excluded.note",
+                (task, stage.value, note),
+            )
+            if before is not None:
+                self._counts[before.stage] -= 1
+            self._counts[stage] += 1
+            self._live.pop(task, None)
+            if stage in LIVE:
+                self._live[task] = stage
+
+    def _rows(self, which: str, *values: object) -> list[TaskRow]:
+        # `which` is one of the constants above; values are bound.
+        rows = self._execute(f"SELECT task, stage, note, sent FROM tasks {which}", values)
+        return [TaskRow(task, Stage(stage), note, sent) for task, stage, note, sent in rows]
 
     def put_sent(self, task: int, size: int) -> None:
         """Note, before it is sent, that a segment tree of `size` leaves becomes public."""

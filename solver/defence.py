@@ -41,6 +41,8 @@ class Defence:
         self._later: set[int] = (
             set()
         )  # games on tasks that cannot be replayed yet: a bundle is still being loaded
+        self._others: dict[int, int] = {}
+        """Tasks of games that are none of this solver's, as far as its database knew."""
         self._open: dict[int, GameReader] = {}
         self._tasks: dict[int, int] = {}
         self._runs: dict[int, Run] = {}
@@ -86,7 +88,7 @@ class Defence:
                 worked = self.owes = False
             if not worked:
                 self._release()
-                self._closed.wait(self._context.settings.poll)
+                self._closed.wait(self._context.settings.pace)
 
     def tick(self) -> bool:
         """Answer what is due now, the most urgent first. True if a move was handed over: there may be more at once.
@@ -96,6 +98,9 @@ class Defence:
         that wait need no answer yet.
         """
         self._drop_what_is_over()
+        if not (self._open or self._context.database.live(*TAKEN)):  # there is nothing to lose
+            self.owes = False
+            return False
         states = self._look()
         urgencies = self._urgencies(states)
         began, owes, worked = time.monotonic(), False, False
@@ -108,7 +113,7 @@ class Defence:
                 elif self._answer(number, urgencies[number]):
                     self._reserve()
                     owes = worked = True
-            if worked and time.monotonic() - began > self._context.settings.poll:
+            if worked and time.monotonic() - began > self._context.settings.pace:
                 break
         self.owes = owes
         self._context.metrics.games.set(len(self._open))
@@ -128,7 +133,7 @@ class Defence:
         """Between two steps of an answer: answer other tasks' games that are due before it. A game of the same task
         waits, for one run serves a task. Looks take a fifth of the time at most.
         """
-        if time.monotonic() - self._looked < max(self._context.settings.poll, 4 * self._look_took):
+        if time.monotonic() - self._looked < max(self._context.settings.pace, 4 * self._look_took):
             return
         try:
             states = self._look()
@@ -178,13 +183,19 @@ class Defence:
 
     def _drop_what_is_over(self) -> None:
         """A task that is over cannot be lost any more, whatever its games still ask."""
-        rows = {row.task: row.stage for row in self._context.database.tasks()}
-        for number in [number for number, task in self._tasks.items() if rows.get(task) is Stage.OVER]:
+        rows = {task: self._context.database.task(task) for task in set(self._tasks.values())}
+        over = {task for task, row in rows.items() if row is not None and row.stage is Stage.OVER}
+        for number in [number for number, task in self._tasks.items() if task in over]:
             self._close(number)
 
     def _discover(self) -> None:
         game = self._context.client.game
         newest = game.games()
+        game.ahead(range(self._seen + 1, newest + 1))
+        taken = set(self._context.database.live(*TAKEN))
+        for number in [number for number, task in self._others.items() if task in taken]:
+            del self._others[number]
+            self._later.add(number)
         for number in [*sorted(self._later), *range(self._seen + 1, newest + 1)]:
             try:
                 task = game.game(number).task
@@ -194,9 +205,9 @@ class Defence:
             if task == 0:  # a node behind the one that counted: looked at again, or it would never be seen
                 newest = min(newest, number - 1)
                 break
-            row = self._context.database.task(task)
-            if row is None or row.stage not in TAKEN:
+            if task not in taken:
                 self._later.discard(number)
+                self._others[number] = task
                 continue
             self._later.add(number)
             if self._context.catalog.run_store(task) is None or self._failures.rests(number):
@@ -252,7 +263,7 @@ class Defence:
             return self._call_time(view)
         self._answering[number] = due
         try:
-            with context.turns.urgent(self._make_way):
+            with context.turns.urgent(self._make_way, due):
                 moves = context.strategy.defence(view, self._runs[view.task])
         finally:
             del self._answering[number]

@@ -92,7 +92,7 @@ class SolverSettings(NodeSettings):
         rates: Rates,
         draw_delay: float,
         gas_price: int,
-        taken: Mapping[int, Terms],
+        taken: Mapping[str, Terms],
     ) -> Figures:
         """The bidder's figures: `free` in token units, `disk` in bytes, `gas_price` in wei, `taken` the tasks that it
         has already.

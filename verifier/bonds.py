@@ -20,12 +20,16 @@ class Bonds:
     """Those of all accounts, by address. Any thread may ask."""
 
     def __init__(
-        self, clients: Mapping[str, Client], database: Database, terms: Callable[[int], Terms]
+        self,
+        clients: Mapping[str, Client],
+        database: Database,
+        terms: Callable[[int], Terms],
+        lock: threading.Lock | None = None,
     ) -> None:
         self._clients = clients
         self._database = database
         self._terms = terms
-        self._lock = threading.Lock()
+        self._lock = lock or threading.Lock()
         self._ready: dict[str, int] = {}
         self._log = logs.get("verifier.bonds")
 

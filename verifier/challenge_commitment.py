@@ -8,7 +8,6 @@ convicted meanwhile.
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Callable, Sequence
 
 from protocol.chain.client import Client
@@ -25,6 +24,7 @@ from protocol.tasks.admission import Clocks, Owed, Rates, admission
 from protocol.tasks.task import Terms
 from verifier.bonds import Bonds
 from verifier.database import Challenge, Database
+from verifier.salts import salt_of_challenge
 
 OPENED_LATE = "opened_late"
 
@@ -175,7 +175,8 @@ class ChallengeCommitment:
         if view.status.is_over:
             self._database.update_challenge(self._key, outcome="forfeited")
         else:
-            self._database.renew_challenge(self._key, secrets.token_bytes(32))
+            again = salt_of_challenge(client, self._task, challenge.seat, challenge.segment, challenge.salt)
+            self._database.renew_challenge(self._key, again)
         return True
 
     def _opens_late(self, challenge: Challenge) -> bool:

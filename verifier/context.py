@@ -71,13 +71,18 @@ class Context:
         settings: VerifierSettings,
         strategy: Strategy,
         further: Sequence[Client] = (),
+        leading: Context | None = None,
+        alone: bool = True,
     ) -> Context:
-        """The context of these accounts on this chain, below the home folder. Raises DatabaseError, SettingsError."""
+        """The context of these accounts in this deployment, below the home folder; `leading` is that of the newest one
+        if this is another, and none is `alone` where there are several. Raises DatabaseError, SettingsError.
+        """
+        market = client.market.address
         database = open_database(Database, home, client)
-        folder = data_folder(home, "verifier", client)
+        folder = data_folder(Database, home, client)
         juries = JuryEvents(client)
         local = client.connection.chain_id == DEVELOPMENT_CHAIN
-        turns, speeds = Turns(shared=True), Speeds()
+        turns, speeds = (Turns(shared=True), Speeds()) if leading is None else (leading.turns, leading.speeds)
 
         def in_turns(executor: Executor, terms: Terms) -> InTurns:
             return InTurns(executor, turns, speeds.of(terms.program_id, terms.step_operations))
@@ -106,9 +111,9 @@ class Context:
             LookEvents(client),
             juries,
             relays_by(settings, client.deployment.beacon),
-            Metrics(),
+            Metrics(market) if leading is None else leading.metrics.of(market),
             partial(room, folder, settings.spare_bytes),
-            logs.get("verifier"),
+            logs.get("verifier") if alone else logs.get("verifier").bind(market=market),
             turns,
             speeds,
         )
@@ -120,7 +125,7 @@ class Context:
 
     def clocks(self, client: Client, now: float = 0.0) -> Clocks:
         """What a transaction of an account takes. Raises ChainError."""
-        return Clocks(client.inclusion, self.settings.poll, now)
+        return Clocks(client.inclusion, self.settings.pace, now)
 
     def work_by(self, until: float, waits: int = 1) -> float:
         """When computing has to be done that is sent by `until` and asks for the machine so many times. Raises
@@ -139,6 +144,16 @@ class Context:
         if (task, seat) not in self._segments:
             self._segments[task, seat] = self.client.audit.segments(task, seat)
         return self._segments[task, seat]
+
+    def forget(self, task: int) -> None:
+        """The task is over: what is in memory about it goes."""
+        self._terms.pop(task, None)
+        for key in [key for key in self._segments if key[0] == task]:
+            del self._segments[key]
+        self.materials.drop(task)
+        self.looks.forget(task)
+        self.juries.forget(task)
+        self.items.drop(task)
 
     def endpoint(self, task: int) -> Address | None:
         """Where the task's solver says that it serves; None without a usable address. Raises ChainError."""

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
-from protocol.node.database import NodeDatabase
+from protocol.node.database import Identity, NodeDatabase
 from verifier.errors import TwoDigests
 from verifier.migrations import MIGRATIONS
 
@@ -52,6 +53,7 @@ CREATE TABLE states (
 
 UNTIL_OVER = (1 << 63) - 1
 """For `hold`: until the task is over, and longer if it is settled."""
+_OF_OPEN_TASKS = ("states", "checked", "digests", "steps", "commitments", "salts")
 COMMITTING = 0
 """`Challenge.opening_until` from just before the commitment is sent until its block is known: the bond is at stake."""
 
@@ -113,20 +115,30 @@ class Database(NodeDatabase):
     SCHEMA = _SCHEMA
     MIGRATIONS = MIGRATIONS
 
-    def finished(self) -> set[int]:
-        """Tasks with which nothing more can happen."""
-        return {task for (task,) in self._execute("SELECT task FROM finished")}
+    def __init__(self, path: Path, identity: Identity) -> None:
+        super().__init__(path, identity)
+        # Every look asks for these, so they are kept in memory.
+        self._finished = {task for (task,) in self._execute("SELECT task FROM finished")}
 
-    def finish(self, task: int) -> None:
-        """Never look at a task again; what was kept for it is dropped."""
-        with self._transaction():
-            self._execute("INSERT OR IGNORE INTO finished VALUES (?)", (task,))
-            self._execute("DELETE FROM states WHERE task = ?", (task,))
-            self._execute("DELETE FROM checked WHERE task = ?", (task,))
-            self._execute("DELETE FROM digests WHERE task = ?", (task,))
-            self._execute("DELETE FROM steps WHERE task = ?", (task,))
-            self._execute("DELETE FROM commitments WHERE task = ?", (task,))
-            self._execute("DELETE FROM salts WHERE task = ?", (task,))
+    def is_finished(self, task: int) -> bool:
+        """Whether nothing more can happen with a task. Asks nothing of the disk."""
+        return task in self._finished
+
+    def finish(self, *tasks: int) -> None:
+        """Never look at these tasks again; what was kept for them is dropped."""
+        with self._lock, self._transaction():
+            for task in tasks:
+                self._execute("INSERT OR IGNORE INTO finished VALUES (?)", (task,))
+                for table in _OF_OPEN_TASKS:
+                    self._execute(f"DELETE FROM {table} WHERE task = ?", (task,))
+        self._finished.update(tasks)
+
+    def knows(self, task: int) -> bool:
+        """Whether a result of the task is held, or it was challenged or attested."""
+        return any(
+            self._execute(f"SELECT 1 FROM {table} WHERE task = ? LIMIT 1", (task,))
+            for table in ("held", "challenges", "attested")
+        )
 
     def checked(self, task: int, root: bytes) -> set[int]:
         """Segments of a commitment that are as committed; `root` is the segment tree's."""

@@ -24,12 +24,17 @@ from verifier.seats import own_seats
 
 
 class Engagements:
-    """`see` is for the loop's thread, `beside` for any."""
+    """`see` is for the loop's thread, `beside` for any. Those of one process, under several contracts, count together:
+    `leading` are those of the newest ones, and one of them is `admitting` at a time.
+    """
 
-    def __init__(self, context: Context) -> None:
+    def __init__(self, context: Context, leading: Engagements | None = None) -> None:
         self._context = context
         self._places: dict[int, list[Engagement]] = {}
         self._lock = Lock()
+        self._all: list[Engagements] = [] if leading is None else leading._all
+        self._all.append(self)
+        self.admitting: Lock = Lock() if leading is None else leading.admitting
 
     def see(self, seen: Observation) -> None:
         """Take note of what own places of a task owe now. Raises ChainError."""
@@ -46,9 +51,12 @@ class Engagements:
 
     def beside(self, challenge: Challenge) -> list[Owed]:
         """All that is owed beside a game that is not at stake yet. Raises ChainError."""
+        return [one for node in self._all for one in node._owed(challenge if node is self else None)]
+
+    def _owed(self, but: Challenge | None) -> list[Owed]:
         with self._lock:
             places = [one for found in self._places.values() for one in found]
-        return [*places, *self._games(challenge), *self._drawable()]
+        return [*places, *self._games(but), *self._drawable()]
 
     def _of(self, seen: Observation) -> Iterator[Engagement]:
         context, task = self._context, seen.view.task
@@ -77,9 +85,9 @@ class Engagements:
         due = auditing.segments_of(self._context, seen, seat)
         return sum(segment not in digested for segment in due if segment < seen.view.size)
 
-    def _games(self, challenge: Challenge) -> Iterator[Engagement]:
+    def _games(self, but: Challenge | None) -> Iterator[Engagement]:
         for row in self._context.database.open_challenges():
-            if row.key != challenge.key and row.opening_until is not None:
+            if (but is None or row.key != but.key) and row.opening_until is not None:
                 name = f"the game of task {row.task} that account {row.account} has a bond in"
                 yield owed.game(name, self._context.terms(row.task))
 

@@ -40,7 +40,7 @@ class Games:
         self._fetches = fetches
         self._turns = Jobs(TURNS, LONGEST_REST, due=context.turns.due)
         self._opening = Jobs(self._limit, LONGEST_REST, due=context.turns.due)
-        self.bonds = Bonds(context.clients, context.database, context.terms)
+        self.bonds = Bonds(context.clients, context.database, context.terms, engagements.admitting)
         self._drivers: dict[Key, ChallengeDriver] = {}
         self._strangers: set[str] = set()
         """Accounts of challenges that are not among this process's."""
@@ -75,7 +75,7 @@ class Games:
         new = [row for row in rows if row.key not in self._drivers and self._is_own(row)]
         for row in sorted(new, key=lambda row: self.bonds.at_stake(row.task), reverse=True):
             client, terms = self._context.clients[row.account], self._context.terms(row.task)
-            database, look, turns = self._context.database, self._context.settings.poll, self._context.turns
+            database, look, turns = self._context.database, self._context.settings.pace, self._context.turns
             rates, beside = partial(getattr, self._context, "rates"), self._engagements.beside
             commitment = ChallengeCommitment(client, database, self.bonds, terms, row, rates, look, beside)
             self._drivers[row.key] = ChallengeDriver(client, database, commitment, row, look, turns.due)

@@ -1,5 +1,8 @@
 """The running verifier: one loop that plays its games first, then attests, moves tasks on, and replays.
 
+It serves all deployments of its chain in which the account has something: each has a node, with its own database and
+contracts. In that of the newest it is registered; those of earlier ones lock no more stake, and end what was begun.
+
 Nothing here decides a move or a number: that is `Strategy`, `seats` and the program. The loop never waits for a
 receipt, a replay or a stranger; `Jobs` does, so that games and seats go on side by side. What goes wrong about a task
 is that task's failure: logged with its number, counted, tried again after a rest.
@@ -14,9 +17,12 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from functools import partial
 
+from fastapi import FastAPI
+
 from protocol.chain.accounts import DEVELOPMENT_CHAIN
+from protocol.chain.blocks import Block
 from protocol.chain.client import Client
-from protocol.chain.connection import Block
+from protocol.chain.deployment import Deployment
 from protocol.chain.errors import RpcUnavailable
 from protocol.chain.parameters import TOKEN
 from protocol.chain.views import TaskStatus, TaskView
@@ -24,9 +30,9 @@ from protocol.errors import ExitCode
 from protocol.node.home import Home
 from protocol.node.http import require_public
 from protocol.node.party.exits import Observation
-from protocol.node.party.funds import withdraw_above, withdraw_credit
+from protocol.node.party.funds import NotEnoughTokens, withdraw_above, withdraw_credit
 from protocol.node.party.node import Node
-from protocol.node.serving import Serving
+from protocol.node.serving import Serving, addresses, by_market
 from protocol.node.stopping import Stop
 from verifier import accusing, answering, auditing, compensation, item_claims, juror, keeper, looking
 from verifier.context import Context
@@ -35,6 +41,7 @@ from verifier.engagements import Engagements
 from verifier.games import Games
 from verifier.jobs import Job, Jobs, Rests
 from verifier.offered_salts import OfferedSalts
+from verifier.open_tasks import OpenTasks
 from verifier.registration import ensure_registered, speed_of
 from verifier.seats import own_seats, releasable, waits_for_jury
 from verifier.server import application
@@ -63,9 +70,30 @@ class VerifierNode(Node):
         *,
         further: Sequence[Client] = (),
         stop: Stop | None = None,
+        earlier: Sequence[Deployment] = (),
+        leading: VerifierNode | None = None,
     ) -> None:
-        self.context = Context.at(home, client, settings, strategy, further)
-        super().__init__(settings, self.context.log, stop, client)
+        """`earlier` are deployments that are ended beside, by nodes of which this one is the `leading`."""
+        first, stop = None if leading is None else leading.context, stop or Stop()
+        alone = leading is None and not earlier
+        self.context: Context = Context.at(home, client, settings, strategy, further, first, alone)
+        self._leading = leading
+        others = None if leading is None else leading._engagements
+        self._engagements: Engagements = Engagements(self.context, others)
+        old = settings.model_copy(update={"tasks": ()})
+        self._earlier = [
+            VerifierNode(
+                client.for_deployment(one),
+                old,
+                home,
+                strategy,
+                further=[account.for_deployment(one) for account in further],
+                stop=stop,
+                leading=self,
+            )
+            for one in earlier
+        ]
+        super().__init__(settings, self.context.log, stop, client, self._earlier)
         due = self.context.turns.due
         self._fetches = Jobs(settings.fetches, longest_rest=math.inf)
         self._replays = Jobs(settings.replays, longest_rest=math.inf, due=due, queued=True)
@@ -76,17 +104,17 @@ class VerifierNode(Node):
         """Of its own, so that strangers' salts keep no attestation waiting."""
         self._keeps = Jobs(1, longest_rest=math.inf)
         """Of its own, so that what a claimant may need keeps no duty waiting."""
-        self._engagements = Engagements(self.context)
         self._games = Games(self.context, self._fetches, self._engagements)
         self._offered = OfferedSalts(
             client, self.context.clients, self.context.database, self.context.metrics
         )
         self._looks = Rests(longest=30)
+        self._tasks = OpenTasks(client, self.context.database, settings.tasks, self.context.clients)
         self._withdraw = True
-        self._url = ""
-        """Where results are served, and salts taken; empty for a mere whistleblower."""
+        self._urls: tuple[str, ...] = ()
+        """Where results are served, and salts taken, what to announce first; none of a mere whistleblower."""
         self._alive = 1
-        """Tasks and challenges that are not over, as the last look found."""
+        """Tasks and challenges that are not over, and work that goes on, as the last look found."""
         self._finished = 0
         self._late: set[tuple[int, int]] = set()
         """Tasks and seats whose time ran out unattested."""
@@ -97,41 +125,59 @@ class VerifierNode(Node):
 
         FRAUD if with `once` a solver was found false or an own challenge was lost. Raises VerifierError, ChainError.
         """
-        settings = self.context.settings
+        settings, nodes = self.context.settings, (*self._earlier, self)
         try:
             with ExitStack() as serving:
                 serving.enter_context(self.context.metrics.served(settings.metrics_port))
                 if settings.stake:
-                    app = application(self.context.results, self.context.items, self._offered.offer)
-                    held = serving.enter_context(Serving(app, settings.host, settings.port, settings.proxies))
-                    self._url = settings.url or held.url
+                    apps = [(node.context.client.market.address, node._app()) for node in nodes]
+                    served = Serving(by_market(apps), settings.host, settings.port, settings.proxies)
+                    held = serving.enter_context(served)
+                    for node, (market, _) in zip(nodes, apps, strict=True):
+                        node._urls = addresses(settings.url or held.url, market, node is nodes[0])
                 return self._loop(once)
         finally:
-            self._fetches.abandon()  # what is on disk by then is not fetched again
-            self._keeps.abandon()
-            self._games.close()
-            self._sends.close()
-            self._informs.close()
-            self._answers.close()
-            self._replays.close()
-            self.context.database.close()
+            for node in nodes:
+                node._close()
+
+    def _app(self) -> FastAPI:
+        return application(self.context.results, self.context.items, self._offered.offer)
+
+    def _close(self) -> None:
+        """Let go of everything."""
+        self._fetches.abandon()  # what is on disk by then is not fetched again
+        self._keeps.abandon()
+        self._games.close()
+        self._sends.close()
+        self._informs.close()
+        self._answers.close()
+        self._replays.close()
+        self.context.database.close()
 
     def _prepare(self) -> None:
-        context = self.context
-        if self._url and context.client.connection.chain_id != DEVELOPMENT_CHAIN:
-            require_public(self._url)
+        context, url = self.context, next(iter(self._urls), "")
+        if url and context.client.connection.chain_id != DEVELOPMENT_CHAIN:
+            require_public(url)
         speeds = {
             account: speed_of(client, context.settings, len(context.clients))
             for account, client in context.clients.items()
         }
         with ThreadPoolExecutor(len(context.clients)) as pool:
             list(pool.map(partial(self._take_part, speeds), context.clients.values()))
-        context.log.info("ready", accounts=list(context.clients), url=self._url)
+        registers = self._leading is None
+        context.log.info("ready", accounts=list(context.clients), url=url, registers=registers)
 
     def _take_part(self, speeds: Mapping[str, float], client: Client) -> None:
-        ensure_registered(client, self.context.settings, speeds)
-        if self._url and client.market.endpoint_of(client.address) != self._url:
-            client.market.announce(self._url)
+        if self._leading is None:
+            try:
+                ensure_registered(client, self.context.settings, speeds)
+            except NotEnoughTokens as error:
+                if not self._earlier:
+                    raise
+                # What was begun under earlier contracts, where the tokens are, does not wait for them.
+                self.context.log.error("not registered", account=client.address, reason=str(error))
+        if self._urls and client.market.endpoint_of(client.address) not in self._urls:
+            client.market.announce(self._urls[0])
 
     def _tick(self) -> None:
         self._alive = 1  # until this look says otherwise
@@ -143,7 +189,8 @@ class VerifierNode(Node):
     def _outcome(self, once: bool) -> ExitCode | None:
         if self._stop.asked:  # then `_alive` no longer counts tasks that are open
             return None
-        return self._verdict() if once and not self._alive and self._seen_enough() else None
+        over = not any(node._alive for node in (*self._earlier, self))
+        return self._verdict() if once and over and self._seen_enough() else None
 
     def _at_stake(self) -> dict[str, object]:
         return {"open_challenges": len(self.context.database.open_challenges())}
@@ -151,15 +198,18 @@ class VerifierNode(Node):
     def _may_stop(self) -> bool:
         return not self._games.moves_due
 
+    def _is_idle(self) -> bool:
+        works = (self._fetches, self._replays, self._keeps)
+        return not (self._alive or any(work.busy for work in works) or self._withdraw)
+
     def turn(self, block: Block) -> int:
         """One look at everything as of this block; how many tasks and challenges are not over. Raises ChainError."""
         self._collect()
         context = self.context
         challenges = self._games.play()
         observed: list[Observation] = []
-        tasks = self._open_tasks()
-        alive = len(tasks)
-        for task in tasks:
+        self._tasks.find()
+        for task in self._tasks.numbers():
             if self._looks.resting(task):
                 continue
             started = time.monotonic()
@@ -173,9 +223,7 @@ class VerifierNode(Node):
                 context.failed(task, "look", error)
                 continue
             self._looks.succeeded(task)
-            if seen is None:
-                alive -= 1
-            elif not self._stop.asked:
+            if seen is not None and not self._stop.asked:
                 observed.append(seen)
             self._games.begin()
         if not self._stop.asked:
@@ -202,11 +250,13 @@ class VerifierNode(Node):
         for task in context.database.held_before(block.time):
             context.results.drop(task)
             context.database.let_go(task)
+        if not self._stop.asked:
+            self._finished += self._tasks.finish_past()
         self._take_earnings()
         context.metrics.challenges.set(challenges)
-        context.metrics.tasks.set(alive)
+        context.metrics.tasks.set(len(self._tasks))
         return (
-            (0 if self._stop.asked else alive)
+            (0 if self._stop.asked else len(self._tasks))
             + challenges
             + self._sends.busy
             + self._informs.busy
@@ -274,14 +324,9 @@ class VerifierNode(Node):
 
     def _seen_enough(self) -> bool:
         """Whether the chosen tasks, or at least one task, are over."""
-        chosen = set(self.context.settings.tasks)
-        return chosen <= self.context.database.finished() if chosen else self._finished > 0
-
-    def _open_tasks(self) -> list[int]:
-        """Tasks that are not over, or not yet known to be."""
-        finished, chosen = self.context.database.finished(), self.context.settings.tasks
-        newest = self.context.client.market.tasks()
-        return [n for n in (chosen or range(1, newest + 1)) if n <= newest and n not in finished]
+        chosen = self.context.settings.tasks
+        finished = sum(node._finished for node in (*self._earlier, self))
+        return all(map(self.context.database.is_finished, chosen)) if chosen else finished > 0
 
     def _offer_actions(self, seen: Observation) -> None:
         """Offer the transactions that a task asks for."""
@@ -313,13 +358,12 @@ class VerifierNode(Node):
             settled = view.status is TaskStatus.SETTLED
             database.hold(task, now + settled * self.context.settings.hold_seconds)
         database.finish(task)
-        self.context.materials.drop(task)
+        self._tasks.close(task)
+        self.context.forget(task)
         self._games.forget(task)
         self._engagements.forget(task)
         self._offered.forget(task)
-        self.context.looks.forget(task)
-        self.context.juries.forget(task)
-        self.context.items.drop(task)
+        self._late = {late for late in self._late if late[0] != task}
         works = (self._fetches, self._replays, self._sends, self._informs, self._answers, self._keeps)
         for rests in (*(work.rests for work in works), self._looks):
             rests.forget(task)
@@ -349,4 +393,5 @@ class VerifierNode(Node):
             self.context.failed(failure.task, failure.what, failure.error)
 
     def _verdict(self) -> ExitCode:
-        return ExitCode.FRAUD if self._outcomes & {*WON, LOST} else ExitCode.FINE
+        outcomes = {outcome for node in (*self._earlier, self) for outcome in node._outcomes}
+        return ExitCode.FRAUD if outcomes & {*WON, LOST} else ExitCode.FINE

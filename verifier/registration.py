@@ -38,7 +38,7 @@ def speed_of(client: Client, settings: VerifierSettings, accounts: int) -> float
         return registration.offer.speed
     if not settings.stake:
         return 0.0
-    clocks = Clocks(client.inclusion, settings.poll)
+    clocks = Clocks(client.inclusion, settings.pace)
     seats = standing(client.address, 0.0, client.deployment.parameters.min_period, clocks)
     return settings.speed_of_seats(seats, accounts)
 
@@ -77,7 +77,7 @@ def ensure_registered(
 
 def _require_admission(client: Client, settings: VerifierSettings, speeds: Mapping[str, float]) -> None:
     """Whatever draws find all accounts of the process is to be done in time. Raises SettingsError, ChainError."""
-    clocks = Clocks(client.inclusion, settings.poll)
+    clocks = Clocks(client.inclusion, settings.pace)
     least = client.deployment.parameters.min_period
     owed = [standing(account, speed, least, clocks) for account, speed in speeds.items()]
     refused = admission(owed, clocks, Rates(settings.speed))

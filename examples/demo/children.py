@@ -65,6 +65,10 @@ class Children:
         """Whether a process of this name was started."""
         return name in self._processes
 
+    def pid(self, name: str) -> int:
+        """Process id of a process that was started."""
+        return self._processes[name].pid
+
     def exit_code(self, name: str) -> int | None:
         """How a process ended; None while it runs."""
         return self._processes[name].poll()

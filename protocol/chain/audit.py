@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import astuple
 
 from protocol.beacon.bn254 import Hints
+from protocol.chain.blocks import BlockId
 from protocol.chain.bound_contract import BoundContract
-from protocol.chain.connection import BlockId
 from protocol.chain.receipts import Receipt
 from protocol.chain.views import NOBODY, AuditView, JuryView, Offer, PendingDraw, Registration, Seat
 
@@ -77,6 +78,11 @@ class Audit(BoundContract):
     def audit(self, task: int, block: BlockId = "latest") -> AuditView:
         """Where a task's draws stand."""
         return AuditView.from_abi(self.read("auditOf", task, block=block))
+
+    def ahead(self, tasks: Sequence[int]) -> None:
+        """Inside of a view: have what `audit`, `seats` and `looks` tell of each task by few requests."""
+        for function in ("auditOf", "seatsOf", "looksOf"):
+            self.ask_ahead(function, *([task] for task in tasks))
 
     def seats(self, task: int, block: BlockId = "latest") -> list[Seat]:
         """A task's seats in order; empty before its first draw."""

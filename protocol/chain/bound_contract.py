@@ -8,7 +8,8 @@ from typing import Any
 from eth_utils.crypto import keccak
 
 from protocol.chain.abi import Contract
-from protocol.chain.connection import BlockId, Connection
+from protocol.chain.blocks import BlockId
+from protocol.chain.connection import Connection
 from protocol.chain.errors import AccountError
 from protocol.chain.fees import Call
 from protocol.chain.idempotency import Idempotency
@@ -36,6 +37,12 @@ class BoundContract:
     def read_all(self, function: str, *arguments: Any, block: BlockId = "latest") -> tuple[Any, ...]:
         """All values that a view returns."""
         return self.connection.call(self.contract, self.address, function, *arguments, block=block)
+
+    def ask_ahead(self, function: str, *lists: Sequence[Any], block: BlockId = "latest") -> None:
+        """Inside of a view of the connection: have what a view returns for several lists of arguments by few requests.
+        Raises RpcUnavailable.
+        """
+        self.connection.ask_ahead(self.contract, self.address, function, *lists, block=block)
 
     def write(self, function: str, *arguments: Any, intent: str | None = None, value: int = 0) -> Receipt:
         """Send a call with `value` wei and wait for its receipt. Without an `intent` it is one of its own, but for the

@@ -36,8 +36,11 @@ from protocol.chain.vault import Vault
 class Client:
     """The contracts of one deployment, seen from one account, or from none (then it only reads)."""
 
-    def __init__(self, connection: Connection, deployment: Deployment, sender: Sender | None) -> None:
+    def __init__(
+        self, connection: Connection, deployment: Deployment, sender: Sender | None, *, shared: bool = False
+    ) -> None:
         self.connection = connection
+        self._shared = shared
         self.deployment = deployment
         self.sender = sender
         at = deployment.addresses
@@ -50,6 +53,14 @@ class Client:
         self.juries = Juries(contract("Juries"), at.juries, connection, sender)
         self.game = Game(contract("DisputeGame"), at.game, connection, sender)
         self.beacon = Beacon(contract("DrandBeacon"), at.beacon, connection, sender)
+
+    def for_deployment(self, deployment: Deployment) -> Client:
+        """Another deployment's contracts on the same chain, by the same connection and from the same account: one
+        journal has the nonces of both. It is closed with this client. Raises WrongChain, DeploymentError.
+        """
+        self.connection.require_chain(deployment.chain_id)
+        require_alive(deployment, self.connection)
+        return Client(self.connection, deployment, self.sender)
 
     @property
     def address(self) -> str:
@@ -113,11 +124,27 @@ class Client:
             sent.append(self.token.approve(self.vault.address, missing))
         return [*sent, self.vault.deposit(missing)]
 
+    def for_account(
+        self,
+        account: str | LocalAccount,
+        *,
+        password_file: Path | None = None,
+        sending: Sending | None = None,
+    ) -> Client:
+        """A client of another account by the same connection, to be closed before this one. Raises as `connect`."""
+        return Client(
+            self.connection,
+            self.deployment,
+            _sender(self.connection, account, password_file, sending),
+            shared=True,
+        )
+
     def close(self) -> None:
         """Give the account's lock back, and let go of the sockets."""
         if self.sender is not None:
             self.sender.close()
-        self.connection.close()
+        if not self._shared:
+            self.connection.close()
 
     def __enter__(self) -> Self:
         return self
@@ -148,11 +175,17 @@ def connect(
         deployment = load_deployment(connection.chain_id if deployment is None else deployment)
     connection.require_chain(deployment.chain_id)
     require_alive(deployment, connection)
-    sender = None
-    if account is not None:
-        key = (
-            open_account(account, connection.chain_id, password_file) if isinstance(account, str) else account
-        )
-        sender = Sender(connection, key, sending)
-        sender.recover()
+    sender = None if account is None else _sender(connection, account, password_file, sending)
     return Client(connection, deployment, sender)
+
+
+def _sender(
+    connection: Connection,
+    account: str | LocalAccount,
+    password_file: Path | None,
+    sending: Sending | None,
+) -> Sender:
+    key = open_account(account, connection.chain_id, password_file) if isinstance(account, str) else account
+    sender = Sender(connection, key, sending)
+    sender.recover()
+    return sender

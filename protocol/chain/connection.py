@@ -11,7 +11,6 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 from statistics import median
@@ -20,6 +19,7 @@ from typing import Any, Final, TypeVar
 from eth_abi.exceptions import DecodingError
 
 from protocol.chain.abi import Contract
+from protocol.chain.blocks import Block, BlockId, block_tag, is_one, number_of
 from protocol.chain.chains import Chain, Finality, chain_of
 from protocol.chain.errors import ChainError, RpcError, RpcRefused, RpcUnavailable, WrongChain
 from protocol.chain.rpc import Nodes, Query
@@ -34,21 +34,22 @@ LOOKS: Final = (0.02, 0.05, 0.1)
 BLOCKS: Final = 8
 """Enough for a median that no single gap of the chain's clock moves."""
 
-BlockId = int | str
-"""A block number, a block hash (0x…), or "latest"."""
+BATCH: Final = 100
+"""Questions in one request: public nodes take 100 to 1,000."""
+
 Answer = TypeVar("Answer")
 
 
-@dataclass(frozen=True, slots=True)
-class Block:
-    """What the client needs of a block. `time` is in seconds since 1970, `base_fee` in wei."""
+class _Pinned(threading.local):
+    """The block that a thread reads at, and what it was told of it so far: that stays as it is, however often it looks
+    at the same block.
+    """
 
-    number: int
-    hash: str
-    parent: str
-    time: int
-    base_fee: int
-    gas_limit: int
+    def __init__(self) -> None:
+        self.block: Block | None = None
+        self.told_of = ""
+        """The block's hash."""
+        self.told: dict[Any, Any] = {}
 
 
 class Connection:
@@ -63,7 +64,7 @@ class Connection:
     ) -> None:
         self._nodes = Nodes((urls,) if isinstance(urls, str) else urls, timeout)
         self._finality = finality
-        self._pinned = threading.local()
+        self._pinned = _Pinned()
         self._highest = 0
         """Number of the newest block that any node has shown."""
 
@@ -95,6 +96,11 @@ class Connection:
         newest = self.block().number
         times = [self.block(number).time for number in range(max(0, newest - BLOCKS), newest + 1)]
         return median([late - early for early, late in pairwise(times)] or [0])
+
+    @property
+    def newest(self) -> int:
+        """Number of the newest block that was seen, without asking; 0 before the first."""
+        return self._highest
 
     @property
     def gas_price(self) -> int:
@@ -172,17 +178,42 @@ class Connection:
         label: str,
     ) -> bytes:
         """Bytes that a call returns; without `to`, `data` is run as creation code."""
-        query: dict[str, Any] = {"data": "0x" + data.hex()}
-        if to is not None:
-            query["to"] = to
+        block = self._pinned_to(block)
+        query = _call(to, data)
         if value:
             query["value"] = hex(value)
         if sender is not None:
             query["from"] = sender
-        if block == "latest" and self.is_viewing:
-            block = str(self._pinned.block.hash)
-        found = self.request("eth_call", query, block_tag(block), label=label, refusals=_is_one(block))
-        return _bytes(found)
+
+        def ask() -> bytes:
+            return _bytes(
+                self.request("eth_call", query, block_tag(block), label=label, refusals=is_one(block))
+            )
+
+        return self._told((to, data, block, sender, value), ask) if is_one(block) else ask()
+
+    def ask_ahead(
+        self,
+        contract: Contract,
+        address: str,
+        function: str,
+        *lists: Sequence[Any],
+        block: BlockId = "latest",
+    ) -> None:
+        """Inside of a `view`: ask for a function's values for several lists of arguments, `BATCH` by one request, so
+        that the calls themselves ask nothing. What is refused is left to them. Raises RpcUnavailable.
+        """
+        assert self.is_viewing, "answers are kept for one block"
+        block, told = self._pinned_to(block), self._pinned.told
+        datas = [contract.encode(function, arguments) for arguments in lists]
+        missing = [data for data in datas if (address, data, block, None, 0) not in told]
+        for first in range(0, len(missing), BATCH):
+            asked = missing[first : first + BATCH]
+            label = f"{contract.name}.{function}"
+            queries = [Query("eth_call", (_call(address, data), block_tag(block)), label) for data in asked]
+            for data, answer in zip(asked, self.request_all(queries), strict=True):
+                if not isinstance(answer, ChainError):
+                    told[address, data, block, None, 0] = _bytes(answer)
 
     def block(self, block: BlockId = "latest") -> Block:
         """A block by number, hash or tag. Raises RpcRefused if no node has it.
@@ -190,14 +221,14 @@ class Connection:
         The latest one is never behind what was seen before, but where several looks say so: then the chain was
         re-organised to a shorter one.
         """
+        pinned = self._pinned.block
         if block != "latest":
-            return _read_block(self.raw_block(block))
-        pinned: Block | None = getattr(self._pinned, "block", None)
+            return Block.read(self.raw_block(block))
         if pinned is not None:
             return pinned
         self._nodes.compare()
         for wait in (*LOOKS, None):
-            found = _read_block(self.raw_block(block))
+            found = Block.read(self.raw_block(block))
             if found.number >= self._highest or wait is None:
                 break
             self._nodes.doubt()
@@ -220,25 +251,29 @@ class Connection:
     @contextmanager
     def view(self) -> Iterator[Block]:
         """The newest block; as long as the context lasts, this thread's calls of the latest state are all at its
-        hash, so that what they tell fits together. Nothing is sent from within.
+        hash, so that what they tell fits together. What was told in an earlier view of this block is not asked again.
+        Nothing is sent from within.
         """
-        self._pinned.block = self.block()
+        pinned, block = self._pinned, self.block()
+        if pinned.told_of != block.hash:
+            pinned.told_of, pinned.told = block.hash, {}
+        pinned.block = block
         try:
-            yield self._pinned.block
+            yield block
         finally:
-            self._pinned.block = None
+            pinned.block = None
 
     @property
     def is_viewing(self) -> bool:
         """Whether this thread is inside of a `view`."""
-        return getattr(self._pinned, "block", None) is not None
+        return self._pinned.block is not None
 
     def final_block(self) -> int:
         """Number of the newest block that is final; 0, the first one, before any other is."""
         finality = self.chain.finality if self._finality is None else self._finality
         if isinstance(finality, int):
             return max(0, self.block().number - finality)
-        return self.block(finality).number
+        return self._told(finality, lambda: self.block(finality).number)
 
     def stands(self, number: int, block_hash: str) -> bool:
         """Whether a block is the chain's at that height now."""
@@ -250,12 +285,12 @@ class Connection:
 
     def balance(self, address: str) -> int:
         """Native currency of an account, in wei."""
-        return _number(self.request("eth_getBalance", address, "latest"))
+        return number_of(self.request("eth_getBalance", address, "latest"))
 
     def transaction_count(self, address: str, block: BlockId = "latest") -> int:
         """The account's next nonce, at a block or with what is "pending"."""
-        return _number(
-            self.request("eth_getTransactionCount", address, block_tag(block), refusals=_is_one(block))
+        return number_of(
+            self.request("eth_getTransactionCount", address, block_tag(block), refusals=is_one(block))
         )
 
     def has_nonce(self, number: int, address: str, nonce: int) -> bool:
@@ -263,7 +298,7 @@ class Connection:
         block = self.request("eth_getBlockByNumber", hex(number), True)
         found = [] if block is None else block["transactions"]
         return any(
-            sent["from"].lower() == address.lower() and _number(sent["nonce"]) == nonce for sent in found
+            sent["from"].lower() == address.lower() and number_of(sent["nonce"]) == nonce for sent in found
         )
 
     def receipt(self, transaction: str) -> dict[str, Any] | None:
@@ -273,7 +308,7 @@ class Connection:
     def receipts(self, transactions: Sequence[str]) -> list[dict[str, Any] | None]:
         """As `receipt`, of several transactions by one request."""
         found = self._of_each("eth_getTransactionReceipt", transactions)
-        blocks = [_number(receipt["blockNumber"]) for receipt in found if receipt is not None]
+        blocks = [number_of(receipt["blockNumber"]) for receipt in found if receipt is not None]
         self._highest = max([self._highest, *blocks])
         return found
 
@@ -294,6 +329,21 @@ class Connection:
                 raise answer
         return answers
 
+    def _pinned_to(self, block: BlockId) -> BlockId:
+        """The hash of the view's block where that is meant."""
+        pinned = self._pinned.block
+        return pinned.hash if pinned is not None and block in ("latest", pinned.number) else block
+
+    def _told(self, what: Any, ask: Callable[[], Answer]) -> Answer:
+        """What the view's block says, asked once; outside of a view it is asked."""
+        if not self.is_viewing:
+            return ask()
+        told = self._pinned.told
+        if what not in told:
+            told[what] = ask()
+        found: Answer = told[what]
+        return found
+
     def _retried(
         self,
         ask: Callable[[], Answer],
@@ -308,31 +358,10 @@ class Connection:
         return ask()
 
 
-def block_tag(block: BlockId) -> Any:
-    """A block as eth_call and its like take it: a tag, a hexadecimal number, or EIP-1898's object for a hash."""
-    if isinstance(block, int):
-        return hex(block)
-    return {"blockHash": block} if block.startswith("0x") else block
-
-
-def _is_one(block: BlockId) -> bool:
-    """Whether it is one block, which a node may not have yet, and no tag."""
-    return isinstance(block, int) or block.startswith("0x")
-
-
-def _read_block(fields: dict[str, Any]) -> Block:
-    return Block(
-        _number(fields["number"]),
-        fields["hash"],
-        fields["parentHash"],
-        _number(fields["timestamp"]),
-        _number(fields.get("baseFeePerGas") or "0x0"),
-        _number(fields["gasLimit"]),
-    )
-
-
-def _number(value: Any) -> int:
-    return int(str(value), 16)
+def _call(to: str | None, data: bytes) -> dict[str, Any]:
+    """The call of a contract, as eth_call takes it."""
+    query = {"data": "0x" + data.hex()}
+    return query if to is None else {**query, "to": to}
 
 
 def _bytes(value: Any) -> bytes:

@@ -24,6 +24,9 @@ from protocol.node.http import free_port
 HOST: Final = "127.0.0.1"
 VARIABLE: Final = "ANVIL"
 READY_SECONDS: Final = 20.0
+CLOSING_SECONDS: Final = 5.0
+WRITING_SECONDS: Final = 120.0
+"""For a chain of thousands of blocks."""
 _NATIVE = Path(__file__).parents[2] / "node_modules/@foundry-rs/anvil-linux-amd64/bin/anvil"
 
 
@@ -46,7 +49,9 @@ def anvil_program() -> str:
 
 
 class Devnet:
-    """A running anvil. `port` 0 takes a free one; `block_time` None makes a block for each transaction.
+    """A running anvil. `port` 0 takes a free one; `block_time` None makes a block for each transaction. It keeps the
+    states of the last `states` blocks, 500 where nothing is said. With a file `state` it goes on with the chain that is
+    there, and writes it there when it is closed; its clock is the machine's again then.
 
     Raises AnvilMissing, PortInUse, or DevnetError with the program's last words.
     """
@@ -58,6 +63,8 @@ class Devnet:
         chain_id: int = DEVELOPMENT_CHAIN,
         log: Path | None = None,
         hardfork: str = "prague",
+        states: int | None = None,
+        state: Path | None = None,
     ) -> None:
         program = anvil_program()
         self.port = port or free_port(HOST)
@@ -75,7 +82,11 @@ class Devnet:
         # Transactions in the order of arrival: a development chain has no fee market.
         command += ["--order", "fifo"]
         # Of old blocks' states, which nobody asks for, it would write up to 3,600 to the home folder: gigabytes.
-        command += ["--max-persisted-states", "0"]
+        command += ["--max-persisted-states", "0"] if states is None else ["--prune-history", str(states)]
+        self._patience = CLOSING_SECONDS
+        if state is not None:
+            command += ["--state", str(state)]
+            self._patience = WRITING_SECONDS
         if block_time is not None:
             command += ["--block-time", str(block_time)]
         self._log = (log or Path(os.devnull)).open("ab")
@@ -121,7 +132,7 @@ class Devnet:
         if self._process.poll() is None:
             self._process.terminate()
             try:
-                self._process.wait(timeout=5)
+                self._process.wait(timeout=self._patience)
             except subprocess.TimeoutExpired:
                 self._process.kill()
                 self._process.wait()

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from protocol.chain.abi import Contract
+from protocol.chain.blocks import Block
 from protocol.chain.connection import Connection
 from protocol.chain.errors import RpcRefused, UnstableChain
 from protocol.chain.receipts import Event, Log, decode_logs
@@ -70,7 +71,7 @@ class Follower:
         UnstableChain, RpcError.
         """
         head = self._connection.block()
-        stops = self._standing(head.number)
+        stops = self._standing(head)
         rewound = None
         if len(stops) < len(self._stops):
             rewound = stops[-1][0] if stops else self._first - 1
@@ -80,7 +81,7 @@ class Follower:
         events: list[Event] = []
         while begin <= end:
             far = min(end, begin + self._span - 1, head.number - NEWEST)
-            last, logs, stop = self._read(begin, far) if far >= begin else self._read_one(begin)
+            last, logs, stop = self._read(begin, far) if far >= begin else self._read_one(begin, head)
             events += decode_logs(logs, self._contracts)
             stops.append((last, stop))
             begin = last + 1
@@ -88,16 +89,24 @@ class Follower:
         self._stops = stops[-KEPT:]
         return Batch(tuple(events), stops[-1][1] if stops else "", rewound)
 
-    def _standing(self, head: int) -> list[tuple[int, str]]:
-        """The stops but for those that a re-organisation took away; the chain may be shorter than it was."""
-        stops = [stop for stop in self._stops if stop[0] <= head]
-        while stops and self._connection.block(stops[-1][0]).hash != stops[-1][1]:
+    def _standing(self, head: Block) -> list[tuple[int, str]]:
+        """The stops but for those that a re-organisation took away; the chain may be shorter than it was. What the head
+        names is not asked for: itself and its parent.
+        """
+        stops = [stop for stop in self._stops if stop[0] <= head.number]
+        while stops and self._hash(stops[-1][0], head) != stops[-1][1]:
             stops.pop()
         return stops
 
-    def _read_one(self, number: int) -> tuple[int, list[Log], str]:
+    def _hash(self, number: int, head: Block) -> str:
+        """That of a block up to the head."""
+        if number >= head.number - 1:
+            return head.hash if number == head.number else head.parent
+        return self._connection.block(number).hash
+
+    def _read_one(self, number: int, head: Block) -> tuple[int, list[Log], str]:
         """The same of one block, which is asked for by its hash."""
-        block_hash = self._connection.block(number).hash
+        block_hash = self._hash(number, head)
         return number, self._logs({"blockHash": block_hash}), block_hash
 
     def _read(self, begin: int, end: int) -> tuple[int, list[Log], str]:

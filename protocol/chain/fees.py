@@ -12,7 +12,8 @@ import rlp  # type: ignore[import-untyped]
 from eth_account.typed_transactions.typed_transaction import TypedTransaction
 from hexbytes import HexBytes
 
-from protocol.chain.connection import Block, Connection, block_tag
+from protocol.chain.blocks import Block, block_tag
+from protocol.chain.connection import Connection
 from protocol.chain.errors import ChainError, InsufficientFunds, Reverted, RpcRefused
 from protocol.chain.rpc import Query
 

@@ -7,11 +7,11 @@ method of its own.
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
+from protocol.chain.blocks import BlockId
 from protocol.chain.bound_contract import BoundContract
-from protocol.chain.connection import BlockId
 from protocol.chain.receipts import Receipt
 from protocol.chain.transactions import Sent
 from protocol.chain.views import Claim, GameState
@@ -91,6 +91,10 @@ class Game(BoundContract):
     def game(self, game: int, block: BlockId = "latest") -> GameState:
         """A game as the contract keeps it."""
         return GameState.from_abi(game, self.read("gameOf", game, block=block))
+
+    def ahead(self, games: Iterable[int]) -> None:
+        """Inside of a view: have what `game` tells of each by few requests."""
+        self.ask_ahead("gameOf", *([game] for game in games))
 
     def claim(self, key: bytes, block: BlockId = "latest") -> Claim:
         """A claim by its key (`protocol.dispute.keys`)."""

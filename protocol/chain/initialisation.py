@@ -14,7 +14,8 @@ from typing import Final
 from eth_utils.address import to_checksum_address
 
 from protocol.chain.abi import Contract, contract
-from protocol.chain.connection import BlockId, Connection
+from protocol.chain.blocks import BlockId
+from protocol.chain.connection import Connection
 from protocol.chain.deployment import Addresses
 from protocol.chain.errors import DeploymentError, Reverted, RpcRefused
 from protocol.chain.fees import Call

@@ -5,8 +5,10 @@ Jurors vote by `Audit.attest`, under the numbers of `protocol.dispute.juries`; t
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from protocol.chain.blocks import BlockId
 from protocol.chain.bound_contract import BoundContract
-from protocol.chain.connection import BlockId
 from protocol.chain.receipts import Receipt
 from protocol.chain.views import ItemClaim
 from protocol.dispute.juries import Objection, Shown
@@ -41,3 +43,7 @@ class Juries(BoundContract):
     def claim_of(self, task: int, block: BlockId = "latest") -> ItemClaim | None:
         """The task's claim that is not judged; None without one."""
         return ItemClaim.from_abi(self.read("claimOf", task, block=block))
+
+    def ahead(self, tasks: Sequence[int]) -> None:
+        """Inside of a view: have what `claim_of` tells of each task by few requests."""
+        self.ask_ahead("claimOf", *([task] for task in tasks))

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from protocol.chain.blocks import BlockId
 from protocol.chain.bound_contract import BoundContract
-from protocol.chain.connection import BlockId
 from protocol.chain.parameters import Parameters
 from protocol.chain.receipts import Receipt
-from protocol.chain.views import TaskView
+from protocol.chain.views import TaskStatus, TaskView
 from protocol.tasks.task import Terms
 
 
@@ -87,6 +87,17 @@ class Market(BoundContract):
     def task(self, task: int, block: BlockId = "latest") -> TaskView:
         """Where a task stands."""
         return TaskView.from_abi(task, self.read("taskOf", task, block=block))
+
+    def statuses(self, tasks: Sequence[int], block: BlockId = "latest") -> list[TaskStatus]:
+        """Where several tasks stand, NONE for one that does not exist; inside of a view by few requests."""
+        if self.connection.is_viewing:
+            self.ask_ahead("statusOf", *([task] for task in tasks), block=block)
+        return [TaskStatus(self.read("statusOf", task, block=block)) for task in tasks]
+
+    def ahead(self, tasks: Sequence[int]) -> None:
+        """Inside of a view: have what `task` and `terms` tell of each task by few requests."""
+        for function in ("taskOf", "termsOf"):
+            self.ask_ahead(function, *([task] for task in tasks))
 
     def terms(self, task: int) -> Terms:
         """The terms it was posted with."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from functools import cached_property
 
 from protocol.chain.abi import contract
+from protocol.chain.blocks import BlockId
 from protocol.chain.bound_contract import BoundContract
-from protocol.chain.connection import BlockId
 from protocol.chain.receipts import Receipt
 
 

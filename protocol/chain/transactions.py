@@ -130,8 +130,11 @@ class Sender(Unmined):
             return self._push()
 
     def tend(self) -> None:
-        """`recover`, but not more often than every `look_again` seconds, whoever asks."""
-        if time.monotonic() - self._tended > min(self.sending.look_again, self.sending.replace_after):
+        """`recover`, but not more often than every `look_again` seconds, whoever asks, and not where everything is
+        mined and stays so.
+        """
+        rested = time.monotonic() - self._tended > min(self.sending.look_again, self.sending.replace_after)
+        if rested and not self._asks_nothing:
             self.recover()
 
     def close(self) -> None:

@@ -70,6 +70,10 @@ class Unmined:
         self.inclusion = Inclusion()
         self._offered: dict[int, float] = {}
         """When the fee of a nonce was last chosen; of an earlier process's nonce, when it was first pushed."""
+        self._mined_at: int | None = None
+        """The block since which all that was sent is mined; None while something is not, or nobody has looked."""
+        self._looked_at = 0
+        """The block of the last look at that."""
 
     def _sign(self, calls: Mapping[str, tuple[Call, int]]) -> dict[str, Sent]:
         """Sign, journal and hand over the next transactions, from intent to call and gas."""
@@ -107,6 +111,7 @@ class Unmined:
 
     def _write(self, entries: Sequence[Entry]) -> list[ChainError | None]:
         """Journal signed transactions and give them to the node; what it refuses each for, which is then dropped."""
+        self._mined_at = None
         self.journal.write(entries)
         now = time.monotonic()
         self._offered |= {entry.nonce: now for entry in entries}
@@ -182,9 +187,15 @@ class Unmined:
         Also for intents that nobody waits for any more, or whose receipt was seen: nothing is mined before all that
         has a lower nonce.
         """
+        head = self.connection.newest
         mined = self.connection.transaction_count(self.address)
         self._offered = {n: since for n, since in self._offered.items() if n >= mined}
         newest = {entry.nonce: entry for entry in self.journal.since(mined)}
+        self._looked_at = head
+        if newest or not head:
+            self._mined_at = None
+        elif self._mined_at is None or head < self._mined_at:  # the chain may be shorter than it was
+            self._mined_at = head
         known = self.connection.known([entry.hash for entry in newest.values()])
         gone = 0
         for nonce in range(mined, max(newest, default=-1) + 1):
@@ -203,6 +214,16 @@ class Unmined:
             if time.monotonic() - offered > self.sending.replace_after:
                 self._raise(entry)
         return gone
+
+    @property
+    def _asks_nothing(self) -> bool:
+        """Whether another look would show what the last one did: everything is mined, and no block is new since; or it
+        was mined still when the chain had grown by more than re-organisations take back.
+        """
+        if self._mined_at is None:
+            return False
+        deep = self._looked_at - self._mined_at >= self.connection.chain.reorg_depth
+        return deep or self._looked_at == self.connection.newest
 
     def _fill(self, nonce: int) -> bool:
         """Use up a nonce that was given up while a later one waits, unless somebody else uses it; whether it was. An

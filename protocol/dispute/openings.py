@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from protocol.commitments import Tree, chunk, tensor_tree
-from protocol.program.program import Program
+
+if TYPE_CHECKING:
+    from protocol.program.program import Program
 
 
 class Node(NamedTuple):

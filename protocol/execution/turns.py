@@ -3,7 +3,8 @@
 Two computations that share the cores both take twice as long, and then what is due may come too late. So each step
 waits for a turn: that of the thread whose work is due first, among equals in the order of asking. A step runs to its
 end. Where turns are `shared` what is due before every step that runs does not wait for it: it begins beside it. Else it
-waits, and what is `urgent`, a solver's defence, goes before all else and has the turn until its answer is known.
+waits, and what is `urgent`, a solver's defence, goes before all else and has the turn until its answer is known, or
+something urgent is due before it.
 """
 
 from __future__ import annotations
@@ -35,11 +36,12 @@ class Ask:
 
     by: float
     asked: int = 0
+    urgent: bool = False
 
     @property
-    def order(self) -> tuple[float, int]:
+    def order(self) -> tuple[bool, float, int]:
         """Least goes first."""
-        return self.by, self.asked
+        return not self.urgent, self.by, self.asked
 
 
 def may_begin(ask: Ask, waiting: Iterable[Ask], running: Iterable[Ask], shared: bool) -> bool:
@@ -81,17 +83,18 @@ class Turns:
             self._thread.by = before
 
     @contextmanager
-    def urgent(self, between: Callable[[], None] = lambda: None) -> Iterator[None]:
-        """The next turn, before all who wait; no other begins while this one is waited for or lasts. `between` is
-        called before each of its own steps, and may take another urgent turn.
+    def urgent(self, between: Callable[[], None] = lambda: None, by: float = -math.inf) -> Iterator[None]:
+        """The next turn, before all who wait but for what is urgent and due before; nothing else begins while this one
+        is waited for or lasts. `between` is called before each of its own steps, and may take another urgent turn.
         """
-        with self.reserved(), self._turn(-math.inf):
+        with self.reserved(), self._turn(by, urgent=True):
             held = self._running[get_ident()]
             outer, held.between = held.between, between
+            due, held.ask = held.ask, Ask(min(by, held.ask.by), held.ask.asked, urgent=True)
             try:
                 yield
             finally:
-                held.between = outer
+                held.between, held.ask = outer, due
 
     @contextmanager
     def reserved(self) -> Iterator[None]:
@@ -111,12 +114,13 @@ class Turns:
         everything urgent.
         """
         held = self._running.get(get_ident())
-        if held is not None:
-            held.between()
-            yield
+        if held is None:
+            with self._turn(self._by):
+                yield
             return
-        with self._turn(self._by):
-            yield
+        held.between()
+        self._make_way(held)
+        yield
 
     def close(self) -> None:
         """No turn begins any more."""
@@ -129,22 +133,13 @@ class Turns:
         return getattr(self._thread, "by", math.inf)
 
     @contextmanager
-    def _turn(self, by: float) -> Iterator[None]:
+    def _turn(self, by: float, urgent: bool = False) -> Iterator[None]:
         if get_ident() in self._running:
             yield
             return
         with self._changed:
             self._asked += 1
-            mine = Ask(by, self._asked)
-            self._waiting.append(mine)
-            try:
-                self._changed.wait_for(lambda: self._closed or self._is_next(mine))
-                if self._closed:
-                    raise Stopped
-                self._running[get_ident()] = _Held(mine)
-            finally:
-                self._waiting.remove(mine)
-                self._changed.notify_all()
+            self._wait(_Held(Ask(by, self._asked, urgent)))
         try:
             yield
         finally:
@@ -152,9 +147,28 @@ class Turns:
                 del self._running[get_ident()]
                 self._changed.notify_all()
 
+    def _wait(self, held: _Held) -> None:
+        """For a turn. Raises Stopped. The caller has the lock."""
+        self._waiting.append(held.ask)
+        try:
+            self._changed.wait_for(lambda: self._closed or self._is_next(held.ask))
+            if self._closed:
+                raise Stopped
+            self._running[get_ident()] = held
+        finally:
+            self._waiting.remove(held.ask)
+            self._changed.notify_all()
+
+    def _make_way(self, held: _Held) -> None:
+        """Of several threads with something urgent, the one whose work is due first computes."""
+        with self._changed:
+            if held.ask.urgent and any(other.urgent and other.by < held.ask.by for other in self._waiting):
+                del self._running[get_ident()]
+                self._wait(held)
+
     def _is_next(self, ask: Ask) -> bool:
         running = (held.ask for held in self._running.values())
-        barred = self._urgent and ask.by > -math.inf
+        barred = self._urgent and not ask.urgent
         return not barred and may_begin(ask, self._waiting, running, self._shared)
 
 

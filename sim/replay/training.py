@@ -61,7 +61,7 @@ class _Flipping(Interpreter):
         return results
 
 
-class _Cheating:
+class Cheating:
     """An executor that flips the bit in the last step of segments 1 ... `false`."""
 
     def __init__(self, program: StepProgram, fixed: Sequence[Tensor], false: int) -> None:
@@ -117,7 +117,7 @@ class Trained:
     def __init__(self, training: Training, false: int) -> None:
         self._training = training
         self.false = false
-        self._executor = _Cheating(training.program, training.fixed, false)
+        self._executor = Cheating(training.program, training.fixed, false)
         self.states = self._states(self._executor)
         self.roots = [training.program.state_root(state) for state in self.states]
 

@@ -163,6 +163,8 @@ def test_from_a_file_to_a_checked_result(scene: Stage, tmp_path: Path) -> None:
         scene.end_challenges(task)
         scene.until(task, lambda view: view.status is TaskStatus.SETTLED)
         ((status,), _) = submitter.run("status", str(task), "--json")
+        unfinished, said = submitter.run("status", "--json")
+        every, _ = submitter.run("status", "--past", "--json")
         result, _ = submitter.run("result", str(task), "--output", str(tmp_path / "out"), "--json")
         # What a seat's account serves is as good: the solver's own server, which it lets be asked no more.
         scene.submitter.market.announce(scene.submitter.market.endpoint_of(solver.client.address))
@@ -174,6 +176,9 @@ def test_from_a_file_to_a_checked_result(scene: Stage, tmp_path: Path) -> None:
             solver.close()
     assert (status["status"], status["checkpoints"], status["price"]) == ("settled", 2, str(45 * TOKEN))
     assert status["solver"] == solver.client.address
+    assert [one["task"] for one in every] == [unsold["task"], task]
+    assert [one["task"] for one in unfinished] == [unsold["task"]]
+    assert "1 task is over: `assay status --past` shows it too" in said
     (seat,) = status["seats"]
     assert (seat["seat"], seat["account"], seat["attested"]) == (0, scene.submitter.address, True)
     assert seat["segments"] in ([1], [2])

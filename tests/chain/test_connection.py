@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -11,14 +11,23 @@ from eth_account import Account
 from protocol.chain.accounts import development_account
 from protocol.chain.chains import Finality, chain_of
 from protocol.chain.client import Client, connect
-from protocol.chain.connection import Connection
+from protocol.chain.connection import BATCH, Connection
 from protocol.chain.deploy import deploy
 from protocol.chain.deployment import Deployment
 from protocol.chain.devnet import Devnet
-from protocol.chain.errors import ChainTableError, NotMined, RpcRefused, RpcUnavailable, WrongChain
+from protocol.chain.errors import (
+    ChainTableError,
+    NotMined,
+    Reverted,
+    RpcRefused,
+    RpcUnavailable,
+    WrongChain,
+)
 from protocol.chain.events import Follower
 from protocol.chain.fees import Call
+from protocol.chain.market import Market
 from protocol.chain.transactions import Sender, Sending
+from protocol.chain.views import TaskStatus
 from tests.chain.conftest import QUICK
 from tests.chain.rpc_proxy import RpcProxy
 from tests.chain.sending import NOWHERE, after, is_replaced
@@ -184,6 +193,40 @@ def test_calls_of_one_view_are_of_one_block(chain: Devnet, client: Client) -> No
         assert client.token.balance_of(client.address) == before
         assert connection.block() == block
     assert client.token.balance_of(client.address) == before + 5
+
+
+def test_nothing_is_asked_twice_of_one_block(
+    chain: Devnet, near: RpcProxy, alone: Connection, client: Client
+) -> None:
+    market = Market(client.market.contract, client.market.address, alone, None)
+
+    def asked(look: Callable[[], object]) -> int:
+        before = near.asked["eth_call"]
+        with alone.view():
+            look()
+        return near.asked["eth_call"] - before
+
+    def numbers() -> None:
+        assert market.tasks() == market.tasks()
+        assert market.statuses([1, 2, 3]) == [TaskStatus.NONE] * 3
+
+    assert asked(numbers) == 4
+    assert asked(numbers) == 0, "in another view of the same block"
+    before = near.requests
+    assert asked(lambda: market.statuses(range(2 * BATCH))) == 2 * BATCH - 3
+    assert near.requests - before == 1 + 2, "the head, and so many batches"
+    chain.mine()
+    assert asked(numbers) == 4
+    before = near.asked["eth_call"]
+    assert market.tasks() == market.tasks() == 0
+    assert near.asked["eth_call"] - before == 2, "outside of a view it is asked"
+
+
+def test_what_is_refused_ahead_is_refused_when_it_is_asked(client: Client) -> None:
+    with client.connection.view():
+        client.market.ahead([1])
+        with pytest.raises(Reverted, match="UnknownTask"):
+            client.market.task(1)
 
 
 @pytest.fixture(scope="module")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
 
 from protocol.chain.accounts import development_account
@@ -214,3 +216,50 @@ def test_a_nonce_that_a_node_behind_still_counts_as_free_is_not_used_again(young
         (sent,) = sender.hand_over([(transfer(2), "second")])
         sender.connection.close()
     assert sent.nonce == used + 1
+
+
+@pytest.fixture
+def watched(chain: Devnet) -> Iterator[tuple[RpcProxy, Sender]]:
+    """A sender that looks for what was lost as often as it may, and who counts its questions."""
+    sending = Sending(timeout=30.0, poll=0.01, look_again=0.0)
+    account = development_account(4, chain.chain_id)
+    with RpcProxy(chain.url) as proxy, Sender(Connection(proxy.url), account, sending) as sender:
+        yield proxy, sender
+        sender.connection.close()
+
+
+def looks(proxy: RpcProxy, sender: Sender) -> bool:
+    """Whether the sender asks for its nonce, once it has seen the head."""
+    sender.connection.block()
+    before = proxy.asked["eth_getTransactionCount"]
+    sender.tend()
+    return proxy.asked["eth_getTransactionCount"] > before
+
+
+def test_what_is_mined_is_looked_for_once_a_block_until_it_is_deep(
+    chain: Devnet, watched: tuple[RpcProxy, Sender]
+) -> None:
+    proxy, sender = watched
+    for value in (1, 2):  # what is sent next is looked for too
+        sender.send(transfer(value))
+        depth = chain.connection.chain.reorg_depth
+        for _ in range(depth + 1):
+            assert looks(proxy, sender)
+            assert not looks(proxy, sender), "no block is new"
+            chain.mine()
+        assert not looks(proxy, sender)
+
+
+def test_what_is_taken_back_before_it_is_deep_is_handed_over_again(
+    chain: Devnet, watched: tuple[RpcProxy, Sender]
+) -> None:
+    proxy, sender = watched
+    snapshot = chain.connection.request("evm_snapshot")
+    receipt = sender.send(transfer(3))
+    assert looks(proxy, sender)
+    chain.mine()
+    assert looks(proxy, sender)
+    assert chain.connection.request("evm_revert", snapshot)
+    assert chain.connection.receipt(receipt.transaction) is None
+    assert looks(proxy, sender)
+    assert chain.connection.receipt(receipt.transaction) is not None

@@ -95,7 +95,7 @@ class Scene:
 
     def until_claimed(self) -> None:
         """Until the node has what it is owed, and has forgotten the task."""
-        self.until(lambda: self.task in self.database.finished())
+        self.until(lambda: self.database.is_finished(self.task))
         assert self.database.is_claimed(self.task, 0)
         self.node._sends.wait()  # its tokens are on their way out of the vault
 

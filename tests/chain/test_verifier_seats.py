@@ -58,7 +58,7 @@ def test_a_result_outlives_its_solver_and_is_let_go_after_its_time(alone: Stage)
         assert view.status is TaskStatus.SETTLED, "by the verifier"
         wait(lambda: scene.submitter.audit.seats(task)[0].released)
         database = watcher.node.context.database
-        wait(lambda: task in database.finished())
+        wait(lambda: database.is_finished(task))
         assert is_served(scene, task)
         scene.devnet.skip(2 * 86_400)
         wait(lambda: not database.is_held(task))

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Final, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from protocol.beacon.networks import Relay
 from protocol.chain.chains import Finality
+
+PACE: Final = 0.5
+"""Seconds."""
+LONGEST: Final = 60.0
+"""Seconds between two looks at most."""
 
 
 class ConnectionSettings(BaseModel):
@@ -44,8 +49,10 @@ class ConnectionSettings(BaseModel):
 class NodeSettings(ConnectionSettings):
     """What the operator of a long-running node may choose."""
 
-    poll: Annotated[float, Field(gt=0, le=60)] = 0.5
-    """Seconds between two looks at the chain."""
+    poll: Annotated[float, Field(gt=0, le=LONGEST)] | None = None
+    """Seconds between two looks at the chain; without, half a second while there is something to do, and the time of a
+    block while there is nothing.
+    """
     patience: Annotated[float, Field(gt=0)] = 300.0
     """Seconds that the chain's node may be out of reach before this one gives up."""
     speed: Annotated[float, Field(gt=0)] = 2e9
@@ -56,3 +63,8 @@ class NodeSettings(ConnectionSettings):
     """Where steps run; auto: on a CUDA device if torch has one. The bits are the same."""
     tasks: tuple[Annotated[int, Field(ge=1)], ...] = ()
     """Tasks to work on; empty: all."""
+
+    @property
+    def pace(self) -> float:
+        """Seconds between two looks while there is something to do."""
+        return PACE if self.poll is None else self.poll

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from time import monotonic, sleep
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
 
+from protocol.chain.client import Client
 from protocol.chain.errors import (
     ChainError,
     DeploymentError,
@@ -19,7 +22,7 @@ from protocol.chain.errors import (
 from protocol.errors import ExitCode
 from protocol.node import logs
 from protocol.node.party.node import Node
-from protocol.node.party.settings import NodeSettings
+from protocol.node.party.settings import LONGEST, PACE, NodeSettings
 
 AWAY = RpcUnavailable("http://127.0.0.1:1", OSError())
 Event = ChainError | Callable[[], None]
@@ -28,9 +31,11 @@ Event = ChainError | Callable[[], None]
 class Script(Node):
     """Its ticks are `events`: errors, or functions. Afterwards it is stopped."""
 
-    def __init__(self, *events: Event, patience: float = 60.0, poll: float = 0.001) -> None:
+    def __init__(
+        self, *events: Event, patience: float = 60.0, poll: float = 0.001, earlier: Sequence[Node] = ()
+    ) -> None:
         settings = NodeSettings(account="dev:1", patience=patience, poll=poll)
-        super().__init__(settings, logs.get("test"), None)
+        super().__init__(settings, logs.get("test"), None, earlier=earlier)
         self.events = list(events)
         self.unprepared: list[ChainError] = []
         """What goes wrong before the first look."""
@@ -131,3 +136,51 @@ def test_it_is_stopped_only_once_nothing_is_due_and_rests_until_then() -> None:
     assert node.run() is ExitCode.INTERRUPTED
     assert len(node.events) == 2, "two looks with a move due, and the one that ended it"
     assert monotonic() - began >= 0.1, "a node that was asked to stop does not look without a pause"
+
+
+def test_what_keeps_one_deployment_waiting_holds_no_other() -> None:
+    ticked: list[str] = []
+    old = Script(AWAY, lambda: ticked.append("old"), lambda: ticked.append("old"))
+    new = Script(*[lambda: ticked.append("new")] * 3, earlier=[old])
+    old.unprepared = [AWAY]
+    assert new.run() is ExitCode.INTERRUPTED
+    assert ticked == ["new", "new", "old", "new", "old"]
+
+
+def test_a_move_that_is_due_under_earlier_contracts_keeps_it_from_stopping() -> None:
+    old = Script(*[slow(0)] * 5)
+    new = Script(*[slow(0)] * 5, earlier=[old])
+    old.busy = 2
+    new._stop.ask()
+    assert new.run() is ExitCode.INTERRUPTED
+    assert (len(old.events), len(new.events)) == (2, 2)
+
+
+class Counted(Script):
+    """A node of a chain with a block each `block_time` seconds, idle or not."""
+
+    def __init__(self, idle: bool, block_time: float, poll: float | None) -> None:
+        super().__init__()
+        self._settings = NodeSettings(account="dev:1", poll=poll)
+        self._client = cast(Client, SimpleNamespace(connection=SimpleNamespace(block_time=block_time)))
+        self.idle = idle
+
+    def _is_idle(self) -> bool:
+        return self.idle
+
+
+@pytest.mark.parametrize(
+    ("idle", "block_time", "poll", "pause"),
+    [
+        (True, 12.0, None, 12.0),
+        (True, 0.25, None, PACE),
+        (True, 600.0, None, LONGEST),
+        (False, 12.0, None, PACE),
+        (True, 12.0, 2.0, 2.0),
+        (False, 12.0, 2.0, 2.0),
+    ],
+)
+def test_who_has_nothing_to_do_looks_once_a_block(
+    idle: bool, block_time: float, poll: float | None, pause: float
+) -> None:
+    assert Counted(idle, block_time, poll)._pause() == pause

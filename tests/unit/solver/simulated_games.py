@@ -6,7 +6,7 @@ mined after the longest time that the admission reckons with.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from math import ceil, inf
@@ -92,11 +92,11 @@ class _Turns(Turns):
         self._machine = machine
 
     @contextmanager
-    def urgent(self, between: Any = lambda: None) -> Iterator[None]:
+    def urgent(self, between: Callable[[], None] = lambda: None, by: float = -inf) -> Iterator[None]:
         """As of the solver."""
         if not self._urgent:
             self._machine.end_step()
-        with super().urgent(between):
+        with super().urgent(between, by):
             yield
         if not self._urgent:
             self._machine.trains_from = self._machine.now

@@ -171,30 +171,30 @@ def test_each_move_needs_two_blocks_too() -> None:
 def test_a_long_step_of_another_task_counts_and_its_long_segment_does_not() -> None:
     """Sixteen replays take 80 s here, safely 240 s; of 1,050 s 810 s are left, 666 times a step of 1.21 s."""
     for_hours = replace(TERMS, segment_steps=3_600, clock=10**6)
-    assert isinstance(decide(TERMS, replace(FIGURES, taken={2: for_hours})), Offer)
+    assert isinstance(decide(TERMS, replace(FIGURES, taken={"task 2": for_hours})), Offer)
     long_step = replace(for_hours, step_operations=1_300_000)
-    decision = decide(TERMS, replace(FIGURES, taken={2: long_step}))
+    decision = decide(TERMS, replace(FIGURES, taken={"task 2": long_step}))
     assert decision == Refusal("games of this task: 1106 s are needed within 1050 s")
     fits = replace(long_step, step_operations=1_200_000)
-    assert isinstance(decide(TERMS, replace(FIGURES, taken={2: fits})), Offer)
+    assert isinstance(decide(TERMS, replace(FIGURES, taken={"task 2": fits})), Offer)
 
 
 def test_no_step_of_its_own_may_hold_the_defence_of_another_task() -> None:
     mine = replace(TERMS, step_operations=1_300_000, clock=10**6, training_period=10**6)
-    decision = decide(mine, replace(FIGURES, taken={2: TERMS}))
+    decision = decide(mine, replace(FIGURES, taken={"task 2": TERMS}))
     assert decision == Refusal("games of task 2: 1106 s are needed within 1050 s")
 
 
 def test_games_of_all_tasks_together_are_to_be_answered_in_time() -> None:
     """Each task alone takes 240 s and 666 s for steps that are waited for, of 1,050 s: one fits, two do not."""
     assert isinstance(decide(TERMS, FIGURES), Offer)
-    decision = decide(TERMS, replace(FIGURES, taken={2: TERMS}))
+    decision = decide(TERMS, replace(FIGURES, taken={"task 2": TERMS}))
     assert decision == Refusal("games of this task and games of task 2: 1147 s are needed within 1050 s")
     later = replace(TERMS, clock=1_096)
-    assert decide(later, replace(FIGURES, taken={2: TERMS})) == Refusal(
+    assert decide(later, replace(FIGURES, taken={"task 2": TERMS})) == Refusal(
         "games of task 2 and games of this task: 1147 s are needed within 1146 s"
     )
-    assert isinstance(decide(replace(later, clock=1_097), replace(FIGURES, taken={2: TERMS})), Offer)
+    assert isinstance(decide(replace(later, clock=1_097), replace(FIGURES, taken={"task 2": TERMS})), Offer)
 
 
 def test_what_was_measured_of_a_program_counts_before_what_is_set() -> None:

@@ -7,13 +7,14 @@ import signal
 import sqlite3
 import subprocess
 import sys
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from protocol.node.database import DatabaseError, Identity
-from solver.database import CheckpointRow, Database, Stage, TaskRow
+from solver.database import LIVE, CheckpointRow, Database, Stage, TaskRow
 
 MINE = Identity("0xchain", "0xmarket", "0xaccount")
 
@@ -42,6 +43,35 @@ def test_sent_never_shrinks_and_a_stage_does_not_reset_it(tmp_path: Path) -> Non
     kept.put(1, Stage.SUBMITTED)
     assert kept.tasks() == [TaskRow(1, Stage.SUBMITTED, "", 4)]
     assert kept.task(2) is None
+
+
+def test_what_every_look_asks_for_is_as_on_disk(tmp_path: Path) -> None:
+    """Over changes of stage and restarts, and without reading the disk."""
+    kept = Database(tmp_path / "solver.sqlite", MINE)
+    for task, stages in enumerate(
+        [(Stage.REFUSED,), (Stage.BID, Stage.OUTBID), (Stage.BID, Stage.TRAINING, Stage.OVER), (Stage.BID,)],
+        1,
+    ):
+        for stage in stages:
+            kept.put(task, stage)
+    for _ in range(2):
+        rows = kept.tasks()
+        assert kept.live(*LIVE) == [row.task for row in rows if row.stage in LIVE] == [2, 4]
+        assert (kept.live(Stage.BID), kept.live(Stage.TRAINING)) == ([4], [])
+        assert kept.counts() == Counter(row.stage for row in rows)
+        kept.close()
+        kept = Database(tmp_path / "solver.sqlite", MINE)
+    kept.close()
+    assert kept.live(Stage.OUTBID) == [2], "a file that is closed is not asked"
+
+
+def test_the_last_tasks_of_a_stage(tmp_path: Path) -> None:
+    kept = Database(tmp_path / "solver.sqlite", MINE)
+    for task in (5, 1, 9, 3):
+        kept.put(task, Stage.OVER)
+    kept.put(8, Stage.REFUSED)
+    assert [row.task for row in kept.last(Stage.OVER, 3)] == [3, 5, 9]
+    assert kept.last(Stage.BID, 3) == []
 
 
 def test_a_checkpoint_is_kept_once(tmp_path: Path) -> None:

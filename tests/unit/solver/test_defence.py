@@ -145,7 +145,9 @@ class Chain:
     def context(self) -> Context:
         """Of a solver that holds task 7."""
         run_store = SimpleNamespace(program=SimpleNamespace(program=None), replay=self.replay)
-        games = SimpleNamespace(games=lambda: self.counted, game=self.game, send_moves=self.send_moves)
+        games = SimpleNamespace(
+            games=lambda: self.counted, game=self.game, ahead=list, send_moves=self.send_moves
+        )
         context = SimpleNamespace(
             client=SimpleNamespace(
                 game=games,
@@ -155,7 +157,7 @@ class Chain:
             ),
             catalog=SimpleNamespace(run_store=lambda task: run_store if task == 7 and self.loaded else None),
             count=lambda *_what, **_about: None,
-            database=SimpleNamespace(task=self.task, tasks=lambda: [self.task(7)]),
+            database=SimpleNamespace(task=self.task, live=self.live),
             metrics=Metrics(),
             settings=SolverSettings(),
             turns=Turns(),
@@ -164,6 +166,10 @@ class Chain:
             seconds_each=lambda: 2.0,
         )
         return cast(Context, context)
+
+    def live(self, *stages: Stage) -> list[int]:
+        """Task 7, in its stage."""
+        return [7] if self.stage in stages else []
 
     def task(self, _task: int) -> SimpleNamespace:
         """The only row."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from dataclasses import replace
 from math import inf, nan
+from typing import Any
 
 import pytest
 
@@ -30,7 +31,7 @@ SECONDS = Rates(SAFETY)
 """An operation takes a second at a third of these."""
 
 
-def of(name: str, operations: int, seconds: float, **more: object) -> Engagement:
+def of(name: str, operations: int, seconds: float, **more: Any) -> Engagement:
     return replace(Engagement(name, Work(operations), seconds), **more)
 
 

@@ -1,0 +1,1 @@
+"""What running nodes take over many tasks: memory, files, threads, disk, and questions to the chain."""

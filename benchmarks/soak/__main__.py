@@ -1,0 +1,93 @@
+"""Play a hundred tasks with fifty accounts of verifiers in five processes, and see what the nodes' memory, files,
+threads, disk and questions to the chain come to. Ends with 1 if a criterion fails.
+
+About two hours on two cores. Stopped by Ctrl-C, it goes on where it was when it is called again: with the same chain,
+home folders and samples, but new processes, whose memory is judged apart. A soak that was killed begins anew.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shutil
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+from benchmarks.environment import ROOT, where
+from benchmarks.soak import report
+from benchmarks.soak.criteria import criteria
+from benchmarks.soak.plan import Plan
+from benchmarks.soak.play import Play
+from benchmarks.soak.samples import Samples, idle, sample
+from benchmarks.soak.stage import CHAIN, Stage
+
+FOLDER: Final = ROOT / "build" / "soak"
+SHORT: Final = Plan(tasks=6, processes=2, accounts=5, cheat_every=4, window=2, idle_blocks=10)
+PLAN: Final = "plan.json"
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Play what is left, judge and print; the exit code."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.soak", description=__doc__)
+    parser.add_argument(
+        "--folder", type=Path, default=FOLDER, help="for home folders, logs, samples and the chain"
+    )
+    parser.add_argument("--short", action="store_true", help="six tasks, ten accounts in two processes")
+    parser.add_argument("--fresh", action="store_true", help="begin anew, whatever an earlier one has left")
+    parser.add_argument("--record", action="store_true", help="write docs/soak.json, its figure and its rows")
+    options = parser.parse_args(arguments)
+    plan = SHORT if options.short else Plan()
+    found = soak(options.folder, plan, fresh=options.fresh)
+    if options.record:
+        report.record(where(), plan, found)
+    (options.folder / "report.json").write_text(json.dumps({**where(), **report.summary(plan, found)}) + "\n")
+    report.plot(found.samples, options.folder / "soak.svg")
+    judged = criteria(found)
+    for one in judged:
+        print(one.line)
+    for row in report.rows(plan, found)[len(judged) :]:
+        print(f"{row.what}: {row.value}")
+    return 0 if all(one.passed for one in judged) else 1
+
+
+def soak(folder: Path, plan: Plan, *, fresh: bool = False) -> Samples:
+    """The samples of a soak that is played to its end, in one session or in several."""
+    _open(folder, plan, fresh)
+    found = Samples.read(folder / "samples.jsonl")
+    if len(found.samples) == plan.tasks and len(found.idle) > 1:
+        return found
+    session, began = found.session + 1, time.monotonic()
+    with Stage(folder, plan) as stage:
+        if not found.idle:
+            found.write(idle(stage, session, 0))
+
+        def done(task: int, status: str) -> None:
+            number, seconds = len(found.samples) + 1, time.monotonic() - began
+            found.write(sample(stage, session, seconds, task, status, number))
+            print(f"{number} of {plan.tasks}: task {task} {status}, {seconds:.0f} s", flush=True)
+
+        Play(stage, found.finished, done).run()
+        found.write(idle(stage, session, plan.tasks))
+    return found
+
+
+def _open(folder: Path, plan: Plan, fresh: bool) -> None:
+    """A folder in which this plan can be gone on with, or begun."""
+    kept = folder / PLAN
+    # The chain's file is there only where all processes were ended in order, so it is as new as the home folders.
+    stopped = (folder / CHAIN).is_file()
+    same = stopped and kept.is_file() and json.loads(kept.read_text()) == plan.data()
+    if same and not fresh:
+        return
+    if folder.exists() and not kept.is_file() and any(folder.iterdir()):
+        raise SystemExit(f"folder {folder}: expected a new or empty one, or an earlier soak's; name another")
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    kept.write_text(json.dumps(plan.data()))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

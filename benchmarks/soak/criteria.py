@@ -1,0 +1,95 @@
+"""What a soak must hold to, from its samples. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from statistics import fmean
+from typing import Final
+
+from benchmarks.soak.samples import Party, Sample, Samples
+
+MIB: Final = 1 << 20
+PER: Final = 10
+"""Tasks that growth is given for."""
+GROWTH: Final = 1.0
+"""MiB of resident memory for `PER` tasks."""
+ROOM: Final = 0.5
+"""Files, and threads, for `PER` tasks: they do not grow, but sockets that are kept open come and go."""
+CALLS: Final = 2.0
+"""Questions to the chain a block by a process that has nothing to do."""
+LEAST: Final = 12
+"""Samples after the first third of a session without which its slopes say nothing."""
+
+
+@dataclass(frozen=True)
+class Criterion:
+    """One bound, and the process that comes nearest to it, or breaks it."""
+
+    what: str
+    party: str
+    value: float
+    limit: float
+
+    @property
+    def passed(self) -> bool:
+        """Whether it holds."""
+        return self.value <= self.limit
+
+    @property
+    def line(self) -> str:
+        """For people."""
+        verdict = "held" if self.passed else "FAILED"
+        return f"{self.what}: {self.value:.2f} of at most {self.limit:g} ({self.party}): {verdict}"
+
+
+def criteria(found: Samples) -> list[Criterion]:
+    """All that can be evaluated: slopes of sessions that are long enough, and each idle stretch."""
+    return [*_slopes(found), *_calls(found)]
+
+
+def _slopes(found: Samples) -> Iterator[Criterion]:
+    for session in sorted({sample.session for sample in found.samples}):
+        samples = settled(found.samples, session)
+        if len(samples) < LEAST:
+            continue
+        # MiB of memory, numbers of the others.
+        for what, of, limit in (
+            ("resident memory, MiB", lambda party: party.resident / MIB, GROWTH),
+            ("open files", lambda party: party.files, ROOM),
+            ("threads", lambda party: party.threads, ROOM),
+        ):
+            slopes = {name: PER * slope(samples, name, of) for name in samples[0].parties}
+            worst = max(slopes, key=lambda name: slopes[name])
+            yield Criterion(f"{what}, growth in {PER} tasks, session {session}", worst, slopes[worst], limit)
+
+
+def _calls(found: Samples) -> Iterator[Criterion]:
+    for idle in found.idle:
+        calls = {name: sum(asked.values()) / idle.blocks for name, asked in idle.asked.items()}
+        worst = max(calls, key=lambda name: calls[name])
+        yield Criterion(
+            f"questions to the chain a block, idle with {idle.past} past tasks", worst, calls[worst], CALLS
+        )
+
+
+def settled(samples: Sequence[Sample], session: int) -> list[Sample]:
+    """Those of a session after its first third."""
+    own = [sample for sample in samples if sample.session == session]
+    return own[len(own) // 3 :]
+
+
+def slope(samples: Sequence[Sample], name: str, of: Callable[[Party], float]) -> float:
+    """Of a process, for each finished task: the least-squares line's."""
+    xs = [float(sample.finished) for sample in samples]
+    ys = [float(of(sample.parties[name])) for sample in samples]
+    x, y = fmean(xs), fmean(ys)
+    spread = sum((each - x) ** 2 for each in xs)
+    return sum((a - x) * (b - y) for a, b in zip(xs, ys, strict=True)) / spread if spread else 0.0
+
+
+def per_task(samples: Sequence[Sample], name: str, of: Callable[[Party], int]) -> float:
+    """What a process's files grow by for each task, from the first sample to the last, over all sessions."""
+    first, last = samples[0], samples[-1]
+    tasks = last.finished - first.finished
+    return (of(last.parties[name]) - of(first.parties[name])) / tasks if tasks else 0.0

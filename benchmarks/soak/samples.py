@@ -1,0 +1,153 @@
+"""What was measured, a line of a file for each finished task and each idle stretch, written as it is found.
+
+A session is one run of the stage: its processes start anew, so memory is compared within a session alone.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from benchmarks.soak.stage import Stage
+from benchmarks.soak.usage import folder_bytes, usage_of
+
+QUIET: Final = 12
+"""Blocks without a transaction before an idle stretch: deeper than re-organisations of a development chain reach."""
+PATIENCE: Final = 300.0
+
+
+@dataclass(frozen=True)
+class Party:
+    """One process after a task. Sizes are in bytes: `database` the party's, with its log of writes, `journal` those of
+    its accounts, `other` all else in its home folder. `seconds` of processor time since its start.
+    """
+
+    resident: int
+    anonymous: int
+    files: int
+    threads: int
+    seconds: float
+    database: int
+    journal: int
+    other: int
+
+
+@dataclass(frozen=True)
+class Sample:
+    """After the task was finished as the `finished`th, `seconds` after its session's start. `chain` are the resident
+    bytes of the development chain's node.
+    """
+
+    session: int
+    task: int
+    status: str
+    finished: int
+    seconds: float
+    block: int
+    chain: int
+    parties: Mapping[str, Party]
+
+
+@dataclass(frozen=True)
+class Idle:
+    """So many `blocks` in which nobody had anything to do, with `past` tasks: questions by party and method."""
+
+    session: int
+    past: int
+    blocks: int
+    asked: Mapping[str, Mapping[str, int]]
+
+
+@dataclass
+class Samples:
+    """Those of a file, in their order."""
+
+    path: Path
+    samples: list[Sample] = field(default_factory=list)
+    idle: list[Idle] = field(default_factory=list)
+
+    @classmethod
+    def read(cls, path: Path) -> Samples:
+        """Of earlier sessions; none without a file."""
+        found = cls(path)
+        for line in path.read_text().splitlines() if path.is_file() else ():
+            found._add(json.loads(line))
+        return found
+
+    @property
+    def session(self) -> int:
+        """The newest; 0 before the first."""
+        sessions = [one.session for one in self.samples] + [one.session for one in self.idle]
+        return max(sessions, default=0)
+
+    @property
+    def finished(self) -> list[int]:
+        """Numbers of finished tasks."""
+        return [sample.task for sample in self.samples]
+
+    def write(self, one: Sample | Idle) -> None:
+        """Add to the file."""
+        with self.path.open("a") as file:
+            file.write(json.dumps(asdict(one)) + "\n")
+        self._add(asdict(one))
+
+    def _add(self, fields: dict[str, Any]) -> None:
+        if "task" in fields:
+            parties = {name: Party(**party) for name, party in fields.pop("parties").items()}
+            self.samples.append(Sample(**fields, parties=parties))
+        else:
+            self.idle.append(Idle(**fields))
+
+
+def sample(stage: Stage, session: int, seconds: float, task: int, status: str, finished: int) -> Sample:
+    """All parties as they are now."""
+    return Sample(
+        session,
+        task,
+        status,
+        finished,
+        round(seconds, 1),
+        stage.chain.connection.block().number,
+        usage_of(stage.chain.pid).resident,
+        {name: _party(stage, name) for name in stage.plan.parties},
+    )
+
+
+def _party(stage: Stage, name: str) -> Party:
+    home = stage.home(name)
+    usage = asdict(usage_of(stage.children.pid(name)))
+    database = sum(folder_bytes(home / party, "*.sqlite*") for party in ("solver", "verifier"))
+    journal = folder_bytes(home / "journals", "*.sqlite*")
+    return Party(
+        **usage, database=database, journal=journal, other=folder_bytes(home, "*") - database - journal
+    )
+
+
+def idle(stage: Stage, session: int, past: int) -> Idle:
+    """Wait until nobody sends anything any more, then count questions over some blocks. Raises TimeoutError."""
+    connection, blocks = stage.chain.connection, stage.plan.idle_blocks
+    deadline = time.monotonic() + PATIENCE
+    while _sent(stage, QUIET):
+        if time.monotonic() > deadline:
+            raise TimeoutError(f"expected {QUIET} blocks without a transaction within {PATIENCE:.0f} s")
+        time.sleep(1)
+    first, before = connection.block().number, stage.proxies.counts()
+    while connection.block().number < first + blocks:
+        time.sleep(0.1)
+    passed, after = connection.block().number - first, stage.proxies.counts()
+    asked = {name: dict(after[name] - before.get(name, Counter())) for name in stage.plan.parties}
+    return Idle(session, past, passed, asked)
+
+
+def _sent(stage: Stage, blocks: int) -> bool:
+    """Whether the newest blocks have a transaction."""
+    newest = stage.chain.connection.block().number
+    return any(
+        stage.chain.connection.raw_block(number)["transactions"]
+        for number in range(max(0, newest - blocks + 1), newest + 1)
+    )

@@ -1,0 +1,50 @@
+"""Blocks as the client needs them: how one is named, read, and written into a call."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+BlockId = int | str
+"""A block number, a block hash (0x…), or "latest"."""
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """What the client needs of a block. `time` is in seconds since 1970, `base_fee` in wei."""
+
+    number: int
+    hash: str
+    parent: str
+    time: int
+    base_fee: int
+    gas_limit: int
+
+    @classmethod
+    def read(cls, fields: dict[str, Any]) -> Block:
+        """From a block's fields as a node writes them."""
+        return cls(
+            number_of(fields["number"]),
+            fields["hash"],
+            fields["parentHash"],
+            number_of(fields["timestamp"]),
+            number_of(fields.get("baseFeePerGas") or "0x0"),
+            number_of(fields["gasLimit"]),
+        )
+
+
+def block_tag(block: BlockId) -> Any:
+    """A block as eth_call and its like take it: a tag, a hexadecimal number, or EIP-1898's object for a hash."""
+    if isinstance(block, int):
+        return hex(block)
+    return {"blockHash": block} if block.startswith("0x") else block
+
+
+def is_one(block: BlockId) -> bool:
+    """Whether it is one block, which a node may not have yet, and no tag."""
+    return isinstance(block, int) or block.startswith("0x")
+
+
+def number_of(value: Any) -> int:
+    """A number as a node writes it."""
+    return int(str(value), 16)

@@ -1,0 +1,193 @@
+"""What an idle node asks of the chain: two questions for each block, however many tasks there were and accounts it has,
+and one for each look that finds no new block.
+
+Blocks are made by hand, and a node looks when it is told to, so that the numbers are exact.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, closing, contextmanager
+from pathlib import Path
+from threading import Semaphore, Thread
+
+import pytest
+
+from benchmarks.soak.history import History
+from protocol.chain.client import Client, connect
+from protocol.chain.deployment import Deployment
+from protocol.chain.devnet import Devnet
+from protocol.chain.events import Follower
+from protocol.chain.parameters import TOKEN
+from protocol.chain.transactions import Sending
+from protocol.node.home import Home
+from protocol.node.party.data import open_database
+from protocol.node.party.node import Node
+from protocol.node.party.settings import PACE
+from protocol.node.stopping import Stop
+from solver.node import SolverNode
+from solver.settings import SolverSettings
+from tests.chain.rounds import signature
+from tests.chain.rpc_proxy import RpcProxy
+from verifier.database import Database as VerifierDatabase
+from verifier.node import VerifierNode
+from verifier.settings import VerifierSettings
+
+pytestmark = pytest.mark.chain
+
+BLOCKS = 12
+LOOKS = 200
+"""After so many a node is idle, or never."""
+SENDING = Sending(poll=0.02, look_again=0.0)
+"""Looks for what was lost as often as it may."""
+HEAD, CALL = "eth_getBlockByNumber", "eth_call"
+RELAYS = ("http://127.0.0.1:1",)
+"""Nobody asks them: nothing is drawn."""
+
+
+class Paced(Stop):
+    """A node rests until it is told to look; `pauses` are the seconds that it would have rested."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.pauses: list[float] = []
+        self._look = Semaphore(0)
+        self._rests = Semaphore(0)
+
+    def wait(self, seconds: float) -> bool:
+        """Rest."""
+        self.pauses.append(seconds)
+        self._rests.release()
+        self._look.acquire()
+        return self.asked
+
+    def ask(self) -> None:
+        """Ask it to stop, and wake it."""
+        super().ask()
+        self._look.release()
+
+    def await_rest(self) -> None:
+        """Until the node rests after a look."""
+        assert self._rests.acquire(timeout=60), "it has ended, or waits for something"
+
+    def look(self) -> None:
+        """One look."""
+        self._look.release()
+        self.await_rest()
+
+
+Make = Callable[[Client, Home, Stop], Node]
+
+
+def solver(client: Client, home: Home, stop: Stop) -> Node:
+    settings = SolverSettings.model_validate({"port": 0, "stake": 100, "relays": RELAYS})
+    return SolverNode(client, settings, home, stop=stop)
+
+
+def verifier(accounts: int) -> Make:
+    def make(client: Client, home: Home, stop: Stop) -> Node:
+        settings = VerifierSettings.model_validate({"port": 0, "stake": 10, "relays": RELAYS})
+        further = [client.for_account(f"dev:{20 + number}", sending=SENDING) for number in range(1, accounts)]
+        for one in further:
+            one.token.mint(one.address, 1_000 * TOKEN)
+        return VerifierNode(client, settings, home, further=further, stop=stop)
+
+    return make
+
+
+@contextmanager
+def running(node: Node, stop: Paced) -> Iterator[None]:
+    """The node's loop in a thread, until it rests for the first time."""
+    thread = Thread(target=node.run, args=(False,))  # type: ignore[attr-defined]
+    thread.start()
+    try:
+        stop.await_rest()
+        yield
+    finally:
+        stop.ask()
+        thread.join(60)
+    assert not thread.is_alive()
+
+
+@pytest.fixture
+def market(chain: Devnet, deployed: Deployment) -> Iterator[History]:
+    """A chain on which tasks can be posted, and end."""
+    with ExitStack() as stack:
+        submitter, rival = (
+            stack.enter_context(connect(chain.url, deployed, f"dev:{index}", sending=SENDING))
+            for index in (5, 6)
+        )
+        yield History(chain, submitter, rival, signature)
+
+
+@pytest.mark.parametrize("past", [0, 100])
+@pytest.mark.parametrize(
+    "make", [solver, verifier(1), verifier(10)], ids=["solver", "verifier", "ten accounts"]
+)
+def test_an_idle_node_asks_twice_for_each_block(
+    chain: Devnet, market: History, tmp_path: Path, make: Make, past: int
+) -> None:
+    market.make(past)
+    stop = Paced()
+    with RpcProxy(chain.url) as proxy, ExitStack() as stack:
+        client = stack.enter_context(connect(proxy.url, market.deployment, "dev:20", sending=SENDING))
+        client.token.mint(client.address, 1_000 * TOKEN)
+        node = make(client, Home(tmp_path / "home"), stop)
+        with running(node, stop):
+            become_idle(chain, node, stop)
+            assert stop.pauses[-1] == client.connection.block_time > PACE
+            for _ in range(BLOCKS):
+                assert asked(proxy, stop.look) == {HEAD: 1}, "no block is new"
+                chain.mine()
+                assert asked(proxy, stop.look) == {HEAD: 1, CALL: 1}
+
+
+@pytest.mark.parametrize("make", [solver, verifier(1)], ids=["solver", "verifier"])
+def test_a_start_asks_of_many_past_tasks_together(
+    chain: Devnet, market: History, tmp_path: Path, make: Make
+) -> None:
+    """Requests, each of which holds up to a hundred questions: far fewer than there are tasks."""
+    tasks = market.make(250)
+    stop = Paced()
+    with RpcProxy(chain.url) as proxy, ExitStack() as stack:
+        client = stack.enter_context(connect(proxy.url, market.deployment, "dev:20", sending=SENDING))
+        client.token.mint(client.address, 1_000 * TOKEN)
+        node = make(client, Home(tmp_path / "home"), stop)
+        before = proxy.requests
+        with running(node, stop):
+            become_idle(chain, node, stop)
+        assert proxy.requests - before < 100
+        if isinstance(node, VerifierNode):
+            with closing(open_database(VerifierDatabase, Home(tmp_path / "home"), client)) as database:
+                assert all(map(database.is_finished, tasks))
+
+
+def test_a_follower_asks_twice_for_each_block(chain: Devnet, market: History) -> None:
+    with RpcProxy(chain.url) as proxy, connect(proxy.url, market.deployment) as client:
+        follower = Follower(client.connection, client.contracts, market.deployment.block)
+        follower.poll()
+        for _ in range(BLOCKS):
+            assert asked(proxy, follower.poll) == {HEAD: 1}, "no block is new"
+            chain.mine()
+            assert asked(proxy, follower.poll) == {HEAD: 1, "eth_getLogs": 1}
+
+
+def become_idle(chain: Devnet, node: Node, stop: Paced) -> None:
+    """Look until there is nothing to do, and what the node has sent is as deep as no re-organisation reaches."""
+    for _ in range(LOOKS):
+        if node._is_idle():
+            break
+        stop.look()
+    assert node._is_idle()
+    for _ in range(2):  # the second time nothing was sent in between
+        chain.mine(chain.connection.chain.reorg_depth)
+        stop.look()
+    stop.look()
+
+
+def asked(proxy: RpcProxy, look: Callable[[], object]) -> Counter[str]:
+    """What a look asks, by method."""
+    before = proxy.asked.copy()
+    look()
+    return proxy.asked - before

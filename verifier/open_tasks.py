@@ -1,0 +1,107 @@
+"""Which tasks a verifier looks at, of all that were ever posted.
+
+Every task is looked at until it is over for good and nothing of this process's accounts is left in it; then its number
+is noted, and it costs nothing any more. A task that was over before it was ever looked at mostly has nothing of theirs:
+that is asked of many together, some in each look, so that a start waits for no history.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Container, Sequence
+from typing import Final
+
+from protocol.chain.client import Client
+from protocol.chain.views import TaskStatus
+from verifier.database import Database
+
+PAST_A_LOOK: Final = 100
+"""Past tasks that one look goes through: four requests' time, for which the open ones wait."""
+
+
+class OpenTasks:
+    """Of these tasks, or of all where none are `chosen`. `accounts` are this process's. For the loop's thread, inside
+    of a view.
+    """
+
+    def __init__(
+        self, client: Client, database: Database, chosen: Container[int], accounts: Container[str]
+    ) -> None:
+        self._client = client
+        self._database = database
+        self._chosen = chosen
+        self._accounts = accounts
+        self._newest = 0
+        self._open: set[int] = set()
+        self._past: deque[int] = deque()
+        """Over when they were found, and perhaps without anything of these accounts."""
+
+    def __len__(self) -> int:
+        return len(self._open) + len(self._past)
+
+    def find(self) -> None:
+        """Take note of what was posted since the last call. Raises ChainError."""
+        newest = self._client.market.tasks()
+        if newest < self._newest:  # a re-organisation took the last ones away
+            self._open = {task for task in self._open if task <= newest}
+            self._past = deque(task for task in self._past if task <= newest)
+        posted = [
+            task
+            for task in range(self._newest + 1, newest + 1)
+            if (not self._chosen or task in self._chosen) and not self._database.is_finished(task)
+        ]
+        for task, status in zip(posted, self._client.market.statuses(posted), strict=True):
+            if status.is_over and not self._database.knows(task):
+                self._past.append(task)
+            else:
+                self._open.add(task)
+        self._newest = newest
+
+    def numbers(self) -> list[int]:
+        """Those to look at, by number."""
+        return sorted(self._open)
+
+    def close(self, task: int) -> None:
+        """The task is finished."""
+        self._open.discard(task)
+
+    def finish_past(self) -> int:
+        """Finish some past tasks in which nothing of these accounts is, and look at the others from now on; how many
+        were finished. What is not over for good stays for a later look. Raises ChainError.
+        """
+        if not self._past:
+            return 0
+        market, number = self._client.market, min(len(self._past), PAST_A_LOOK)
+        tasks = [self._past.popleft() for _ in range(number)]
+        try:
+            final = market.statuses(tasks, self._client.connection.final_block())
+            drawn = self._drawn([task for task, status in zip(tasks, final, strict=True) if status.is_over])
+        except BaseException:
+            self._past.extendleft(reversed(tasks))
+            raise
+        self._past += [task for task, status in zip(tasks, final, strict=True) if not status.is_over]
+        finished = [task for task in tasks if drawn.get(task) is False]
+        self._database.finish(*finished)
+        self._open |= {task for task in tasks if drawn.get(task)}
+        return len(finished)
+
+    def _drawn(self, tasks: Sequence[int]) -> dict[int, bool]:
+        """Whether an own account sits in a past task, may be in a jury of it, or has its bond in a claim."""
+        client = self._client
+        found = dict.fromkeys(tasks, False)
+        submitted = [
+            task
+            for task, status in zip(tasks, client.market.statuses(tasks), strict=True)
+            if status is not TaskStatus.REFUNDED
+        ]
+        client.audit.ahead(submitted)
+        client.juries.ahead(submitted)
+        for task in submitted:
+            audit, claim = client.audit.audit(task), client.juries.claim_of(task)
+            places = [*client.audit.seats(task), *(client.audit.looks(task) if audit.looks else ())]
+            found[task] = (
+                audit.claimant != 0
+                or (claim is not None and claim.account in self._accounts)
+                or any(place.account in self._accounts for place in places)
+            )
+        return found
