@@ -129,7 +129,8 @@ def parties(alone: Stage) -> Iterator[tuple[Party, Party]]:
     finally:
         for party in made:
             party.close()
-            print(party.log.read_text())
+            if party.log.exists():
+                print(party.log.read_text())
 
 
 def events(scene: Stage) -> Sequence[Event]:
