@@ -42,6 +42,8 @@ pytestmark = pytest.mark.chain
 SLOWLY = "from tests.unit.solver import killing; killing.dawdle(0.05)"
 BOTH = "from tests.chain.second_arithmetic import register; register()"
 SEGMENTS = 8
+PATIENCE = 180.0
+"""Seconds for what processes do that may only be starting: six do, each with torch."""
 ONCE = (
     "BidPlaced",
     "Assigned",
@@ -149,6 +151,11 @@ def fetched(scene: Stage, task: int, home: Path, limits: Limits) -> int | None:
         return None
 
 
+def blocks(scene: Stage, name: str) -> list[int]:
+    """In which blocks a stage's contracts have told of something."""
+    return [event.log.block for event in events(scene) if event.name == name]
+
+
 def draw_fees(scene: Stage, account: str) -> int:
     """Token units that an account has earned by executing draws."""
     drawn = [event for event in events(scene) if event.name == "Drawn"]
@@ -165,6 +172,11 @@ def worth(stages: tuple[Stage, ...], account: str) -> int:
         total += client.vault.free(account)
         total += 0 if registration is None else client.vault.lock_of(registration.lock).remaining
     return total
+
+
+def has_announced(scene: Stage, party: Party) -> bool:
+    """Whether a party has said under a stage's contracts where it serves: then it is ready for work there."""
+    return bool(scene.submitter.market.endpoint_of(party.address))
 
 
 def attested(scene: Stage, task: int) -> bool:
@@ -185,6 +197,7 @@ def upgraded(scene: Stage, parties: tuple[Party, Party]) -> Later:
     return later
 
 
+@pytest.mark.timeout(600)
 @pytest.mark.usefixtures("second")
 def test_an_old_task_ends_on_the_old_contracts_and_a_new_one_on_the_new(
     alone: Stage, parties: tuple[Party, Party], tmp_path: Path, capsys: pytest.CaptureFixture[str]
@@ -192,21 +205,23 @@ def test_an_old_task_ends_on_the_old_contracts_and_a_new_one_on_the_new(
     scene, (solver, verifier) = alone, parties
     before = {party.address: worth((scene,), party.address) for party in parties}
     verifier.start("")
-    until_registered(scene)
-    old = scene.post(SEGMENTS)
+    wait(lambda: scene.submitter.audit.registered() > 0, PATIENCE)
     solver.start(SLOWLY)
+    wait(lambda: has_announced(scene, solver), PATIENCE)
+    old = scene.post(SEGMENTS)
+    scene.until(old, lambda view: view.bidder != NOBODY, PATIENCE)
     scene.end_bidding(old)
-    scene.until(old, lambda view: view.size > 1, 90)
+    scene.until(old, lambda view: view.size > 1, PATIENCE)
 
     later = upgraded(scene, parties)
-    until_registered(later)
+    wait(lambda: later.submitter.audit.registered() > 0, PATIENCE)
+    wait(lambda: has_announced(later, solver), PATIENCE)
     left = scene.post()  # to the old contracts: nobody bids any more
     new = later.post(SEGMENTS)
     assert (later.deployment.arithmetic, later.submitter.market.terms(new).arithmetic) == (SECOND, SECOND)
-    scene.until(old, submitted, 120)
-    assert later.submitter.market.task(new).bidder == NOBODY, "one training at a time"
+    later.until(new, lambda view: view.bidder != NOBODY, PATIENCE)
     later.end_bidding(new)
-    later.until(new, lambda view: view.size > 1, 120)
+    later.until(new, lambda view: view.size > 1, PATIENCE)
 
     for party in parties:
         party.end(signal.SIGKILL)
@@ -216,14 +231,15 @@ def test_an_old_task_ends_on_the_old_contracts_and_a_new_one_on_the_new(
     home = tmp_path / "another"
     limits = Limits(allowed=(scene.bundles.parent.as_uri(),), this_machine=True)
     for place, task in both:
+        place.until(task, submitted, PATIENCE)
         place.until_drawn(task)
-        wait(lambda place=place, task=task: attested(place, task), 120)  # type: ignore[misc]
-        wait(lambda place=place, task=task: fetched(place, task, home, limits) == SEGMENTS * 4, 120)  # type: ignore[misc]
+        wait(lambda place=place, task=task: attested(place, task), PATIENCE)  # type: ignore[misc]
+        wait(lambda place=place, task=task: fetched(place, task, home, limits) == SEGMENTS * 4, PATIENCE)  # type: ignore[misc]
     later.end_challenges(new)
     for place, task in both:
-        view = place.until(task, lambda view: view.status.is_over, 120)
+        view = place.until(task, lambda view: view.status.is_over, PATIENCE)
         assert (view.status, view.solver) == (TaskStatus.SETTLED, solver.address)
-        wait(lambda place=place, task=task: place.submitter.audit.seats(task)[0].released, 60)  # type: ignore[misc]
+        wait(lambda place=place, task=task: place.submitter.audit.seats(task)[0].released, PATIENCE)  # type: ignore[misc]
 
     stages = (scene, later)
     earned = {
@@ -240,6 +256,8 @@ def test_an_old_task_ends_on_the_old_contracts_and_a_new_one_on_the_new(
             "Registered": 1 if place is later else 2  # the submitter's too
         }
     assert scene.submitter.market.task(left).bidder == NOBODY
+    (handed_in,), (bid,) = blocks(scene, "Submitted"), blocks(later, "BidPlaced")
+    assert handed_in < bid, "one training at a time"
 
     capsys.readouterr()
     asked = {"rpc": scene.devnet.url}
