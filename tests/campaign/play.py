@@ -50,14 +50,15 @@ def _play(fault: Fault, stage: Stage, who: Who, scene: Scene, folder: Path) -> O
     began = monotonic()
     wrong: list[str] = []
     report = ""
-    with world(folder) as made:
-        try:
-            wrong += _played(fault, stage, who, scene, made)
-        except Exception as error:  # whatever it is, it is what came of the case
-            wrong.append(f"{type(error).__name__}: {error}")
-            report = traceback.format_exc()
-        if wrong and made.party is not None:
-            report += "\n" + made.party.report()
+    try:
+        with world(folder) as made:
+            try:
+                wrong += _played(fault, stage, who, scene, made)
+            finally:
+                report = "" if made.party is None else made.party.report()
+    except Exception as error:  # whatever it is, it is what came of the case
+        wrong.append(f"{type(error).__name__}: {error}")
+        report += "\n" + traceback.format_exc()
     if not wrong:
         shutil.rmtree(folder)
     return Outcome(tuple(wrong), fault.remedy, round(monotonic() - began, 1), report)

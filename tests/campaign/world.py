@@ -51,8 +51,10 @@ TERMS: Final[dict[str, int | str]] = {
     "seat_lock": 8 * TOKEN,
 }
 """Periods in seconds, long beside the time that a fault lasts: the clock is moved where all wait for their end."""
-PATIENCE: Final = 120.0
-"""Seconds for a party to do what is due: ten times what a quiet core needs."""
+PATIENCE: Final = 240.0
+"""Seconds for a party to do what is due, also where its processor is shared by many: twenty times what it needs."""
+STARTING: Final = 600.0
+"""Seconds for all parties to be ready: each loads some hundred megabytes of libraries."""
 POLL: Final = 0.05
 DEEPEST: Final = 8
 """Blocks of the deepest re-organisation."""
@@ -114,7 +116,7 @@ class World(Stage):
 
     def begin(self) -> None:
         """Everybody who is there from the start is started: wait for them, and from now on for every block."""
-        self.reach(lambda: all(ready() for ready in self.awaited))
+        self.reach(lambda: all(ready() for ready in self.awaited), STARTING)
         self.devnet.connection.request("evm_setAutomine", False)
         self.devnet.mine(DEEPEST + 1)  # no re-organisation takes back what was there from the start
 

@@ -9,7 +9,7 @@ from protocol.chain.views import JuryView
 from tests.campaign.parties import solver_beside, solver_under_test, verifier_beside, verifier_under_test
 from tests.campaign.scenes.steps import drawn, handed_in, settled
 from tests.campaign.stages import Stage, Who
-from tests.campaign.world import TERMS, World, address
+from tests.campaign.world import STARTING, TERMS, World, address
 from tests.chain.rounds import ANYTHING
 from tests.chain.test_verifier_juries import JURORS, cut_off
 from tests.unit.solver import tiny
@@ -42,7 +42,7 @@ def jury(world: World, who: Who) -> Iterator[Stage]:
         verifier_beside(world, first, *others)
     else:
         verifier_under_test(world, first, *others)
-        world.reach(lambda: world.party_said("ready"))
+        world.reach(lambda: world.party_said("ready"), STARTING)
     claimant = verifier_beside(world, seat, strategy=cut_off(world))
     world.reach(lambda: claimant.node.context.materials.find(task) is not None)
     world.skip_to(audit.seat(task, 0).until - PERIOD // 2)

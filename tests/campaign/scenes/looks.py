@@ -12,7 +12,7 @@ from tests.adversaries.rubber_stamp import RubberStamp
 from tests.campaign.parties import solver_beside, solver_under_test, verifier_beside, verifier_under_test
 from tests.campaign.scenes.steps import drawn, handed_in, settled
 from tests.campaign.stages import Stage, Who
-from tests.campaign.world import World, address
+from tests.campaign.world import STARTING, World, address
 from tests.chain.rounds import ANYTHING
 from tests.chain.test_verifier_looks import ALWAYS, GAME_COST, LEVEL, LOCK, accuse
 
@@ -27,7 +27,7 @@ def looking(world: World, who: Who) -> Iterator[Stage]:
         verifier_beside(world, other)
     else:
         verifier_under_test(world, other)
-        world.reach(lambda: world.party_said("ready"))
+        world.reach(lambda: world.party_said("ready"), STARTING)
     stamp = RubberStamp(lazy, task)
     world.act(stamp.attest)
     look = _picked(world, task)
@@ -47,6 +47,7 @@ def looked_at(world: World, who: Who) -> Iterator[Stage]:
     task, seat, other = _seated(world, who)
     false = world.outsider(other)
     verifier_under_test(world, seat)
+    world.reach(lambda: world.party_said("ready"), STARTING)
     world.reach(lambda: world.submitter.audit.seat(task, 0).attested)
     look = _picked(world, task)
     yield Stage.LOOKED_AT

@@ -19,7 +19,7 @@ from protocol.node.serving import Serving
 from tests.campaign.parties import solver_beside, under_test, verifier_beside
 from tests.campaign.scenes.steps import drawn, handed_in, settled
 from tests.campaign.stages import Stage, Who
-from tests.campaign.world import VERIFIER, World, address
+from tests.campaign.world import STARTING, VERIFIER, World, address
 
 SUBMITTER = 3
 """Index of the development account that posts; the stage's own submitter is another."""
@@ -35,7 +35,7 @@ def posting(world: World, _who: Who) -> Iterator[Stage]:
     serving = world.stack.enter_context(Serving(application(disk.seen / "bundles"), HOST, 0))
     verb = ["submit", str(TASK), "--bundles-url", world.peer(serving.url)]
     world.party = under_test(world, "assay", verb, {}, [SUBMITTER])
-    world.reach(lambda: world.rpc.requests > 0)
+    world.reach(lambda: world.rpc.requests > 0, STARTING)
     yield Stage.BEFORE_THE_BID
     world.reach(lambda: _is_posting(world) or bool(world.happened("Posted")))
     yield Stage.POSTING
@@ -82,7 +82,7 @@ def fetching(world: World, _who: Who) -> Iterator[Stage]:
         pass
     output = world.disk_of("assay").folder / "result"
     world.party = under_test(world, "assay", ["result", str(task), "--output", str(output)], {}, [])
-    world.reach(lambda: world.rpc.requests > 0)
+    world.reach(lambda: world.rpc.requests > 0, STARTING)
     yield Stage.WITHDRAWING
     world.reach(lambda: world.party is not None and world.party.ended == ExitCode.FINE)
     assert (world.party.disk.seen / "result" / "state.safetensors").is_file()
