@@ -4,6 +4,7 @@
 #   make test        lint, contract tests, Python tests          make test-heavy   what takes minutes; goes on where it stopped
 #   make test-gpu    the kernels for NVIDIA GPUs (installs Triton, 200 MB; without a GPU they are interpreted)
 #   make bench       the performance table                       make lint         only the linters
+#   make campaign    every fault at every stage upon every party, hours; goes on where it stopped; writes its table
 #   make studies     every study and its report, in build/sim, and docs/economics.md; goes on where it stopped
 #   make contracts   compile contracts/ to build/contracts/out   make clean        remove all that make made
 #   make soak        a hundred tasks played by nodes, their memory, files and questions; two hours, goes on where it was stopped
@@ -16,6 +17,7 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 # Test processes side by side, each with an anvil at times and with torch. More than two cores are: they wait for blocks.
 JOBS ?= 4
 PYTEST_ARGS ?=
+CAMPAIGN_ARGS ?=
 
 BIN := .venv/bin
 PYTHON_DIRS := $(wildcard protocol solver verifier assay sim benchmarks examples scripts tests)
@@ -39,7 +41,7 @@ CONTRACTS_CONFIGURED := build/contracts/.configured
 CONTRACT_DATA := $(PYTHON) scripts/contract_data.py
 
 .DELETE_ON_ERROR:
-.PHONY: help setup contracts demo test test-heavy lint lint-python lint-contracts test-contracts test-python test-gpu bench soak studies release licences clean
+.PHONY: help setup contracts demo test test-heavy lint lint-python lint-contracts test-contracts test-python test-gpu bench campaign soak studies release licences clean
 
 help:
 	@sed -n '2,15s/^# \{0,1\}//p' Makefile
@@ -123,6 +125,11 @@ test-gpu: setup $(TRITON_READY)
 bench: setup
 	$(MAKE) --no-print-directory contracts
 	$(BIN)/python -m benchmarks
+
+# CAMPAIGN_ARGS: --jobs N, --any-commit to go on after a change, words of the cases to be played.
+campaign: setup
+	$(MAKE) --no-print-directory contracts
+	$(BIN)/python -m tests.campaign $(CAMPAIGN_ARGS)
 
 soak: setup
 	$(MAKE) --no-print-directory contracts

@@ -18,7 +18,13 @@ from protocol.chain.connection import Connection
 from protocol.chain.deploy import deploy
 from protocol.chain.deployable import prepare, require_deployable
 from protocol.chain.deployed_code import require_package_code
-from protocol.chain.deployment import Deployment, copy_to_keep, deployment_file, load_deployment
+from protocol.chain.deployment import (
+    Deployment,
+    copy_to_keep,
+    deployment_file,
+    deployments_of,
+    load_deployment,
+)
 from protocol.chain.devnet import Devnet
 from protocol.chain.errors import ChainError
 from protocol.chain.parameters import RECOMMENDED, TOKEN, load_parameters
@@ -32,6 +38,7 @@ from protocol.node.party.relays import relays_by
 from protocol.node.party.rounds import SignatureOf
 from protocol.node.settings import load
 from protocol.node.stopping import Stop
+from protocol.tasks.arithmetics import ARITHMETIC, require_computed
 
 if TYPE_CHECKING:
     from assay.deriving import Place
@@ -59,6 +66,14 @@ class Context:
             password_file=settings.password_file,
             finality=settings.finality,
         )
+
+    def others(self, client: Client) -> list[Deployment]:
+        """Further deployments of the client's chain, unless one was named."""
+        if self.settings.deployment is not None:
+            return []
+        connection = client.connection
+        known = deployments_of(connection.chain_id, connection.genesis)
+        return [one for one in known if one.addresses.market != client.market.address]
 
 
 def devnet(context: Context, port: int, block_time: int, log: Path | None) -> None:
@@ -200,10 +215,12 @@ def submit(context: Context, file: Path, dry_run: bool) -> None:
     description = read(file)
     if not dry_run:
         _require_announceable(settings)
-    prepared = submitting.prepare(description, context.home)
+    place, known = _place(context, dry_run)
+    prepared = submitting.prepare(description, context.home, place.arithmetic)
     for note in prepared.notes:
         output.say(f"note: {note}")
-    place, known = _place(context, dry_run)
+    if not known:
+        output.say("no deployment is reached: amounts are derived for the recommended parameters")
     derived = prepared.derived(place)
     for line in derived.lines():
         output.say(line)
@@ -240,19 +257,19 @@ def submit(context: Context, file: Path, dry_run: bool) -> None:
 
 def _place(context: Context, dry_run: bool) -> tuple[Place, bool]:
     """Where a task is to be posted, and whether its deployment is known: a dry run does without one, by the recommended
-    parameters.
+    parameters. Raises UnknownArithmetic.
     """
     from assay.deriving import Place
 
-    settings, parameters = context.settings, None
+    settings, parameters, arithmetic = context.settings, None, ARITHMETIC
     try:
         with context.client() as client:
-            parameters = client.deployment.parameters
+            parameters, arithmetic = client.deployment.parameters, client.deployment.arithmetic
     except ChainError:
         if not dry_run:
             raise
-        context.output.say("no deployment is reached: amounts are derived for the recommended parameters")
-    place = Place.at(parameters or RECOMMENDED, settings.gas_price, settings.coin_price)
+    require_computed(arithmetic, "the contracts")
+    place = Place.at(parameters or RECOMMENDED, settings.gas_price, settings.coin_price, arithmetic)
     return place, parameters is not None
 
 
@@ -272,21 +289,30 @@ def _require_announceable(settings: AssaySettings) -> None:
 
 
 def status(context: Context, task: int | None, past: bool = False) -> None:
-    """Say where one task stands, or every one that is not over; with `past` those too."""
+    """Say where one task stands, or every one that is not over, with `past` those too: under the contracts that are
+    named, else under all of the chain.
+    """
     from assay.status import open_tasks, report
 
-    over = 0
+    reports, over = [], 0
     with context.client() as client:
-        if task is None:
-            tasks, count = open_tasks(client)
-            over = count - len(tasks)
-            tasks = list(range(1, count + 1)) if past else tasks
-        else:
-            tasks = [task]
-        reports = report(client, tasks)
-    for found in reports:
-        for line in found.lines():
-            context.output.say(line)
+        places = [client, *(client.for_deployment(one) for one in context.others(client))]
+        having = [place for place in places if task is None or task <= place.market.tasks()]
+        for place in having or [client]:
+            if task is None:
+                tasks, count = open_tasks(place)
+                over += count - len(tasks)
+                tasks = list(range(1, count + 1)) if past else tasks
+            else:
+                tasks = [task]
+            found = report(place, tasks)
+            if len(places) > 1 and found:
+                said = f"contracts with the market at {place.market.address}"
+                context.output.say(f"{said}, arithmetic {place.deployment.arithmetic}:")
+            for one in found:
+                for line in one.lines():
+                    context.output.say(line)
+            reports += found
     if over and not past:
         which, them = ("task is", "it") if over == 1 else ("tasks are", "them")
         context.output.say(f"{over} {which} over: `assay status --past` shows {them} too")

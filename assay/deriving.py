@@ -32,6 +32,7 @@ from protocol.tasks.amounts import (
     deterrent_lock,
     trust_price,
 )
+from protocol.tasks.arithmetics import ARITHMETIC
 
 GWEI: Final = 10**9
 
@@ -45,14 +46,22 @@ class Place:
     """Wei for one gas."""
     coin_price: Fraction = COIN_PRICE
     """Tokens for one of the chain's coin."""
+    arithmetic: int = ARITHMETIC
 
     @classmethod
-    def at(cls, parameters: Parameters, gas_gwei: Decimal | None, coin_price: Decimal | None) -> Place:
+    def at(
+        cls,
+        parameters: Parameters,
+        gas_gwei: Decimal | None,
+        coin_price: Decimal | None,
+        arithmetic: int = ARITHMETIC,
+    ) -> Place:
         """With the prices of settings, the assumed ones where there is none."""
         return cls(
             parameters,
             GAS_PRICE if gas_gwei is None else Fraction(gas_gwei) * GWEI,
             COIN_PRICE if coin_price is None else Fraction(coin_price),
+            arithmetic,
         )
 
 

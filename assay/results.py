@@ -20,8 +20,11 @@ from protocol.node.home import Home
 from protocol.node.http_client import LEAST_RATE
 from protocol.numerics.types import DType
 from protocol.program.step import StepProgram, metrics
-from protocol.tasks.bundles import BundleError, BundleUnavailable, Limits, cached_bundle
-from protocol.tasks.bundles.sources import open_source
+from protocol.tasks.bundles import BundleError, BundleMismatch, BundleUnavailable, Limits, cached_bundle
+from protocol.tasks.bundles.sources import Source, open_source
+
+ANSWER_SECONDS = 30
+"""For a server to answer, beside what its bytes take at `LEAST_RATE`."""
 
 
 @dataclass(frozen=True)
@@ -109,7 +112,14 @@ def save(result: Result, folder: Path) -> Path:
 def _tensors(url: str, task: int, number: int, program: StepProgram, limits: Limits) -> list[bytes]:
     """Canonical bytes of a checkpoint's tensors, each of its due length. Raises BadAddress, BundleError."""
     sizes = [type_.nbytes for type_ in program.state_types]
-    limits = replace(limits, seconds=30 + math.ceil(sum(sizes) / LEAST_RATE))
+    seconds = min(limits.seconds, ANSWER_SECONDS + math.ceil(sum(sizes) / LEAST_RATE))
     place = Address.parse(url) / f"tasks/{task}/checkpoints/{number}"
-    with closing(open_source(place, limits)) as source:
-        return [source.read(f"tensors/{k}", size) for k, size in enumerate(sizes)]
+    with closing(open_source(place, replace(limits, seconds=seconds))) as source:
+        return [_exactly(source, f"tensors/{k}", size) for k, size in enumerate(sizes)]
+
+
+def _exactly(source: Source, name: str, size: int) -> bytes:
+    data = source.read(name, size)
+    if len(data) != size:
+        raise BundleMismatch(name, expected=f"{size} bytes", got=len(data))
+    return data

@@ -117,9 +117,10 @@ class JuryStatus:
 class TaskStatusReport:
     """One task. Times are seconds from now, None when they do not matter; amounts are token units. `most_bid` is the
     highest that a bid may be, None when none is taken any more; `awaited_round` that of the beacon for which a draw
-    waits.
+    waits. Ids are counted by each `market` for itself.
     """
 
+    market: str
     task: int
     status: str
     submitter: str
@@ -191,6 +192,7 @@ def _report(client: Client, view: TaskView, games: list[GameStatus], now: int) -
         TaskStatus.UNPAID: view.challenge_until,
     }.get(view.status)
     return TaskStatusReport(
+        client.market.address,
         view.task,
         view.status.name.lower(),
         view.submitter,

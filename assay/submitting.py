@@ -6,7 +6,7 @@ import json
 import shutil
 import time
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,7 @@ from protocol.node.home import Home
 from protocol.node.party.eligible import eligible
 from protocol.node.party.funds import require_free
 from protocol.node.party.rounds import SignatureOf, show_round
+from protocol.tasks.arithmetics import ARITHMETIC
 from protocol.tasks.bundles import Bundle, BundleError, BundleRefused, Limits, committed_terms, write_bundle
 from protocol.tasks.bundles.sources import open_source
 from protocol.tasks.bundles.write import MANIFEST
@@ -72,10 +73,11 @@ class Prepared:
         )
 
 
-def prepare(description: Description, home: Home) -> Prepared:
+def prepare(description: Description, home: Home, arithmetic: int = ARITHMETIC) -> Prepared:
     """Capture the task and write its bundle under `home.bundles`. Raises SourceError, CaptureError, BundleError."""
     captured = build(description)
-    bundle = Bundle.of(description.task.name, captured, captured.initial_state(description.task.seed))
+    initial = captured.initial_state(description.task.seed)
+    bundle = replace(Bundle.of(description.task.name, captured, initial), arithmetic=arithmetic)
     new = home.bundles / f".new-{time.time_ns()}"
     try:
         bundle_hash = write_bundle(bundle, new)

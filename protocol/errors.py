@@ -21,6 +21,8 @@ AssayError
 │   ├── Busy                     solver: too many clients wait
 │   ├── Stopped                  solver: what would be computed is not needed any more
 │   ├── _NotWorth                solver: no price suits both sides
+│   ├── NotAnAnswer              protocol.chain: no response of a node to what was asked
+│   │   └── AnswerTooLong        more bytes than are kept
 │   └── BadAnswer                protocol.node: no HTTP answer, or not the bytes that were asked for
 │       ├── NotServed            "not here" or "ask later"
 │       ├── Broken               nobody answers, or what comes is no TLS or HTTP
@@ -57,6 +59,7 @@ AssayError
 │   ├── BundleRefused            an address that the operator does not allow
 │   ├── BundleUnavailable        nothing, or not in time, at the address
 │   ├── BundleTooLarge           more bytes, tensors, programs or operations than the limits
+│   │   └── TensorsTooLarge      its tensors, as its hash says
 │   ├── BundleMalformed          a manifest or program that breaks the format, or `check`
 │   └── BundleMismatch           data that are not what the manifest, or the terms, say
 ├── DeviceError                  protocol.execution: the device asked for cannot be used
@@ -86,6 +89,7 @@ AssayError
 │       ├── AnvilMissing         no anvil program
 │       └── PortInUse            another server listens there (exit code 1)
 ├── NoRecommendation             protocol.tasks: no amounts suit the task and the deployment
+├── UnknownArithmetic            protocol.tasks: a version that this release does not compute
 ├── ParametersError              protocol.chain: parameters of a deployment that do not fit
 ├── SettingsError                protocol.node: a setting that is unknown, or whose value does not fit
 ├── DatabaseError                protocol.node: a damaged database, or one of another version, chain or account

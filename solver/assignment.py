@@ -77,6 +77,8 @@ class Assignment:
         self.failed_after = 0.0
         if self.refused is not None:
             return
+        if view.size > self.run_store.committed:  # the database is older than the chain
+            self.run_store.commit(view.size)
         if view.status is TaskStatus.TRAINING:
             left = view.train_until - self._context.client.now()
             if left < 0:
@@ -84,7 +86,7 @@ class Assignment:
             else:
                 self._train(view, left)
         elif view.status.can_be_challenged:
-            self._end_training()
+            self._complete()
             self._stage(Stage.SUBMITTED)
             if view.status is TaskStatus.UNPAID and not self._stalled:
                 self._stalled = True
@@ -140,6 +142,20 @@ class Assignment:
                 self._context.log.error("run refused", task=self.task, error=str(error))
             else:
                 self._context.log.info("commitment refused", task=self.task, error=error.name)
+
+    def _complete(self) -> None:
+        """After the submission: train again what the run store has lost, for it is to be served and defended."""
+        if self.run_store.size > self.terms.segments:
+            self._end_training()
+            return
+        if self._trainer is None:
+            kept = self.run_store.size
+            self._context.log.error("checkpoints are lost, trained again", task=self.task, kept=kept)
+            self._trainer = Trainer(self._open_training, self._on_step, self._on_segment)
+        if self._trainer.ended and (failure := self._trainer.failure) is not None:
+            self.failed_after = self._trainer.failed_after
+            self._end_training()
+            raise failure
 
     def _open_training(self) -> Training:
         """On the trainer's thread."""

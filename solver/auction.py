@@ -6,11 +6,14 @@ before it, a failed one rests as long as it took, and tasks that lost least in i
 
 A bid that was lost is watched on: a re-organisation may take away the bid that beat it, and then the task is this
 solver's. Its stake is not kept free for that: where it is missing then, `Committer.submit` brings it from the account.
+
+A task of this solver's that the database does not know is taken up too: the chain knows more than an old copy of it.
 """
 
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from functools import partial
 
@@ -38,9 +41,20 @@ class Auction:
     What goes wrong in one task stays there (`failures`).
     """
 
-    def __init__(self, context: Context, failures: Failures) -> None:
+    def __init__(
+        self,
+        context: Context,
+        failures: Failures,
+        elsewhere: Callable[[], Sequence[Terms]] = tuple,
+        ends: bool = False,
+    ) -> None:
+        """`elsewhere` gives the terms of tasks that the solver has taken under other contracts. An auction that `ends`
+        makes no bid any more.
+        """
         self._context = context
         self._failures = failures
+        self._elsewhere = elsewhere
+        self._ends = ends
         self._seen = 0
         self._candidates: list[int] = []
         self._fetches: dict[int, Future[None]] = {}
@@ -101,11 +115,33 @@ class Auction:
         self._swept = True
 
     def _new(self, posted: range) -> list[int]:
-        """Those tasks that nothing was decided about and that take bids: of the past ones, after a start, none."""
+        """Those tasks that nothing was decided about and that take bids: of the past ones, after a start, none. Own
+        ones that the database does not know are taken up.
+        """
         only, database = self._context.settings.tasks, self._context.database
-        new = [task for task in posted if (not only or task in only) and database.task(task) is None]
-        statuses = self._context.client.market.statuses(new)
-        return [task for task, status in zip(new, statuses, strict=True) if status is TaskStatus.BIDDING]
+        unknown = [task for task in posted if database.task(task) is None]
+        statuses = self._context.client.market.statuses(unknown)
+        new = []
+        for task, status in zip(unknown, statuses, strict=True):
+            own = not status.is_over and self._is_own(task)
+            if status is TaskStatus.BIDDING and not own and (not only or task in only):
+                new.append(task)
+        return new
+
+    def _is_own(self, task: int) -> bool:
+        """Whether the chain has this solver's bid on a task that the database does not know, for it is an older copy,
+        or has lost what was written last: then the task is taken up where the chain has it. Raises ChainError.
+        """
+        view = self._context.client.market.task(task)
+        if view.bidder != self._context.client.address or view.status.is_over:
+            return False
+        if view.status is TaskStatus.BIDDING:
+            stage = Stage.BID
+        else:
+            stage = Stage.SUBMITTED if view.status.can_be_challenged else Stage.TRAINING
+        self._context.database.put(task, stage, "found on the chain")
+        self._context.log.warning("own task found on the chain", task=task, status=view.status.name.lower())
+        return True
 
     def _consider(self, task: int) -> bool:
         """Bid on a new task, or note why not. True while it has to be looked at again. Raises BundleUnavailable."""
@@ -160,14 +196,16 @@ class Auction:
 
     def _offer(self, terms: Terms, view: TaskView) -> Offer:
         """What to bid now. Raises _NotWorth."""
+        if self._ends:
+            raise _NotWorth("new work is taken under later contracts")
         client, task = self._context.client, view.task
         figures = self._context.settings.figures(
-            client.vault.free(client.address) - self._owed(task),
+            client.vault.free(client.address) - self.owed(task),
             self._context.free_disk(),
             client.connection.block_time,
             client.deployment.parameters.draw_delay,
             client.connection.gas_price,
-            [client.market.terms(other) for other in self._taken() if other != task],
+            [*(client.market.terms(other) for other in self._taken() if other != task), *self._elsewhere()],
         )
         others = int(view.bidder, 16) != 0 and view.bidder != client.address
         best = Best(view.price, view.overtime // terms.extension) if others else None
@@ -196,7 +234,7 @@ class Auction:
                 f"{found.share:.3g}, {share:g} is asked for (min_share){found.why_not_more}"
             )
 
-    def _owed(self, task: int) -> int:
+    def owed(self, task: int | None = None) -> int:
         """Token units that this solver has to have free for other tasks: the stakes of all that it may come to submit.
         The submission releases the penalty, if the bid has locked it.
         """

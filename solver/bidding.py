@@ -13,8 +13,9 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from protocol.chain.parameters import TOKEN
+from protocol.tasks.arithmetics import is_computed, versions
 from protocol.tasks.bidding import least_undercut
-from protocol.tasks.task import ARITHMETIC, Terms, least_game_time
+from protocol.tasks.task import Terms, least_game_time
 from solver.floor import Costs, Floor, floor, game_cost
 
 SLACK = 1.25
@@ -79,8 +80,10 @@ def copies_at_once(terms: Terms) -> int:
 
 def decide(terms: Terms, figures: Figures, best: Best | None = None) -> Offer | Refusal:
     """A first bid, or an answer to the best bid of somebody else."""
-    if terms.arithmetic != ARITHMETIC:
-        return Refusal(f"arithmetic version {terms.arithmetic}, this release computes {ARITHMETIC}")
+    if not is_computed(terms.arithmetic):
+        return Refusal(
+            f"arithmetic version {terms.arithmetic}, this release computes {versions()}: install a later one"
+        )
     needed = seconds_needed(terms, figures)
     if needed * SLACK > terms.training_period:
         return Refusal(

@@ -6,9 +6,11 @@ The node puts run stores here; the server's threads read. An app factory gets a 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from protocol.execution.replay import Replay
+from solver.admission import Admission, Budget
 from solver.metrics import Metrics
 from solver.run_store import Materials, RunStore
 from solver.turns import Turns
@@ -17,20 +19,34 @@ KEPT_RESULTS = 16
 """Tasks that are over and are still shown, the last ones: submitters fetch what they paid for."""
 
 
+READERS = 32
+"""Clients that may wait for a tensor of a checkpoint: each costs a read and a hash, seconds for the largest."""
+
+
+@dataclass
+class Answering:
+    """Bounds of what answers cost, whichever deployment's tasks are asked about, and the replay that is in memory."""
+
+    readers: Admission = field(default_factory=lambda: Admission(READERS))
+    replays: Admission = field(default_factory=Admission)
+    budget: Budget = field(default_factory=Budget)
+    replay: tuple[RunStore, Replay] | None = None
+
+
 class Catalog:
     """Run stores by task, bundles by the SHA-256 of their manifest. Single assignments, so readers need no lock.
 
-    `turns` are those of the run stores' executors.
+    `turns` are those of the run stores' executors. A catalog `beside` is that of another deployment, served together.
     """
 
-    def __init__(self, bundles: Path, metrics: Metrics, turns: Turns) -> None:
+    def __init__(self, bundles: Path, metrics: Metrics, turns: Turns, beside: Catalog | None = None) -> None:
         self.metrics = metrics
         self.turns = turns
+        self.answering: Answering = Answering() if beside is None else beside.answering
         self.ready = False
         self._bundles = bundles
         self._run_stores: dict[int, RunStore] = {}
         self._over: list[int] = []
-        self._replay: tuple[RunStore, Replay] | None = None
 
     def put(self, run_store: RunStore) -> None:
         """Show a task from now on."""
@@ -54,14 +70,15 @@ class Catalog:
 
         Only the last one is kept: each may hold two frames, and a frame all values of a step.
         """
-        if self._replay is None or self._replay[0] is not run_store:
-            self._replay = None  # before the next one is made: never two of them in memory
-            self._replay = (run_store, run_store.replay())
-        return self._replay[1]
+        answering = self.answering
+        if answering.replay is None or answering.replay[0] is not run_store:
+            answering.replay = None  # before the next one is made: never two of them in memory
+            answering.replay = (run_store, run_store.replay())
+        return answering.replay[1]
 
     def forget_replay(self) -> None:
         """Hold nothing of what was replayed."""
-        self._replay = None
+        self.answering.replay = None
 
     def bundle_file(self, bundle: str, name: str) -> Path | None:
         """A file of a kept bundle. `bundle` and `name` may come from anybody; nothing outside is ever named."""

@@ -65,8 +65,10 @@ def run(
     keep_memory()
     with importing():
         from protocol.node.party.connection import connect_by
+        from protocol.node.party.data import earlier_deployments
         from protocol.node.party.starting import start
         from protocol.node.settings import load
+        from solver.database import Database
         from solver.node import SolverNode
         from solver.progress import Progress
         from solver.settings import SolverSettings
@@ -86,7 +88,11 @@ def run(
     strategy = Strategy(executor=executor)
     progress = Progress(bar=sys.stderr.isatty() and not log_json)
     with connect_by(settings) as client:
-        return SolverNode(client, settings, home_folder, strategy, stop=stop, progress=progress).run(once)
+        earlier = earlier_deployments(Database, home_folder, client)
+        node = SolverNode(
+            client, settings, home_folder, strategy, stop=stop, progress=progress, earlier=earlier
+        )
+        return node.run(once)
 
 
 @command(app, connection=SENDS)

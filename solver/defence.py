@@ -36,6 +36,8 @@ class Defence:
         self._later: set[int] = (
             set()
         )  # games on tasks that cannot be replayed yet: a bundle is still being loaded
+        self._others: dict[int, int] = {}
+        """Tasks of games that are none of this solver's, as far as its database knew."""
         self._open: dict[int, GameReader] = {}
         self._tasks: dict[int, int] = {}
         self._runs: dict[int, Run] = {}
@@ -127,6 +129,10 @@ class Defence:
         game = self._context.client.game
         newest = game.games()
         game.ahead(range(self._seen + 1, newest + 1))
+        taken = set(self._context.database.live(*TAKEN))
+        for number in [number for number, task in self._others.items() if task in taken]:
+            del self._others[number]
+            self._later.add(number)
         for number in [*sorted(self._later), *range(self._seen + 1, newest + 1)]:
             try:
                 task = game.game(number).task
@@ -136,9 +142,9 @@ class Defence:
             if task == 0:  # a node behind the one that counted: looked at again, or it would never be seen
                 newest = min(newest, number - 1)
                 break
-            row = self._context.database.task(task)
-            if row is None or row.stage not in TAKEN:
+            if task not in taken:
                 self._later.discard(number)
+                self._others[number] = task
                 continue
             self._later.add(number)
             if self._context.catalog.run_store(task) is None or self._failures.rests(number):

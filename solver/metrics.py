@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from copy import copy
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, generate_latest
 
@@ -11,9 +12,11 @@ from solver.gpu import read_gpus
 
 
 class Metrics:
-    """The node's counters and gauges; `render` is the body of GET /metrics."""
+    """The node's counters and gauges; `render` is the body of GET /metrics. Gauges are of one `market`."""
 
-    def __init__(self) -> None:
+    def __init__(self, market: str = "") -> None:
+        self._market = market
+        self._stages: set[Stage] = set()
         self._registry = CollectorRegistry()
         self.steps = Counter("solver_steps", "Training steps run", registry=self._registry)
         self.checkpoints = Counter("solver_checkpoints", "Checkpoints kept", registry=self._registry)
@@ -27,8 +30,11 @@ class Metrics:
             ["kind", "error"],
             registry=self._registry,
         )
-        self.games = Gauge("solver_open_games", "Games open against this solver", registry=self._registry)
-        self.tasks = Gauge("solver_tasks", "Tasks by stage", ["stage"], registry=self._registry)
+        self._games = Gauge(
+            "solver_open_games", "Games open against this solver", ["market"], registry=self._registry
+        )
+        self.games = self._games.labels(market)
+        self.tasks = Gauge("solver_tasks", "Tasks by stage", ["market", "stage"], registry=self._registry)
         self.gpus = Gauge(
             "solver_gpu",
             "NVML: utilisation in percent, memory in bytes, energy in millijoules",
@@ -41,9 +47,16 @@ class Metrics:
 
     def count_tasks(self, counts: Mapping[Stage, int]) -> None:
         """Note how many tasks there are of each stage."""
-        self.tasks.clear()
-        for stage, count in counts.items():
-            self.tasks.labels(stage).set(count)
+        self._stages |= counts.keys()
+        for stage in self._stages:
+            self.tasks.labels(self._market, stage).set(counts.get(stage, 0))
+
+    def of(self, market: str) -> Metrics:
+        """The same counters, and gauges of another market."""
+        made = copy(self)
+        made._market, made._stages = market, set()
+        made.games = self._games.labels(market)
+        return made
 
     def render(self) -> bytes:
         """The text format that Prometheus reads; GPUs are read when asked for."""

@@ -1,5 +1,9 @@
 """The running solver: a loop that looks after what was won and looks for work, beside the defence and the trainings.
 
+It serves all deployments of its chain in which the account has something: each has a node, with its own database and
+contracts. That of the newest takes new work; those of earlier ones end what was begun there. One process, account,
+journal, HTTP server and turn at computing is all of theirs.
+
 Nothing here decides a move, a price or a number: that is `Strategy`, `bidding` and the program. The main thread never
 computes. The defence, every training and the HTTP service have threads of their own, which compute in turns. What goes
 wrong in one task stays in that task (`failures`).
@@ -8,22 +12,26 @@ wrong in one task stays in that task (`failures`).
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from concurrent.futures import Future
 from functools import partial
 
 from protocol.chain.accounts import DEVELOPMENT_CHAIN
 from protocol.chain.client import Client
+from protocol.chain.deployment import Deployment
 from protocol.chain.parameters import TOKEN
 from protocol.chain.views import TaskStatus, TaskView
 from protocol.commitments import BlobStore
 from protocol.errors import ExitCode
 from protocol.node.home import Home
 from protocol.node.http import require_public
+from protocol.node.logs import get
 from protocol.node.party.data import data_folder, open_database
 from protocol.node.party.node import Node
 from protocol.node.party.relays import relays_by
-from protocol.node.serving import Serving
+from protocol.node.serving import Serving, addresses, by_market
 from protocol.node.stopping import Stop
+from protocol.tasks.task import Terms
 from solver import gpu, settlement
 from solver.assignment import Assignment
 from solver.auction import Auction
@@ -53,10 +61,18 @@ class SolverNode(Node):
         *,
         stop: Stop | None = None,
         progress: Progress | None = None,
+        earlier: Sequence[Deployment] = (),
+        leading: SolverNode | None = None,
     ) -> None:
-        folder = data_folder(home, "solver", client)
-        metrics, turns = Metrics(), Turns()
-        self.context = Context(
+        """`earlier` are deployments that are ended beside, by nodes of which this one is the `leading`."""
+        folder, market = data_folder(Database, home, client), client.market.address
+        metrics, turns = (
+            (Metrics(market), Turns())
+            if leading is None
+            else (leading.context.metrics.of(market), leading.context.turns)
+        )
+        log = get("solver") if leading is None and not earlier else get("solver").bind(market=market)
+        self.context: Context = Context(
             client,
             relays_by(settings, client.deployment.beacon),
             settings,
@@ -64,17 +80,33 @@ class SolverNode(Node):
             home,
             open_database(Database, home, client),
             BlobStore(folder / "blobs"),
-            Catalog(home.bundles, metrics, turns),
+            Catalog(home.bundles, metrics, turns, None if leading is None else leading.context.catalog),
             metrics,
             home.folder("solver", folder.name, "candidates"),
             turns,
+            log=log,
         )
-        super().__init__(settings, self.context.log, stop, client)
-        self._url = ""
-        """Where the service is; said on the chain when the node is ready."""
-        self._progress = progress or Progress(bar=False)
+        stop, self._progress = stop or Stop(), progress or Progress(bar=False)
+        self._leading = leading
+        self._earlier = [
+            SolverNode(
+                client.for_deployment(one),
+                settings,
+                home,
+                strategy,
+                stop=stop,
+                progress=self._progress,
+                leading=self,
+            )
+            for one in earlier
+        ]
+        super().__init__(settings, log, stop, client, self._earlier)
+        self._urls: tuple[str, ...] = ()
+        """Where the service is; the first is said on the chain when the node is ready."""
+        self._short = False
+        """Whether tokens are missing for the stake that tasks under earlier contracts still bind."""
         self._failures = Failures("task", metrics, self.context.log)
-        self._auction = Auction(self.context, self._failures)
+        self._auction = Auction(self.context, self._failures, self._elsewhere, ends=leading is not None)
         self._defence = Defence(self.context)
         self._assignments: dict[int, Assignment] = {}  # tasks that this solver can still do something for
         self._loading: dict[int, tuple[Future[Assignment], float]] = {}  # with when it began
@@ -86,36 +118,53 @@ class SolverNode(Node):
 
         Raises StakeSlashed when a stake of this solver was slashed, and SolverError, ChainError.
         """
-        context, settings = self.context, self.context.settings
-        app = context.strategy.app(context.catalog)
-        serving = Serving(app, settings.host, settings.port, settings.proxies)
+        settings, nodes = self.context.settings, (*self._earlier, self)
+        apps = [
+            (node.context.client.market.address, node.context.strategy.app(node.context.catalog))
+            for node in nodes
+        ]
+        serving = Serving(by_market(apps), settings.host, settings.port, settings.proxies)
         with serving, self._progress:
-            self._url = settings.url or serving.url
+            for node, (market, _) in zip(nodes, apps, strict=True):
+                node._urls = addresses(settings.url or serving.url, market, node is nodes[0])
             try:
-                self._defence.start()
+                for node in nodes:
+                    node._defence.start()
                 return self._loop(once)
             finally:
-                context.catalog.ready = False
-                context.turns.close()
-                self._defence.close()
-                context.sends.close()
-                for assignment in self._assignments.values():
-                    assignment.close()
-                context.database.close()
+                self.context.turns.close()
+                for node in nodes:
+                    node._close()
+
+    def _close(self) -> None:
+        """Let go of everything."""
+        context = self.context
+        context.catalog.ready = False
+        self._defence.close()
+        context.sends.close()
+        for assignment in self._assignments.values():
+            assignment.close()
+        context.database.close()
 
     def _prepare(self) -> None:
-        """Bring the stake into the vault, say where the service is, serve what an earlier process left."""
-        context, url = self.context, self._url
+        """Bring the stake into the vault, or what is not needed in an earlier one out of it; say where the service is,
+        serve what an earlier process left.
+        """
+        context, (url, *_) = self.context, self._urls
         if context.client.connection.chain_id != DEVELOPMENT_CHAIN:
             require_public(url)
-        self._fund()
-        if context.client.market.endpoint_of(context.client.address) != url:
+        if self._leading is None:
+            self._fund()
+        else:
+            settlement.withdraw(context, self._kept())
+        if context.client.market.endpoint_of(context.client.address) not in self._urls:
             context.count("announce", context.client.market.announce(url), url=url)
-        context.log.info(gpu.describe(gpu.read_gpus()))
+        if self._leading is None:
+            context.log.info(gpu.describe(gpu.read_gpus()))
         for row in context.database.last(Stage.OVER, KEPT_RESULTS):
             self._serve_result(row.task)
         context.catalog.ready = True
-        context.log.info("ready", account=context.client.address, url=url)
+        context.log.info("ready", account=context.client.address, url=url, takes_work=self._leading is None)
 
     def _at_stake(self) -> dict[str, object]:
         return {"tasks_at_stake": sorted(self._taken())}
@@ -143,9 +192,26 @@ class SolverNode(Node):
                     with self._failures.kept(task, partial(self._failed_for, task)):
                         self._work_on(task)
             if not self._stop.asked:
-                training = context.database.live(Stage.TRAINING)
-                self._auction.tick(take=not training and self._is_sound())
+                self._auction.tick(take=self._may_take())
+        if self._short and not any(node._taken() or node.context.sends.any for node in self._earlier):
+            self._short = False
+            context.sends.begin(0, "fund", self._fund)
         context.metrics.count_tasks(context.database.counts())
+
+    def _may_take(self) -> bool:
+        """Whether this node may bid on new tasks: on the newest contracts, while no task of any is trained."""
+        busy = self.context.database.live(Stage.TRAINING) or any(
+            node.context.database.live(Stage.TRAINING, Stage.BID) for node in self._earlier
+        )
+        return self._leading is None and not busy and self._is_sound()
+
+    def _elsewhere(self) -> list[Terms]:
+        """Terms of tasks that were taken under earlier contracts: they bind this machine too."""
+        return [
+            node.context.client.market.terms(task)
+            for node in self._earlier
+            for task in node.context.database.live(*TAKEN)
+        ]
 
     def _taken(self) -> list[int]:
         """Tasks that were won and for which something can still be done."""
@@ -171,7 +237,8 @@ class SolverNode(Node):
 
     def _is_sound(self) -> bool:
         """Whether no run of this process was refused or found false: otherwise it takes no more work."""
-        return not self._refused and TaskStatus.SLASHED not in self._finished.values()
+        nodes = (*self._earlier, self)
+        return not any(node._refused or TaskStatus.SLASHED in node._finished.values() for node in nodes)
 
     def _assignment(self, task: int) -> Assignment | None:
         """A task that was won, once it is loaded: beside the loop, for its bundle may have to be fetched anew."""
@@ -211,23 +278,33 @@ class SolverNode(Node):
         else:
             assignment.retire()
         if status in (TaskStatus.SETTLED, TaskStatus.VOID):
-            kept = max(0, context.settings.stake_units - self._locked())
-            context.sends.begin(task, "withdraw", partial(settlement.withdraw, context, kept))
+            context.sends.begin(task, "withdraw", partial(settlement.withdraw, context, self._kept()))
+
+    def _kept(self) -> int:
+        """Token units that stay free in the vault: for stakes of new tasks, or of those that were begun there."""
+        if self._leading is not None:
+            return self._auction.owed()
+        return max(0, self.context.settings.stake_units - self._locked())
 
     def _outcome(self, once: bool) -> ExitCode | None:
         """Whether to end now: with `once` after the first task, or after a slash or refusal; never with work left."""
-        if self._taken() or self.context.sends.any or not (self._finished or self._refused):
+        nodes = (*self._earlier, self)
+        if any(node._taken() or node.context.sends.any for node in nodes):
             return None
-        if TaskStatus.SLASHED in self._finished.values():
-            slashed = [task for task, status in self._finished.items() if status is TaskStatus.SLASHED]
+        ended = [(task, status) for node in nodes for task, status in node._finished.items()]
+        refused = [error for node in nodes for error in node._refused.values()]
+        if not (ended or refused):
+            return None
+        slashed = [task for task, status in ended if status is TaskStatus.SLASHED]
+        if slashed:
             raise StakeSlashed(
                 f"task {slashed[0]}",
                 expected="to be paid",
                 got="its stake slashed",
                 remedy="check this machine with `make test` before it bids again",
             )
-        if self._refused:
-            raise next(iter(self._refused.values()))
+        if refused:
+            raise refused[0]
         return ExitCode.FINE if once else None
 
     def _fund(self) -> None:
@@ -246,9 +323,10 @@ class SolverNode(Node):
                 got=f"{held / TOKEN:g}",
                 remedy="send tokens to it or lower --stake",
             )
-            if not (locked or self._taken()):
+            if not (locked or any(node._taken() for node in (self, *self._earlier))):
                 raise error
             self.context.log.warning("less stake than asked for", reason=str(error), tasks=self._taken())
+            self._short = any(node._taken() for node in self._earlier)
             return
         for receipt in client.fund(due):
             self.context.count(receipt.label.split(".")[-1], receipt)

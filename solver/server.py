@@ -39,19 +39,17 @@ from solver.turns import Stopped
 
 Answer = TypeVar("Answer")
 
-READERS = 32
-"""Clients that may wait for a tensor of a checkpoint: each costs a read and a hash, seconds for the largest."""
-
 
 def application(catalog: Catalog, admission: Admission | None = None, budget: Budget | None = None) -> App:
     """The service over a catalog, as an ASGI app. `admission` bounds the replays, `budget` the answers on their way (by
-    default by their own defaults).
+    default those of the catalog).
     """
     api = FastAPI(title="Assay solver", openapi_url=None, docs_url=None, redoc_url=None)
-    budget = budget or Budget()
+    answering = catalog.answering
+    budget = budget or answering.budget
     _general(api, catalog)
-    _checkpoints(api, catalog, Admission(READERS), budget)
-    _insides(api, catalog, admission or Admission(), budget)
+    _checkpoints(api, catalog, answering.readers, budget)
+    _insides(api, catalog, admission or answering.replays, budget)
     return Limits(api, catalog.metrics)
 
 

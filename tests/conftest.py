@@ -16,8 +16,9 @@ os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 TESTS = Path(__file__).parent
 LONGEST = (
     "e2e/test_demo.py",
+    "campaign/test_campaign.py",
     "chain/test_solver_killed.py",
-    "e2e/test_commands.py",
+    "chain/test_two_deployments.py",
     "same_bits/test_matrix.py",
     "chain/test_verifier_watch.py",
     "chain/test_assay_commands.py",

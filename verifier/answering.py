@@ -5,7 +5,6 @@ Where one's own states have another chunk in that place the solver's step tree i
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Iterator
 from functools import partial
 
@@ -17,7 +16,7 @@ from verifier.database import Challenge
 from verifier.jobs import Job
 from verifier.look_events import Accused
 from verifier.replaying import Committed
-from verifier.salts import salted_seats
+from verifier.salts import salt_of_challenge, salted_seats
 
 
 def answers(context: Context, seen: Observation) -> Iterator[Job]:
@@ -91,7 +90,7 @@ def _answer(context: Context, seen: Observation, look: Seat, seat: Seat, told: A
             seat.number,
             seat.account,
             segment,
-            secrets.token_bytes(32),
+            salt_of_challenge(context.clients[seat.account], view.task, seat.number, segment),
             b"".join(material.replayer.roots(committed)),
         )
     )

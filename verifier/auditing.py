@@ -15,7 +15,6 @@ seat with one segment and without the result; what `looking` compares is digeste
 
 from __future__ import annotations
 
-import secrets
 import time
 from collections.abc import Callable, Container, Iterator, Sequence
 from functools import partial
@@ -34,7 +33,7 @@ from verifier.jobs import Job, Jobs
 from verifier.look_duties import compared, revealing_seats
 from verifier.material import Material
 from verifier.replaying import FETCH_SHARE, Committed, Different
-from verifier.salts import Salted, salted_seats
+from verifier.salts import Salted, salt_of_challenge, salted_seats
 from verifier.seats import attestable, due_by, due_segments, open_segments, own_seats, waits_for_jury
 
 SLICE_SECONDS = 3.0
@@ -282,7 +281,7 @@ def _challenge(context: Context, task: int, segment: int, finding: Different) ->
     named = found[:1] if finding.segment is None else found
     replaying = [seat.account for seat in seats if segment in context.segments(task, seat.number)]
     for number, account in named or [(NO_SEAT, (*replaying, context.client.address)[0])]:
-        salt = secrets.token_bytes(32)
+        salt = salt_of_challenge(context.clients[account], task, number, finding.segment)
         context.database.put_challenge(
             Challenge(task, number, account, finding.segment, salt, b"".join(finding.roots))
         )

@@ -8,8 +8,6 @@ convicted meanwhile.
 
 from __future__ import annotations
 
-import secrets
-
 from protocol.chain.client import Client
 from protocol.chain.errors import Reverted
 from protocol.chain.parameters import TOKEN
@@ -22,6 +20,7 @@ from protocol.node import logs
 from protocol.tasks.task import INCLUSION_BLOCKS, Terms, least_game_time
 from verifier.bonds import Bonds
 from verifier.database import Challenge, Database
+from verifier.salts import salt_of_challenge
 
 OPENING_BLOCKS = 1 + INCLUSION_BLOCKS
 """From a commitment's block to its opening's: it is opened in a later block than its own."""
@@ -152,7 +151,8 @@ class ChallengeCommitment:
         if view.status.is_over:
             self._database.update_challenge(self._key, outcome="forfeited")
         else:
-            self._database.renew_challenge(self._key, secrets.token_bytes(32))
+            again = salt_of_challenge(client, self._task, challenge.seat, challenge.segment, challenge.salt)
+            self._database.renew_challenge(self._key, again)
         return True
 
     def _opens_late(self, challenge: Challenge) -> bool:

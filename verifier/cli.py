@@ -76,7 +76,9 @@ def watch(
     keep_memory()
     with importing():
         from protocol.node.party.connection import connect_by
+        from protocol.node.party.data import earlier_deployments
         from protocol.node.party.starting import start
+        from verifier.database import Database
         from verifier.node import VerifierNode
         from verifier.strategy import Strategy
 
@@ -96,10 +98,14 @@ def watch(
     with ExitStack() as clients:
         client = clients.enter_context(connect_by(settings))
         further = [
-            clients.enter_context(client.beside(account, password_file=settings.password_file))
+            clients.enter_context(client.for_account(account, password_file=settings.password_file))
             for account in settings.further_accounts
         ]
-        return VerifierNode(client, settings, home_folder, strategy, further=further, stop=stop).run(once)
+        earlier = earlier_deployments(Database, home_folder, client)
+        node = VerifierNode(
+            client, settings, home_folder, strategy, further=further, stop=stop, earlier=earlier
+        )
+        return node.run(once)
 
 
 @command(app, connection=SENDS)

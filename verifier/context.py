@@ -64,10 +64,15 @@ class Context:
         settings: VerifierSettings,
         strategy: Strategy,
         further: Sequence[Client] = (),
+        leading: Context | None = None,
+        alone: bool = True,
     ) -> Context:
-        """The context of these accounts on this chain, below the home folder. Raises DatabaseError, SettingsError."""
+        """The context of these accounts in this deployment, below the home folder; `leading` is that of the newest one
+        if this is another, and none is `alone` where there are several. Raises DatabaseError, SettingsError.
+        """
+        market = client.market.address
         database = open_database(Database, home, client)
-        folder = data_folder(home, "verifier", client)
+        folder = data_folder(Database, home, client)
         juries = JuryEvents(client)
         local = client.connection.chain_id == DEVELOPMENT_CHAIN
         materials = Materials(
@@ -93,9 +98,9 @@ class Context:
             LookEvents(client),
             juries,
             relays_by(settings, client.deployment.beacon),
-            Metrics(),
+            Metrics(market) if leading is None else leading.metrics.of(market),
             partial(room, folder, settings.spare_bytes),
-            logs.get("verifier"),
+            logs.get("verifier") if alone else logs.get("verifier").bind(market=market),
         )
 
     def terms(self, task: int) -> Terms:

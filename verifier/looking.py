@@ -7,7 +7,6 @@ replay's, that game goes on against the solver, and no seat is accused.
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Iterator
 from functools import partial
 
@@ -25,7 +24,7 @@ from verifier.jobs import GRACE, Job, unless_refused
 from verifier.look_duties import compared, unopened
 from verifier.look_events import Revealed
 from verifier.replaying import Committed
-from verifier.salts import Salted, salted_seats, secret_of
+from verifier.salts import Salted, salt_of_challenge, salted_seats, secret_of
 
 
 def jobs(context: Context, seen: Observation) -> Iterator[Job]:
@@ -91,7 +90,7 @@ def asking(context: Context, seen: Observation, look: Seat) -> Challenge:
     view = seen.view
     roots = context.load(view.task).replayer.roots(Committed(view.root, view.size))
     (segment,) = context.segments(view.task, look.number)
-    salt = secrets.token_bytes(32)
+    salt = salt_of_challenge(context.clients[look.account], view.task, look.number, segment)
     return Challenge(view.task, look.number, look.account, segment, salt, b"".join(roots), asks=True)
 
 

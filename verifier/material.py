@@ -25,8 +25,8 @@ from protocol.program.step import State
 from protocol.tasks.bundles import (
     Bundle,
     BundleError,
-    BundleTooLarge,
     Limits,
+    TensorsTooLarge,
     cached_bundle,
     link_bundle,
     load_bundle,
@@ -195,7 +195,8 @@ class Materials:
         try:
             cached_bundle(self._bundles, terms, limits, others)
         except BundleError as error:
-            if isinstance(error, BundleTooLarge) and most < self._limits.total_bytes:
+            # An answer that is too long says nothing of the room: whoever floods would never have a claim against it.
+            if isinstance(error, TensorsTooLarge) and most < self._limits.total_bytes:
                 raise _disk_full(room) from error
             self._refused.add(terms.bundle_hash)
             raise

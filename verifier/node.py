@@ -1,5 +1,8 @@
 """The running verifier: one loop that plays its games first, then attests, moves tasks on, and replays.
 
+It serves all deployments of its chain in which the account has something: each has a node, with its own database and
+contracts. In that of the newest it is registered; those of earlier ones lock no more stake, and end what was begun.
+
 Nothing here decides a move or a number: that is `Strategy`, `seats` and the program. The loop never waits for a
 receipt, a replay or a stranger; `Jobs` does, so that games and seats go on side by side. What goes wrong about a task
 is that task's failure: logged with its number, counted, tried again after a rest.
@@ -14,9 +17,12 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from functools import partial
 
+from fastapi import FastAPI
+
 from protocol.chain.accounts import DEVELOPMENT_CHAIN
 from protocol.chain.blocks import Block
 from protocol.chain.client import Client
+from protocol.chain.deployment import Deployment
 from protocol.chain.errors import RpcUnavailable
 from protocol.chain.parameters import TOKEN
 from protocol.chain.views import TaskStatus, TaskView
@@ -24,9 +30,9 @@ from protocol.errors import ExitCode
 from protocol.node.home import Home
 from protocol.node.http import require_public
 from protocol.node.party.exits import Observation
-from protocol.node.party.funds import withdraw_above, withdraw_credit
+from protocol.node.party.funds import NotEnoughTokens, withdraw_above, withdraw_credit
 from protocol.node.party.node import Node
-from protocol.node.serving import Serving
+from protocol.node.serving import Serving, addresses, by_market
 from protocol.node.stopping import Stop
 from verifier import accusing, answering, auditing, compensation, item_claims, juror, keeper, looking
 from verifier.context import Context
@@ -63,9 +69,28 @@ class VerifierNode(Node):
         *,
         further: Sequence[Client] = (),
         stop: Stop | None = None,
+        earlier: Sequence[Deployment] = (),
+        leading: VerifierNode | None = None,
     ) -> None:
-        self.context = Context.at(home, client, settings, strategy, further)
-        super().__init__(settings, self.context.log, stop, client)
+        """`earlier` are deployments that are ended beside, by nodes of which this one is the `leading`."""
+        first, stop = None if leading is None else leading.context, stop or Stop()
+        alone = leading is None and not earlier
+        self.context: Context = Context.at(home, client, settings, strategy, further, first, alone)
+        self._leading = leading
+        old = settings.model_copy(update={"tasks": ()})
+        self._earlier = [
+            VerifierNode(
+                client.for_deployment(one),
+                old,
+                home,
+                strategy,
+                further=[account.for_deployment(one) for account in further],
+                stop=stop,
+                leading=self,
+            )
+            for one in earlier
+        ]
+        super().__init__(settings, self.context.log, stop, client, self._earlier)
         self._fetches = Jobs(settings.fetches, longest_rest=math.inf)
         self._replays = Jobs(settings.replays, longest_rest=math.inf)
         self._sends = Jobs(SENDERS, longest_rest=8)
@@ -82,8 +107,8 @@ class VerifierNode(Node):
         self._looks = Rests(longest=30)
         self._tasks = OpenTasks(client, self.context.database, settings.tasks, self.context.clients)
         self._withdraw = True
-        self._url = ""
-        """Where results are served, and salts taken; empty for a mere whistleblower."""
+        self._urls: tuple[str, ...] = ()
+        """Where results are served, and salts taken, what to announce first; none of a mere whistleblower."""
         self._alive = 1
         """Tasks and challenges that are not over, and work that goes on, as the last look found."""
         self._finished = 0
@@ -96,37 +121,55 @@ class VerifierNode(Node):
 
         FRAUD if with `once` a solver was found false or an own challenge was lost. Raises VerifierError, ChainError.
         """
-        settings = self.context.settings
+        settings, nodes = self.context.settings, (*self._earlier, self)
         try:
             with ExitStack() as serving:
                 serving.enter_context(self.context.metrics.served(settings.metrics_port))
                 if settings.stake:
-                    app = application(self.context.results, self.context.items, self._offered.offer)
-                    held = serving.enter_context(Serving(app, settings.host, settings.port, settings.proxies))
-                    self._url = settings.url or held.url
+                    apps = [(node.context.client.market.address, node._app()) for node in nodes]
+                    served = Serving(by_market(apps), settings.host, settings.port, settings.proxies)
+                    held = serving.enter_context(served)
+                    for node, (market, _) in zip(nodes, apps, strict=True):
+                        node._urls = addresses(settings.url or held.url, market, node is nodes[0])
                 return self._loop(once)
         finally:
-            self._fetches.abandon()  # what is on disk by then is not fetched again
-            self._keeps.abandon()
-            self._games.close()
-            self._sends.close()
-            self._informs.close()
-            self._answers.close()
-            self._replays.close()
-            self.context.database.close()
+            for node in nodes:
+                node._close()
+
+    def _app(self) -> FastAPI:
+        return application(self.context.results, self.context.items, self._offered.offer)
+
+    def _close(self) -> None:
+        """Let go of everything."""
+        self._fetches.abandon()  # what is on disk by then is not fetched again
+        self._keeps.abandon()
+        self._games.close()
+        self._sends.close()
+        self._informs.close()
+        self._answers.close()
+        self._replays.close()
+        self.context.database.close()
 
     def _prepare(self) -> None:
-        context = self.context
-        if self._url and context.client.connection.chain_id != DEVELOPMENT_CHAIN:
-            require_public(self._url)
+        context, url = self.context, next(iter(self._urls), "")
+        if url and context.client.connection.chain_id != DEVELOPMENT_CHAIN:
+            require_public(url)
         with ThreadPoolExecutor(len(context.clients)) as pool:
             list(pool.map(self._take_part, context.clients.values()))
-        context.log.info("ready", accounts=list(context.clients), url=self._url)
+        registers = self._leading is None
+        context.log.info("ready", accounts=list(context.clients), url=url, registers=registers)
 
     def _take_part(self, client: Client) -> None:
-        ensure_registered(client, self.context.settings)
-        if self._url and client.market.endpoint_of(client.address) != self._url:
-            client.market.announce(self._url)
+        if self._leading is None:
+            try:
+                ensure_registered(client, self.context.settings)
+            except NotEnoughTokens as error:
+                if not self._earlier:
+                    raise
+                # What was begun under earlier contracts, where the tokens are, does not wait for them.
+                self.context.log.error("not registered", account=client.address, reason=str(error))
+        if self._urls and client.market.endpoint_of(client.address) not in self._urls:
+            client.market.announce(self._urls[0])
 
     def _tick(self) -> None:
         self._alive = 1  # until this look says otherwise
@@ -138,7 +181,8 @@ class VerifierNode(Node):
     def _outcome(self, once: bool) -> ExitCode | None:
         if self._stop.asked:  # then `_alive` no longer counts tasks that are open
             return None
-        return self._verdict() if once and not self._alive and self._seen_enough() else None
+        over = not any(node._alive for node in (*self._earlier, self))
+        return self._verdict() if once and over and self._seen_enough() else None
 
     def _at_stake(self) -> dict[str, object]:
         return {"open_challenges": len(self.context.database.open_challenges())}
@@ -268,7 +312,8 @@ class VerifierNode(Node):
     def _seen_enough(self) -> bool:
         """Whether the chosen tasks, or at least one task, are over."""
         chosen = self.context.settings.tasks
-        return all(map(self.context.database.is_finished, chosen)) if chosen else self._finished > 0
+        finished = sum(node._finished for node in (*self._earlier, self))
+        return all(map(self.context.database.is_finished, chosen)) if chosen else finished > 0
 
     def _offer_actions(self, seen: Observation) -> None:
         """Offer the transactions that a task asks for."""
@@ -334,4 +379,5 @@ class VerifierNode(Node):
             self.context.failed(failure.task, failure.what, failure.error)
 
     def _verdict(self) -> ExitCode:
-        return ExitCode.FRAUD if self._outcomes & {*WON, LOST} else ExitCode.FINE
+        outcomes = {outcome for node in (*self._earlier, self) for outcome in node._outcomes}
+        return ExitCode.FRAUD if outcomes & {*WON, LOST} else ExitCode.FINE

@@ -1,7 +1,8 @@
-"""The salts of own seats (encoding.md section 8). Nothing is kept: they follow from the account's key and the chain.
+"""The salts of own seats (encoding.md section 8) and of own challenges. They follow from the account's key and the
+chain, so none is lost with a database.
 
-A salt is worth half of its seat's lock to whoever learns it before looks are drawn: it is never logged, and has no
-place in an error's text or a repr.
+A seat's salt is worth half of its seat's lock to whoever learns it before looks are drawn: it is never logged, and has
+no place in an error's text or a repr.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from dataclasses import dataclass, field
 from protocol.chain.client import Client
 from protocol.chain.views import Seat
 from protocol.commitments.digests import Digester
-from protocol.dispute.keys import salt_hash, seat_salt, seat_secret
+from protocol.dispute.keys import SEGMENT_UNKNOWN, challenge_salt, salt_hash, seat_salt, seat_secret
 from protocol.node.party.exits import Observation
 from verifier.context import Context
 
@@ -48,8 +49,24 @@ def salted_seats(context: Context, seen: Observation, seats: Sequence[Seat]) -> 
 
 
 def secret_of(client: Client, task: int, seat: int) -> bytes:
-    """The secret of an own seat, or look: the only use of a private key beside signing. It is shown to the chain alone,
-    where the seat is looked at, or a juror opens a chunk."""
-    assert client.sender is not None, "who has a seat sends"
-    key = bytes(client.sender.account.key)
-    return seat_secret(key, client.deployment.chain_id, client.audit.address, task, seat)
+    """The secret of an own seat, or look. It is shown to the chain alone, where the seat is looked at, or a juror
+    opens a chunk.
+    """
+    return seat_secret(_key(client), client.deployment.chain_id, client.audit.address, task, seat)
+
+
+def salt_of_challenge(
+    client: Client, task: int, seat: int, segment: int | None, before: bytes = b""
+) -> bytes:
+    """The salt of an own challenge of a segment, None where it is not known; `before` that of an earlier commitment,
+    which was not opened in time.
+    """
+    chain, commitments = client.deployment.chain_id, client.commitments.address
+    named = SEGMENT_UNKNOWN if segment is None else segment
+    return challenge_salt(_key(client), chain, commitments, task, seat, named, before)
+
+
+def _key(client: Client) -> bytes:
+    """The account's private key: these secrets are its only use beside signing."""
+    assert client.sender is not None, "who has a seat, or challenges, sends"
+    return bytes(client.sender.account.key)

@@ -53,6 +53,14 @@ class Client:
         self.game = Game(contract("DisputeGame"), at.game, connection, sender)
         self.beacon = Beacon(contract("DrandBeacon"), at.beacon, connection, sender)
 
+    def for_deployment(self, deployment: Deployment) -> Client:
+        """Another deployment's contracts on the same chain, by the same connection and from the same account: one
+        journal has the nonces of both. It is closed with this client. Raises WrongChain, DeploymentError.
+        """
+        self.connection.require_chain(deployment.chain_id)
+        require_alive(deployment, self.connection)
+        return Client(self.connection, deployment, self.sender)
+
     @property
     def address(self) -> str:
         """The account that sends; the zero address without one."""
@@ -109,7 +117,7 @@ class Client:
             sent.append(self.token.approve(self.vault.address, missing))
         return [*sent, self.vault.deposit(missing)]
 
-    def beside(
+    def for_account(
         self,
         account: str | LocalAccount,
         *,

@@ -18,6 +18,7 @@ from protocol.chain.initialisation import block_before_initialisation, initialis
 from protocol.chain.parameters import DEVNET, Parameters
 from protocol.chain.plan import Creation, Plan
 from protocol.chain.transactions import Sender
+from protocol.tasks.arithmetics import ARITHMETIC
 
 
 def deploy(
@@ -26,6 +27,7 @@ def deploy(
     token: str | None = None,
     salt: str = "",
     network: Network | None = None,
+    arithmetic: int = ARITHMETIC,
 ) -> Deployment:
     """Deploy what is missing of the sender's deployment with these arguments (`plan`), and write the file. Without a
     beacon `network` it is the chain's own (`network_of`).
@@ -35,16 +37,16 @@ def deploy(
     """
     connection = sender.connection
     network = network or network_of(connection.chain_id)
-    planned, deployment = prepare(connection, sender.address, parameters, token, salt, network)
+    planned, deployment = prepare(connection, sender.address, parameters, token, salt, network, arithmetic)
     sender.recover()
     for made in planned.missing(connection):
         _create(sender, planned, made)
     market, vault = initialisations(connection, planned.addresses)
     market.carry_out(sender)
     receipt = vault.carry_out(sender)
-    (arithmetic,) = connection.call(contract("Arbiter"), planned.addresses.arbiter, "arithmetic")
+    (stated,) = connection.call(contract("Arbiter"), planned.addresses.arbiter, "arithmetic")
     block = _known_block(sender, deployment) if receipt is None else receipt.block - 1
-    deployment = deployment.model_copy(update={"block": block, "arithmetic": arithmetic})
+    deployment = deployment.model_copy(update={"block": block, "arithmetic": stated})
     save_deployment(deployment)
     return deployment
 

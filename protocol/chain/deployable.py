@@ -20,7 +20,7 @@ from protocol.chain.parameter_bounds import require_within_bounds
 from protocol.chain.parameters import Parameters
 from protocol.chain.plan import Creation, Plan, plan
 from protocol.chain.probe import probe
-from protocol.tasks.task import ARITHMETIC
+from protocol.tasks.arithmetics import ARITHMETIC
 
 
 def require_deployable(connection: Connection, token: str | None, network: Network) -> None:
@@ -67,16 +67,17 @@ def prepare(
     token: str | None,
     salt: str,
     network: Network,
+    arithmetic: int = ARITHMETIC,
 ) -> tuple[Plan, Deployment]:
     """What `deploy` will create, and its file but for `block` and `arithmetic`. Sends nothing.
 
-    Raises what can be known beforehand: DeploymentError, ParametersError, UnsuitableChain, ArtifactMissing, and
-    Reverted with the error of a constructor.
+    Raises what can be known beforehand: DeploymentError, ParametersError, UnsuitableChain, ArtifactMissing,
+    UnknownArithmetic, and Reverted with the error of a constructor.
     """
     require_deployable(connection, token, network)
     require_salt(salt)
     require_within_bounds(parameters)
-    planned = plan(deployer, parameters, network, token, salt)
+    planned = plan(deployer, parameters, network, token, salt, arithmetic)
     try:
         deployment = Deployment(
             chain_id=connection.chain_id,
@@ -87,7 +88,7 @@ def prepare(
             addresses=planned.addresses,
             parameters=parameters,
             beacon=network,
-            arithmetic=ARITHMETIC,
+            arithmetic=arithmetic,
         )
     except ValidationError as error:
         raise DeploymentError(

@@ -63,14 +63,16 @@ def differences(connection: Connection, deployment: Deployment) -> Iterator[str]
 
 
 def expected(deployment: Deployment) -> Plan:
-    """What the package would deploy with the file's arguments: with the test token if the file's token is that."""
+    """What the package would deploy with the file's arguments: with the test token if the file's token is that. Raises
+    UnknownArithmetic.
+    """
     arguments = (deployment.deployer, deployment.parameters, deployment.beacon)
     token = deployment.addresses.token
-    with_test_token = plan(*arguments, salt=deployment.salt)
+    with_test_token = plan(*arguments, salt=deployment.salt, arithmetic=deployment.arithmetic)
     return (
         with_test_token
         if with_test_token.addresses.token == token
-        else plan(*arguments, token, deployment.salt)
+        else plan(*arguments, token, deployment.salt, deployment.arithmetic)
     )
 
 

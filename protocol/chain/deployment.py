@@ -1,9 +1,10 @@
-"""The deployment file: where the contracts of a chain are. One per chain, `deployments/<chain id>.json` under
-ASSAY_HOME.
+"""The deployment file: where the contracts of a chain are, `deployments/<chain id>.json` under ASSAY_HOME. Files of
+earlier deployments on the same chain lie beside it, as `<chain id>-<anything>.json`.
 """
 
 from __future__ import annotations
 
+from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
 from typing import Annotated, Final, Literal
@@ -90,6 +91,19 @@ def deployment_file(chain_id: int) -> Path:
 def kept_file(deployment: Deployment) -> Path:
     """Where the file of a deployment goes when a later one on the same chain takes its place."""
     return _beside(deployment_file(deployment.chain_id), deployment.addresses.market[2:10].lower())
+
+
+def deployments_of(chain_id: int, genesis: str) -> list[Deployment]:
+    """All deployments of this very chain whose files are under the home folder: the one of its id, and those kept
+    beside it. What cannot be read is left out.
+    """
+    path, found = deployment_file(chain_id), dict[str, Deployment]()
+    for file in (path, *sorted(path.parent.glob(f"{chain_id}-*.json"))):
+        with suppress(DeploymentError):
+            deployment = load_deployment(file)
+            if deployment.genesis == genesis:
+                found.setdefault(deployment.addresses.market, deployment)
+    return list(found.values())
 
 
 def earlier_deployment(chain_id: int, genesis: str) -> Deployment | None:

@@ -20,6 +20,7 @@ from protocol.chain.connection import Connection
 from protocol.chain.create2 import address_of
 from protocol.chain.deployment import Addresses
 from protocol.chain.parameters import Parameters
+from protocol.tasks.arithmetics import ARBITERS, ARITHMETIC, require_computed
 
 _SALT = b"assay deployment 1"
 
@@ -48,12 +49,19 @@ class Plan:
 
 
 def plan(
-    deployer: str, parameters: Parameters, network: Network, token: str | None = None, salt: str = ""
+    deployer: str,
+    parameters: Parameters,
+    network: Network,
+    token: str | None = None,
+    salt: str = "",
+    arithmetic: int = ARITHMETIC,
 ) -> Plan:
-    """The deployment of `deployer`, who alone may initialise the contracts and becomes the pauser of new tasks.
+    """The deployment of `deployer`, who alone may initialise the contracts and becomes the pauser of new tasks. The
+    arbiter is that of the version `arithmetic`.
 
-    Another `salt` gives other contracts of the same arguments. Raises ArtifactMissing.
+    Another `salt` gives other contracts of the same arguments. Raises ArtifactMissing, UnknownArithmetic.
     """
+    require_computed(arithmetic, "the deployment")
     seed = keccak(_SALT + salt.encode())
     made: list[Creation] = []
 
@@ -64,7 +72,7 @@ def plan(
 
     token = create("token", "TestToken") if token is None else to_checksum_address(token)
     vault = create("vault", "StakeVault", token, deployer)
-    arbiter = create("arbiter", "Arbiter")
+    arbiter = create("arbiter", ARBITERS[arithmetic])
     beacon = create("beacon", "DrandBeacon", *_beacon(network))
     bounds = create("bounds", "TermsBounds")
     market = create(

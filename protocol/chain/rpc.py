@@ -14,10 +14,8 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 import requests
-from requests.adapters import HTTPAdapter
-from web3 import HTTPProvider
-from web3.types import RPCEndpoint, RPCResponse
 
+from protocol.chain.answers import require_form
 from protocol.chain.errors import (
     ChainError,
     Reverted,
@@ -27,9 +25,8 @@ from protocol.chain.errors import (
     WrongChain,
 )
 from protocol.chain.reverts import as_revert
+from protocol.chain.transport import MOST, AnswerTooLong, NotAnAnswer, Transport
 
-SOCKETS: Final = 32
-"""Kept open to one node: as many as a party has threads that ask."""
 RECHECK_SECONDS: Final = 1.0
 """A node that opens a connection for every answer is not asked each time which chain it serves."""
 COMPARE_SECONDS: Final = 5.0
@@ -58,53 +55,33 @@ class Identity:
 
 
 class _Node:
-    """One URL, with its sockets. `known` says that it serves the chain: not any more after a new connection."""
+    """One URL. `known` says that it serves the chain: not any more after a new connection."""
 
     def __init__(self, url: str, timeout: float) -> None:
         self.url = url
         self.known = False
         self._asked_at = 0.0
-        # One session for all threads: web3 would keep one for each thread that ever asked, and close none.
-        self._session = requests.Session()
-        self._session.mount(url, _Adapter(self._opened))
-        self._provider = HTTPProvider(
-            url,
-            request_kwargs={"timeout": timeout},
-            session=self._session,
-            exception_retry_configuration=None,
-        )
+        self._transport = Transport(url, timeout, self._opened)
 
     def ask(self, query: Query) -> Any:
         """The node's answer. Raises RpcUnavailable, Reverted, RpcRefused."""
-        with self._answering():
-            response = self._provider.make_request(RPCEndpoint(query.method), list(query.parameters))
-        failure = _failure(query, response)
-        if failure is not None:
-            raise failure
-        return response.get("result")
+        with self._answering(query):
+            answer = _read(query, self._transport.ask(query.method, query.parameters))
+        if isinstance(answer, ChainError):
+            raise answer
+        return answer
 
     def ask_all(self, queries: Sequence[Query]) -> list[Any | ChainError]:
         """The answers to several questions by one request, or by one each where the node takes no such request; what
         it refuses, in place of its answer. Raises RpcUnavailable.
         """
         if len(queries) > 1:
-            asked = [(RPCEndpoint(query.method), list(query.parameters)) for query in queries]
-            with self._answering():
-                responses = self._batch(asked)
-            if responses is not None:
-                pairs = zip(queries, responses, strict=True)
-                return [_failure(query, response) or response.get("result") for query, response in pairs]
+            asked = [(query.method, query.parameters) for query in queries]
+            with self._answering(queries[0]):
+                responses = self._transport.ask_all(asked)
+                if responses is not None:
+                    return [_read(*pair) for pair in zip(queries, responses, strict=True)]
         return [self._asked(query) for query in queries]
-
-    def _batch(self, asked: list[tuple[RPCEndpoint, Any]]) -> list[RPCResponse] | None:
-        """Responses in order; None from a node that takes no batches, or none of this length."""
-        try:
-            responses = self._provider.make_batch_request(asked)
-        except requests.HTTPError:
-            return None
-        if not isinstance(responses, list) or len(responses) != len(asked):
-            return None
-        return responses if all(one.get("id") is not None for one in responses) else None
 
     def _asked(self, query: Query) -> Any | ChainError:
         try:
@@ -113,15 +90,13 @@ class _Node:
             return error
 
     @contextmanager
-    def _answering(self) -> Iterator[None]:
-        """Raises RpcUnavailable where no answer comes."""
+    def _answering(self, query: Query) -> Iterator[None]:
+        """Raises RpcUnavailable where no answer comes, RpcRefused where too much does."""
         try:
             yield
-        except (
-            requests.RequestException,
-            OSError,
-            ValueError,
-        ) as error:  # ValueError: no JSON, so no Ethereum node
+        except AnswerTooLong as error:
+            raise RpcRefused(query.label, f"more than {MOST} bytes", "ask for less at once") from error
+        except (requests.RequestException, OSError, ValueError, NotAnAnswer) as error:
             self.known = False
             raise RpcUnavailable(self.url, error) from error
 
@@ -135,34 +110,11 @@ class _Node:
         return Identity(chain_id, first["hash"])
 
     def close(self) -> None:
-        self._session.close()
+        self._transport.close()
 
     def _opened(self) -> None:
         if time.monotonic() - self._asked_at > RECHECK_SECONDS:
             self.known = False
-
-
-class _Adapter(HTTPAdapter):
-    """Says when a connection is opened, also one in place of a socket that the node has closed."""
-
-    def __init__(self, opened: Callable[[], None]) -> None:
-        self._on_open = opened
-        super().__init__(pool_maxsize=SOCKETS)
-
-    def get_connection_with_tls_context(self, *arguments: Any, **options: Any) -> Any:
-        pool = super().get_connection_with_tls_context(*arguments, **options)
-        if not hasattr(pool.ConnectionCls, "tells"):
-            opened = self._on_open
-
-            class Telling(pool.ConnectionCls):  # type: ignore[misc,name-defined]
-                tells = True
-
-                def connect(self) -> None:
-                    opened()
-                    super().connect()
-
-            pool.ConnectionCls = Telling
-        return pool
 
 
 class Nodes:
@@ -303,13 +255,14 @@ class Nodes:
         node.known = True
 
 
-def _failure(query: Query, response: Mapping[str, Any]) -> Reverted | RpcRefused | None:
-    """The typed form of what a response says went wrong."""
+def _read(query: Query, response: Mapping[str, Any]) -> Any | Reverted | RpcRefused:
+    """The result that a response has, or the typed form of what it says went wrong. Raises NotAnAnswer."""
     failure = response.get("error")
     if failure is None:
-        return None
-    if isinstance(failure, str):
-        return RpcRefused(query.label, failure)
+        require_form(query.method, response.get("result"))
+        return response.get("result")
+    if not isinstance(failure, Mapping):
+        return RpcRefused(query.label, str(failure))
     return as_revert(query.label, failure) or RpcRefused(query.label, str(failure.get("message", failure)))
 
 

@@ -22,6 +22,7 @@ NO_SEAT: Final = 255
 """In place of a seat's number: the challenger has none of the task."""
 SALT_TAG: Final = b"assay salt"
 SECRET_TAG: Final = b"assay secret"
+CHALLENGE_TAG: Final = b"assay challenge"
 REPLAY_STAGE: Final = 0
 """Stage of a secret: the digest of a seat's own replay."""
 
@@ -62,6 +63,23 @@ def priority_commitment(
             [chain_id, commitments, task, segment, challenger, salt],
         )
     )
+
+
+def challenge_salt(
+    private_key: bytes,
+    chain_id: int,
+    commitments: str,
+    task: int,
+    seat: int,
+    segment: int,
+    before: bytes = b"",
+) -> bytes:
+    """The salt of an account's priority commitment, made again from its key where it was lost, so that the bond is not
+    lost with it. `before` is the salt of an earlier commitment of the same, which was not opened in time.
+    """
+    message = CHALLENGE_TAG + _number(chain_id, 32) + to_canonical_address(commitments)
+    message += _number(task, 32) + _number(seat, 32) + _number(segment, 4) + before
+    return hmac_digest(_word("private key", private_key), message, "sha256")
 
 
 def seat_secret(

@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from typing import Protocol
+from typing import Final, Protocol
 
 import torch
 from torch import Tensor
@@ -22,6 +22,7 @@ from protocol.execution.versions import untested_torch
 from protocol.numerics.self_check import require_mode, self_check
 from protocol.program.execute import Interpreter
 from protocol.program.step import State, StepProgram
+from protocol.tasks.arithmetics import require_computed
 
 WARM_STEPS = 2
 """Steps before recording: the first self-tests the kernels and compiles them, the second shows that nothing is left."""
@@ -59,14 +60,23 @@ def checked(setting: str) -> torch.device:
 
 
 def executor_on(device: torch.device) -> ExecutorFactory:
-    """What runs steps on `device`, honestly."""
+    """What runs steps on `device`, honestly, each task's in its version of the arithmetic. It raises
+    UnknownArithmetic.
+    """
 
     def make(work: Work) -> Executor:
-        if device.type == "cpu":
-            return honest_executor(work)
-        return DeviceExecutor(work, device)
+        require_computed(work.arithmetic, f"task {work.task}")
+        return EXECUTORS[work.arithmetic](work, device)
 
     return make
+
+
+def _first(work: Work, device: torch.device) -> Executor:
+    return honest_executor(work) if device.type == "cpu" else DeviceExecutor(work, device)
+
+
+EXECUTORS: Final[dict[int, Callable[[Work, torch.device], Executor]]] = {1: _first}
+"""By version of the arithmetic: what runs a task's steps on a device."""
 
 
 class Recorder(Protocol):

@@ -22,6 +22,7 @@ from protocol.program.execute import Interpreter, Kernel
 from protocol.program.library import fusions, kernels
 from protocol.program.step import State, StepProgram
 from protocol.program.trace import KEEP_BYTES, held_bytes
+from protocol.tasks.arithmetics import ARITHMETIC
 
 if TYPE_CHECKING:
     # Manifests are read with pydantic, which running a program does not need.
@@ -59,11 +60,14 @@ class Work:
     program: StepProgram
     fixed: tuple[Tensor, ...]
     kernels: Mapping[bytes, Kernel]
+    arithmetic: int = ARITHMETIC
 
     @classmethod
     def of(cls, task: int, bundle: Bundle) -> Work:
         """The work that a verified bundle describes."""
-        return cls(task, bundle.step, bundle.fixed(), kernels(bundle.step.program, bundle.hints))
+        return cls(
+            task, bundle.step, bundle.fixed(), kernels(bundle.step.program, bundle.hints), bundle.arithmetic
+        )
 
 
 ExecutorFactory = Callable[[Work], Executor]

@@ -62,6 +62,20 @@ class NodeDatabase:
         except sqlite3.DatabaseError as error:
             raise self._refuse(f"a SQLite database of a {self.PARTY}", str(error)) from error
 
+    @classmethod
+    def market_of(cls, path: Path) -> str | None:
+        """The market that a file is of; None without a file, or in one that was not begun. Raises DatabaseError."""
+        if not path.is_file():
+            return None
+        try:
+            with closing(sqlite3.connect(path, timeout=10)) as found:
+                if not found.execute("SELECT name FROM sqlite_master").fetchall():
+                    return None
+                ((market,),) = found.execute("SELECT market FROM identity").fetchall()
+        except (sqlite3.Error, ValueError) as error:
+            raise _refused(path, f"a SQLite database of a {cls.PARTY}", str(error)) from error
+        return str(market)
+
     def close(self) -> None:
         """Close the file; the database may not be used afterwards."""
         with self._lock:
@@ -148,11 +162,15 @@ class NodeDatabase:
             return self._connection.execute(sql, values).fetchall()
 
     def _refuse(self, expected: str, got: str, remedy: str = "") -> DatabaseError:
-        return DatabaseError(
-            f"database {self._path}",
-            expected=expected,
-            got=got,
-            remedy=remedy
-            or "put a backup in its place; without one move it away or choose another --home, and what is at stake "
-            "may be lost",
-        )
+        return _refused(self._path, expected, got, remedy)
+
+
+def _refused(path: Path, expected: str, got: str, remedy: str = "") -> DatabaseError:
+    return DatabaseError(
+        f"database {path}",
+        expected=expected,
+        got=got,
+        remedy=remedy
+        or "put a backup in its place; without one move it away or choose another --home, and what is at stake may be "
+        "lost",
+    )

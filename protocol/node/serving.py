@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from types import TracebackType
 from typing import Any, Self
 
@@ -13,6 +13,21 @@ from protocol.node.http import bind, server, url_of
 from protocol.node.lookups import IP
 
 START_SECONDS = 10.0
+
+
+def by_market(apps: Sequence[tuple[str, Any]]) -> Any:
+    """One ASGI app of those of several deployments, each below the address of its market. What is asked for above goes
+    to the first, the earliest: parties of its tasks know it by that address.
+    """
+    from starlette.routing import Mount, Router
+
+    return Router([*(Mount(f"/{market}", app=app) for market, app in apps), Mount("/", app=apps[0][1])])
+
+
+def addresses(url: str, market: str, first: bool) -> tuple[str, ...]:
+    """Where a deployment's app of `by_market` is found at `url`, the one to announce first."""
+    below = f"{url.rstrip('/')}/{market}"
+    return (url, below) if first else (below,)
 
 
 class NotStarted(Retryable):

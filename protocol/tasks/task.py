@@ -15,9 +15,6 @@ from typing import Any, Final
 from protocol.dispute.looks import LEVELS, MAX_LOOKS
 from protocol.errors import AssayError
 
-ARITHMETIC: Final = 1
-"""Version of the arithmetic that this release computes."""
-
 MAX_SEGMENTS: Final = 1 << 20
 MAX_SEGMENT_STEPS: Final = 1 << 16
 MAX_THINNING: Final = 64

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from protocol.program import cost
-from protocol.tasks.task import ARITHMETIC, RATE_OF_ALL, Terms
+from protocol.tasks.arithmetics import ARITHMETIC
+from protocol.tasks.task import RATE_OF_ALL, Terms
 from sim.parameters import MarketParameters
 from sim.replay.amounts import Amounts
 from sim.replay.training import STEPS, THINNING, Training

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from protocol.execution.replay import Executor, Work
+from protocol.program.opcodes import Op
 from tests.adversaries.executors import perturbed
-from tests.adversaries.perturbing import producer_of_output
+from tests.adversaries.perturbing import find, producer_of_output
 
 WRONG_STEP = 6  # segment 2, step 2
 WEIGHT = 31
@@ -13,6 +14,12 @@ WEIGHT = 31
 def moves_a_weight_far(work: Work) -> Executor:
     """One weight is far off in one step. (One unit in the last place is halved away before the segment ends.)"""
     path, number = producer_of_output(work.program.program, 0)
+    return perturbed(work, path, number, WEIGHT, _far, WRONG_STEP, WRONG_STEP)
+
+
+def moves_a_half_far(work: Work) -> Executor:
+    """The same inside the call that halves the weights."""
+    path, number = find(work.program.program, Op.MUL)
     return perturbed(work, path, number, WEIGHT, _far, WRONG_STEP, WRONG_STEP)
 
 

@@ -18,7 +18,7 @@ from protocol.chain.accounts import open_account
 from protocol.chain.client import Client, connect
 from protocol.chain.deploy import deploy
 from protocol.chain.devnet import Devnet
-from protocol.chain.parameters import DEVNET, TOKEN
+from protocol.chain.parameters import DEVNET, TOKEN, Parameters
 from protocol.chain.transactions import Sender, Sending
 from protocol.chain.views import NOBODY, TaskStatus, TaskView
 from protocol.commitments.tensors import Tensor
@@ -26,6 +26,7 @@ from protocol.errors import ExitCode
 from protocol.node.home import Home
 from protocol.node.stopping import Stop
 from protocol.numerics.types import to_bytes
+from protocol.tasks.arithmetics import ARITHMETIC
 from protocol.tasks.bundles import Bundle, committed_terms, write_bundle
 from protocol.tasks.task import Terms
 from solver.node import SolverNode
@@ -45,7 +46,7 @@ class Stage:
     the beacon's.
     """
 
-    def __init__(self, devnet: Devnet, folder: Path, relay: str) -> None:
+    def __init__(self, devnet: Devnet, folder: Path, relay: str, parameters: Parameters = PARAMETERS) -> None:
         self.devnet = devnet
         self.relay = relay
         self.url = devnet.url
@@ -53,7 +54,7 @@ class Stage:
         self.home = Home(folder / "assay-home")
         self.bundles = folder / "submitted"
         with Sender(devnet.connection, open_account("dev:9", devnet.connection.chain_id), QUICK) as sender:
-            self.deployment = deploy(sender, PARAMETERS)
+            self.deployment = deploy(sender, parameters)
         self.submitter = self.client("dev:0")
         self.submitter.fund(100_000 * TOKEN)
         self.submitter.audit.register(0, ANYTHING)
@@ -69,14 +70,7 @@ class Stage:
         self, segments: int = tiny.SEGMENTS, manifest: bytes | None = None, **changes: int | str | bytes
     ) -> int:
         """Post the tiny task; its id. `changes` replace fields of its terms, `manifest` what its server has instead."""
-        program = tiny.step_program()
-        state = tuple(
-            Tensor(name, int(type_.dtype), type_.shape, to_bytes(x, type_.dtype))
-            for (name, x), type_ in zip(tiny.initial().items(), program.state_types)
-        )
-        (data,) = tiny.fixed()
-        dataset = (Tensor("data", 0, (300,), to_bytes(data, program.fixed_types[0].dtype)),)
-        bundle = Bundle("tiny", program, state, dataset, ())
+        bundle = tiny_bundle(self.deployment.arithmetic)
         hash_ = write_bundle(bundle, self.bundles)
         if manifest is not None:
             (self.bundles / "manifest.json").write_bytes(manifest)
@@ -161,6 +155,18 @@ class Stage:
         self.until(task, submitted)
         self.skip_to(self.deployment.beacon.time_of(audit.audit(task).round) - 1)
         self.until(task, lambda _view: not audit.audit(task).pending)
+
+
+def tiny_bundle(arithmetic: int = ARITHMETIC) -> Bundle:
+    """What the submitter publishes of the tiny task, in a version of the arithmetic."""
+    program = tiny.step_program()
+    state = tuple(
+        Tensor(name, int(type_.dtype), type_.shape, to_bytes(x, type_.dtype))
+        for (name, x), type_ in zip(tiny.initial().items(), program.state_types)
+    )
+    (data,) = tiny.fixed()
+    dataset = (Tensor("data", 0, (300,), to_bytes(data, program.fixed_types[0].dtype)),)
+    return Bundle("tiny", program, state, dataset, (), arithmetic=arithmetic)
 
 
 class Solver:

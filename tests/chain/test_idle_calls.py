@@ -88,7 +88,7 @@ def solver(client: Client, home: Home, stop: Stop) -> Node:
 def verifier(accounts: int) -> Make:
     def make(client: Client, home: Home, stop: Stop) -> Node:
         settings = VerifierSettings.model_validate({"port": 0, "stake": 10, "relays": RELAYS})
-        further = [client.beside(f"dev:{20 + number}", sending=SENDING) for number in range(1, accounts)]
+        further = [client.for_account(f"dev:{20 + number}", sending=SENDING) for number in range(1, accounts)]
         for one in further:
             one.token.mint(one.address, 1_000 * TOKEN)
         return VerifierNode(client, settings, home, further=further, stop=stop)

@@ -1,24 +1,81 @@
-"""Where a party keeps what it must remember: one folder and one database for each chain and account."""
+"""Where a party keeps what it must remember: a folder and a database for each chain, account and deployment.
+
+A folder has the names of all three. A release that knew one deployment of a chain left its market out; such a folder
+stays the one of the market that its database names.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TypeVar
 
 from protocol.chain.client import Client
-from protocol.node.database import Identity, NodeDatabase
+from protocol.chain.deployment import Deployment, deployment_file, deployments_of
+from protocol.node.database import DatabaseError, Identity, NodeDatabase
 from protocol.node.home import Home
+from protocol.tasks.arithmetics import require_computed
 
 Opened = TypeVar("Opened", bound=NodeDatabase)
 
 
-def data_folder(home: Home, party: str, client: Client) -> Path:
-    """The folder of this account on this chain, made if missing: "<home>/solver/31337-ab12cd34-5678ef90"."""
-    connection = client.connection
-    return home.folder(party, f"{connection.chain_id}-{connection.genesis[2:10]}-{client.address[2:10]}")
+def data_folder(kind: type[NodeDatabase], home: Home, client: Client) -> Path:
+    """The folder of this account in this deployment, made if missing:
+    "<home>/solver/31337-ab12cd34-5678ef90-12ab34cd". Raises DatabaseError.
+    """
+    name, market = _name(client), client.market.address
+    former = home.root / kind.PARTY / name
+    if kind.market_of(_database(kind, former)) == market:
+        return former
+    return home.folder(kind.PARTY, f"{name}-{market[2:10]}")
 
 
 def open_database(kind: type[Opened], home: Home, client: Client) -> Opened:
     """The party's database in its data folder. Raises DatabaseError where it is another chain's or account's."""
     identity = Identity(client.connection.genesis, client.market.address, client.address)
-    return kind(data_folder(home, kind.PARTY, client) / f"{kind.PARTY}.sqlite", identity)
+    return kind(_database(kind, data_folder(kind, home, client)), identity)
+
+
+def earlier_deployments(kind: type[NodeDatabase], home: Home, client: Client) -> list[Deployment]:
+    """The other deployments of this chain in which the account has data, the earliest first: what was begun there is
+    to be ended there.
+
+    Raises DatabaseError for data of a deployment whose file is missing, and UnknownArithmetic where this release does
+    not compute what tasks of one of them, or of the client's own, ask for.
+    """
+    require_computed(client.deployment.arithmetic, f"the contracts at {client.market.address}")
+    connection = client.connection
+    known = {one.addresses.market: one for one in deployments_of(connection.chain_id, connection.genesis)}
+    found = []
+    for market, folder in _markets(kind, home, client):
+        if market == client.market.address:
+            continue
+        if market not in known:
+            raise DatabaseError(
+                f"data in {folder}",
+                expected=f"the deployment file of their contracts beside {deployment_file(connection.chain_id)}",
+                got=f"none of the market at {market}",
+                remedy=f"put it there as {connection.chain_id}-{market[2:10].lower()}.json; or choose another --home, "
+                "or move the data away once nothing is locked there",
+            )
+        require_computed(known[market].arithmetic, f"the contracts at {market}, where this account has data")
+        found.append(known[market])
+    return sorted(found, key=lambda one: one.block)
+
+
+def _markets(kind: type[NodeDatabase], home: Home, client: Client) -> Iterator[tuple[str, Path]]:
+    """The markets in which the account has data on this chain, and where."""
+    name, party = _name(client), home.root / kind.PARTY
+    for folder in (party / name, *sorted(party.glob(f"{name}-*"))):
+        market = kind.market_of(_database(kind, folder))
+        if market is not None:
+            yield market, folder
+
+
+def _name(client: Client) -> str:
+    connection = client.connection
+    return f"{connection.chain_id}-{connection.genesis[2:10]}-{client.address[2:10]}"
+
+
+def _database(kind: type[NodeDatabase], folder: Path) -> Path:
+    return folder / f"{kind.PARTY}.sqlite"

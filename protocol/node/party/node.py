@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from protocol.chain.client import Client
@@ -43,8 +44,12 @@ class Node(ABC):
         log: FilteringBoundLogger,
         stop: Stop | None,
         client: Client | None = None,
+        earlier: Sequence[Node] = (),
     ) -> None:
         self._client = client
+        self._nodes: Sequence[Node] = (*earlier, self)
+        """Those of earlier deployments and this one, which drives them: what was begun there comes before new work."""
+        self._prepared = False
         self._settings = settings
         self._log = log
         self._stop = stop or Stop()
@@ -76,33 +81,42 @@ class Node(ABC):
     def _loop(self, once: bool) -> ExitCode:
         """Until the node ends. Raises what a tick raised, if it may not pass or has not passed in time."""
         failing: float | None = None
-        prepared = followed = False
+        followed = False
         while True:
-            try:
-                if self._client is not None:
-                    self._client.tend()
-                if not prepared:
-                    self._prepare()
-                    prepared = True
-                self._tick()
+            away = [error for node in self._nodes if (error := node._advance()) is not None]
+            if not away:
                 failing = None
                 if not followed and self._client is not None:
                     followed = True
                     self._log.info("following", block=self._client.connection.newest)
-            except AWAY as error:
+            else:
                 now = time.monotonic()
                 # Counted from the first failure and not from the last success: a tick may take hours.
                 failing = now if failing is None else failing
                 if now - failing > self._settings.patience:
-                    raise
-                self._log.warning("waiting for the chain", error=str(error))
+                    raise away[0]
+                self._log.warning("waiting for the chain", error=str(away[0]))
             code = self._outcome(once)
             if code is not None:
                 return code
-            if self._stop.asked and self._may_stop():
-                self._log.warning("stopped", **self._at_stake())
+            if self._stop.asked and all(node._may_stop() for node in self._nodes):
+                for node in self._nodes:
+                    node._log.warning("stopped", **node._at_stake())
                 return ExitCode.INTERRUPTED
             self._rest()
+
+    def _advance(self) -> ChainError | None:
+        """Prepare if that was not done, and tick; what says that the chain is away."""
+        try:
+            if self._client is not None:
+                self._client.tend()
+            if not self._prepared:
+                self._prepare()
+                self._prepared = True
+            self._tick()
+        except AWAY as error:
+            return error
+        return None
 
     def _rest(self) -> None:
         """Wait for the next look. A node that was asked to stop and still has to act does not look without a pause."""
@@ -116,7 +130,8 @@ class Node(ABC):
         settings say how many.
         """
         pace = self._settings.pace
-        if self._settings.poll is not None or self._client is None or not self._is_idle():
+        idle = all(node._is_idle() for node in self._nodes)
+        if self._settings.poll is not None or self._client is None or not idle:
             return pace
         try:
             return min(LONGEST, max(pace, self._client.connection.block_time))

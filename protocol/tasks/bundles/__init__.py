@@ -15,6 +15,7 @@ from protocol.tasks.bundles.errors import (
     BundleRefused,
     BundleTooLarge,
     BundleUnavailable,
+    TensorsTooLarge,
 )
 from protocol.tasks.bundles.fetch import fetch_bundle, load_bundle
 from protocol.tasks.bundles.limits import Limits
@@ -30,6 +31,7 @@ __all__ = [
     "BundleTooLarge",
     "BundleUnavailable",
     "Limits",
+    "TensorsTooLarge",
     "cached_bundle",
     "committed_terms",
     "fetch_bundle",

@@ -18,7 +18,7 @@ from protocol.program.cost import Cost, cost
 from protocol.program.library import Hint
 from protocol.program.step import StepProgram
 from protocol.program.types import TensorType
-from protocol.tasks.task import ARITHMETIC
+from protocol.tasks.arithmetics import ARITHMETIC
 
 if TYPE_CHECKING:  # only the submitter captures
     from protocol.capture import CapturedStep

@@ -12,7 +12,7 @@ from protocol.commitments import BlobStore
 from protocol.commitments.atomic import write_atomically
 from protocol.node.addresses import Address
 from protocol.tasks.bundles.bundle import Bundle
-from protocol.tasks.bundles.errors import BundleError
+from protocol.tasks.bundles.errors import BundleError, TensorsTooLarge
 from protocol.tasks.bundles.fetch import fetch_bundle, load_bundle
 from protocol.tasks.bundles.limits import Limits
 from protocol.tasks.bundles.terms import require_terms
@@ -25,7 +25,8 @@ def cached_bundle(
 ) -> Bundle:
     """The bundle of these terms, from its folder below `bundles`, else from its address in the terms or from `others`.
 
-    `limits.seconds` is for each address. Raises BundleError: that of the first address where all failed.
+    `limits.seconds` is for each address. Raises BundleError: TensorsTooLarge if anybody has served that much, else that
+    of the first address where all failed.
     """
     folder = bundles / terms.bundle_hash.hex()
     bundle = _kept(folder, terms, limits) or _fetched(folder, terms, limits, others)
@@ -76,4 +77,4 @@ def _fetched(folder: Path, terms: Terms, limits: Limits, others: Sequence[str | 
         # The manifest's own bytes, for its hash is the bundle's name; written last, so that what is named is complete.
         write_atomically(folder / MANIFEST, store.get(terms.bundle_hash.hex()))
         return bundle
-    raise failures[0]
+    raise next((error for error in failures if isinstance(error, TensorsTooLarge)), failures[0])

@@ -21,6 +21,10 @@ class BundleTooLarge(BundleError):
     """A size beyond the operator's limits."""
 
 
+class TensorsTooLarge(BundleTooLarge):
+    """The bundle itself, as its hash says, has more bytes of tensors than there is room for, whoever serves it."""
+
+
 class BundleMalformed(BundleError):
     """Not a bundle of this version, or a program that `check` refuses."""
 

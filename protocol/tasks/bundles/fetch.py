@@ -25,13 +25,18 @@ from protocol.program.library import Hint
 from protocol.program.program import Program, decode_closure
 from protocol.program.step import StepProgram
 from protocol.program.types import TensorType
+from protocol.tasks.arithmetics import is_computed, versions
 from protocol.tasks.bundles.bundle import Bundle
-from protocol.tasks.bundles.errors import BundleMalformed, BundleMismatch, BundleTooLarge
+from protocol.tasks.bundles.errors import (
+    BundleMalformed,
+    BundleMismatch,
+    BundleTooLarge,
+    TensorsTooLarge,
+)
 from protocol.tasks.bundles.limits import Limits
 from protocol.tasks.bundles.manifest import Manifest, ProgramEntry, TensorEntry, parse_manifest
 from protocol.tasks.bundles.sources import FileSource, Source, open_source
 from protocol.tasks.bundles.write import BLOBS, MANIFEST
-from protocol.tasks.task import ARITHMETIC
 
 
 def fetch_bundle(
@@ -59,9 +64,16 @@ def _load(source: Source, bundle_hash: bytes, store: BlobStore, limits: Limits) 
     data = source.read(MANIFEST, limits.manifest_bytes)
     _require("bundle hash", bundle_hash.hex(), sha256(data).hexdigest())
     manifest = parse_manifest(data)
-    _require("arithmetic of the bundle", ARITHMETIC, manifest.arithmetic)
+    if not is_computed(manifest.arithmetic):
+        raise BundleMismatch(
+            "arithmetic of the bundle",
+            expected=f"a version that this release computes: {versions()}",
+            got=manifest.arithmetic,
+            remedy="install the release that computes it, or leave this bundle",
+        )
     _within("encoded programs", sum(entry.bytes for entry in manifest.programs), limits.program_bytes)
-    _within("tensors", sum(entry.nbytes for entry in manifest.tensors), limits.total_bytes)
+    tensors_bytes = sum(entry.nbytes for entry in manifest.tensors)
+    _within("tensors", tensors_bytes, limits.total_bytes, TensorsTooLarge)
     step = _step(source, store, manifest, limits)
     tensors = iter(_tensors(source, store, manifest))
     state, dataset, constants = (
@@ -193,9 +205,9 @@ def _require(what: str, expected: object, got: object) -> None:
         raise BundleMismatch(what, expected=expected, got=got, remedy="refuse this bundle")
 
 
-def _within(what: str, got: int, limit: int) -> None:
+def _within(what: str, got: int, limit: int, kind: type[BundleTooLarge] = BundleTooLarge) -> None:
     if got > limit:
-        raise BundleTooLarge(
+        raise kind(
             what,
             expected=f"at most {limit}",
             got=got,

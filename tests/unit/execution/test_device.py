@@ -6,6 +6,7 @@ import logging
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +14,9 @@ import pytest
 import torch
 
 from protocol.errors import ExitCode
-from protocol.execution.device import DeviceError, DeviceExecutor, device_of, executor_on
+from protocol.execution.device import EXECUTORS, DeviceError, DeviceExecutor, device_of, executor_on
 from protocol.execution.replay import Executor, HonestExecutor, Work
+from protocol.tasks.arithmetics import ARBITERS, ARITHMETIC, UnknownArithmetic
 from tests.unit.solver import tiny
 
 CPU = torch.device("cpu")
@@ -109,3 +111,18 @@ def test_the_commands_refuse_a_device_that_is_not_there(
     assert done.returncode == ExitCode.HOPELESS
     assert "expected a CUDA device that torch can use, found none" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_every_arithmetic_that_is_computed_has_an_executor_and_an_arbiter() -> None:
+    assert set(EXECUTORS) == set(ARBITERS)
+    assert max(ARBITERS) == ARITHMETIC
+
+
+def test_steps_run_in_the_arithmetic_of_their_task(monkeypatch: pytest.MonkeyPatch) -> None:
+    made, second = executor_on(CPU), executor_on(CPU)(work())
+    with pytest.raises(UnknownArithmetic, match=r"arithmetic of task 7: expected a version .*: 1, got 2"):
+        made(replace(work(), arithmetic=2))
+    monkeypatch.setitem(ARBITERS, 2, "Arbiter")
+    monkeypatch.setitem(EXECUTORS, 2, lambda _work, _device: second)
+    assert made(replace(work(), arithmetic=2)) is second
+    assert made(work()) is not second

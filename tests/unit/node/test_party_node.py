@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from time import monotonic, sleep
 from types import SimpleNamespace
 from typing import cast
@@ -31,9 +31,11 @@ Event = ChainError | Callable[[], None]
 class Script(Node):
     """Its ticks are `events`: errors, or functions. Afterwards it is stopped."""
 
-    def __init__(self, *events: Event, patience: float = 60.0, poll: float = 0.001) -> None:
+    def __init__(
+        self, *events: Event, patience: float = 60.0, poll: float = 0.001, earlier: Sequence[Node] = ()
+    ) -> None:
         settings = NodeSettings(account="dev:1", patience=patience, poll=poll)
-        super().__init__(settings, logs.get("test"), None)
+        super().__init__(settings, logs.get("test"), None, earlier=earlier)
         self.events = list(events)
         self.unprepared: list[ChainError] = []
         """What goes wrong before the first look."""
@@ -134,6 +136,24 @@ def test_it_is_stopped_only_once_nothing_is_due_and_rests_until_then() -> None:
     assert node.run() is ExitCode.INTERRUPTED
     assert len(node.events) == 2, "two looks with a move due, and the one that ended it"
     assert monotonic() - began >= 0.1, "a node that was asked to stop does not look without a pause"
+
+
+def test_what_keeps_one_deployment_waiting_holds_no_other() -> None:
+    ticked: list[str] = []
+    old = Script(AWAY, lambda: ticked.append("old"), lambda: ticked.append("old"))
+    new = Script(*[lambda: ticked.append("new")] * 3, earlier=[old])
+    old.unprepared = [AWAY]
+    assert new.run() is ExitCode.INTERRUPTED
+    assert ticked == ["new", "new", "old", "new", "old"]
+
+
+def test_a_move_that_is_due_under_earlier_contracts_keeps_it_from_stopping() -> None:
+    old = Script(*[slow(0)] * 5)
+    new = Script(*[slow(0)] * 5, earlier=[old])
+    old.busy = 2
+    new._stop.ask()
+    assert new.run() is ExitCode.INTERRUPTED
+    assert (len(old.events), len(new.events)) == (2, 2)
 
 
 class Counted(Script):

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import httpx
 import pytest
+from fastapi import FastAPI
 
 from protocol.node.http import PortTaken
-from protocol.node.serving import Serving
+from protocol.node.serving import Serving, addresses, by_market
 from tests.unit.node.apps import answers
 
 
@@ -22,3 +23,17 @@ def test_a_port_in_use_is_said_in_one_line() -> None:
     taken = Serving(answers, "127.0.0.1", 0)
     with taken, pytest.raises(PortTaken, match=f"expected to listen on 127.0.0.1:{taken.port}"):
         Serving(answers, "127.0.0.1", taken.port)
+
+
+def test_each_deployment_answers_below_its_market_and_the_earliest_at_the_root_too() -> None:
+    def app(name: str) -> FastAPI:
+        api = FastAPI()
+        api.get("/tasks/{task}")(lambda task: f"{name} {task}")
+        return api
+
+    together = by_market([("0xold", app("old")), ("0xnew", app("new"))])
+    with Serving(together, "127.0.0.1", 0) as serving:
+        new = addresses(f"{serving.url}/", "0xnew", first=False)
+        old = addresses(serving.url, "0xold", first=True)
+        assert [httpx.get(f"{url}/tasks/1").json() for url in (*new, *old)] == ["new 1", "old 1", "old 1"]
+        assert httpx.get(f"{serving.url}/0xother/tasks/1").status_code == 404

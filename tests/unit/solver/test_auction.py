@@ -414,3 +414,55 @@ def test_a_task_that_a_smaller_share_of_the_stake_takes_is_not_bid_on(stand: Sta
     stand.market.post(2)
     stand.tick(2)
     assert stand.stage(2) == (Stage.BID, f"{90 * TOKEN} units")
+
+
+def test_an_auction_that_ends_loses_its_bid_to_a_lower_one_and_makes_no_other(stand: Stand) -> None:
+    stand.market.post(1)
+    stand.tick(2)
+    assert len(stand.market.bids) == 1
+    stand.auction = Auction(stand.context, stand.failures, ends=True)
+    stand.market.change(1, bidder=RIVAL, price=10 * TOKEN)
+    stand.market.post(2)
+    stand.tick(2)
+    assert len(stand.market.bids) == 1
+    assert stand.stage(1) == (Stage.OUTBID, "new work is taken under later contracts")
+
+
+def test_steps_of_tasks_under_other_contracts_count_for_the_clocks(stand: Stand) -> None:
+    long = replace(stand.market.offer, step_operations=10**16)
+    stand.auction = Auction(stand.context, stand.failures, lambda: [long])
+    stand.market.post(1)
+    stand.tick(2)
+    assert stand.market.bids == []
+    refused = stand.stage(1)
+    assert refused is not None
+    assert "safe" in refused[1]
+
+
+@pytest.mark.parametrize(
+    ("status", "stage"),
+    [
+        (TaskStatus.BIDDING, Stage.BID),
+        (TaskStatus.TRAINING, Stage.TRAINING),
+        (TaskStatus.SUBMITTED, Stage.SUBMITTED),
+        (TaskStatus.UNPAID, Stage.SUBMITTED),
+    ],
+)
+def test_an_own_task_that_the_database_does_not_know_is_taken_up(
+    stand: Stand, status: TaskStatus, stage: Stage
+) -> None:
+    """Also while no new work is taken, and where other tasks were chosen."""
+    stand.market.post(1)
+    stand.market.change(1, bidder=ME, status=status)
+    stand.context.settings.__dict__["tasks"] = (7,)
+    stand.auction.tick(take=False)
+    assert stand.stage(1) == (stage, "found on the chain")
+
+
+def test_another_solvers_task_and_one_that_is_over_are_not_taken_up(stand: Stand) -> None:
+    for task, bidder, status in ((1, RIVAL, TaskStatus.TRAINING), (2, ME, TaskStatus.SETTLED)):
+        stand.market.post(task)
+        stand.market.change(task, bidder=bidder, status=status)
+    stand.tick(2)
+    assert stand.stage(1) is None
+    assert stand.stage(2) is None

@@ -84,3 +84,14 @@ def test_the_last_tasks_that_are_over_are_shown(catalog: Catalog, tmp_path: Path
         catalog.retire(run_store.task, lambda: (tiny.fixed(), shown[0].executor))
     assert [catalog.run_store(run_store.task) for run_store in shown[:2]] == [None, None], "16 are shown"
     assert [catalog.run_store(run_store.task) for run_store in shown[2:]] == shown[2:]
+
+
+def test_one_replay_is_kept_for_all_deployments(catalog: Catalog, tmp_path: Path) -> None:
+    one, other = records(tmp_path, 2)
+    beside = Catalog(tmp_path / "bundles", catalog.metrics, catalog.turns, catalog)
+    with no_collector():
+        kept = weakref.ref(catalog.replay(one))
+        second = weakref.ref(beside.replay(other))
+        assert kept() is None
+        catalog.forget_replay()
+        assert second() is None

@@ -24,10 +24,11 @@ def test_a_game_that_cannot_be_read_ends_nothing_and_hides_no_other() -> None:
 
     context = SimpleNamespace(
         client=SimpleNamespace(
-            game=SimpleNamespace(games=lambda: 2, game=read), connection=SimpleNamespace(view=nullcontext)
+            game=SimpleNamespace(games=lambda: 2, game=read, ahead=list),
+            connection=SimpleNamespace(view=nullcontext),
         ),
         catalog=SimpleNamespace(run_store=lambda _task: None),
-        database=SimpleNamespace(task=lambda _task: None, tasks=list),
+        database=SimpleNamespace(task=lambda _task: None, tasks=list, live=lambda *_stages: [1]),
         metrics=Metrics(),
         log=SimpleNamespace(warning=lambda event, **about: told.append((event, about["game"]))),
     )

@@ -13,7 +13,9 @@ import pytest
 
 from protocol.beacon.networks import DEVELOPMENT
 from protocol.chain.client import Client
+from protocol.chain.deployment import Deployment
 from protocol.chain.parameters import TOKEN
+from protocol.chain.receipts import Receipt
 from protocol.chain.views import TaskStatus
 from protocol.errors import ExitCode
 from protocol.node.home import Home
@@ -39,6 +41,9 @@ class Stand:
         self.chain_id = 1
         self.folder = folder
         self.viewing = False
+        self.funded: list[int] = []
+        self.earlier = 0
+        """Earlier deployments: one, or none."""
         self.outside = 0
         """Looks at a task that were not of one block."""
 
@@ -54,6 +59,11 @@ class Stand:
         self.outside += not self.viewing
         return SimpleNamespace(task=task, status=self.status, stake=1, bidder=ME, price=2 * TOKEN)
 
+    def fund(self, due: int) -> list[Receipt]:
+        """Notes how much is brought into the vault."""
+        self.funded.append(due)
+        return []
+
     def node(self, **settings: object) -> SolverNode:
         """A node that polls often. Its port is any."""
         view = SimpleNamespace
@@ -62,6 +72,7 @@ class Stand:
             deployment=SimpleNamespace(beacon=DEVELOPMENT),
             tend=lambda: None,
             tokens=lambda: (0, self.tokens),
+            fund=self.fund,
             is_over_for_good=lambda _task: True,
             address=ME,
             game=SimpleNamespace(games=lambda: 0),
@@ -74,8 +85,16 @@ class Stand:
             ),
             vault=SimpleNamespace(free=lambda _who: 0, lock_of=lambda _lock: view(remaining=self.locked)),
         )
+        old = SimpleNamespace(**vars(client) | {"market": SimpleNamespace(**vars(client.market))})
+        old.market.address = "0xformer"
+        client.for_deployment = lambda _deployment: old
         given = {"port": 0, "poll": 0.01, **settings}
-        node = SolverNode(cast(Client, client), SolverSettings.model_validate(given), Home(self.folder))
+        node = SolverNode(
+            cast(Client, client),
+            SolverSettings.model_validate(given),
+            Home(self.folder),
+            earlier=[cast(Deployment, None)] * self.earlier,
+        )
         node.context.database.put(TASK, Stage.TRAINING)
         return node
 
@@ -193,3 +212,62 @@ def test_on_a_real_chain_no_address_of_this_machine_is_announced(stand: Stand) -
     for host in ("127.0.0.1", "0.0.0.0"):
         with pytest.raises(NotPublic, match="say with --url where strangers find this server"):
             stand.node(host=host).run()
+
+
+@pytest.fixture
+def both(stand: Stand) -> Iterator[tuple[SolverNode, SolverNode]]:
+    """The node of an earlier deployment, and that of the newest, which has no task."""
+    stand.earlier = 1
+    new = stand.node()
+    (old,) = new._earlier
+    new.context.database.put(TASK, Stage.OVER)
+    yield old, new
+    for node in (old, new):
+        node.context.database.close()
+
+
+@pytest.mark.parametrize("stage", [Stage.BID, Stage.TRAINING])
+def test_no_work_is_taken_while_the_machine_is_bound_under_earlier_contracts(
+    both: tuple[SolverNode, SolverNode], stage: Stage
+) -> None:
+    old, new = both
+    assert (old._may_take(), new._may_take()) == (False, True)
+    old.context.database.put(TASK, stage)
+    assert not new._may_take()
+    old.context.database.put(TASK, Stage.SUBMITTED)
+    assert new._may_take()
+    assert len(new._elsewhere()) == 1
+    old._finished[TASK] = TaskStatus.SLASHED
+    assert not new._may_take(), "this machine computes wrong bits"
+
+
+def test_a_task_under_earlier_contracts_outlasts_a_missing_stake(
+    stand: Stand, both: tuple[SolverNode, SolverNode]
+) -> None:
+    old, new = both
+    old.context.database.put(TASK, Stage.SUBMITTED)
+    new._fund()  # its tokens are in the earlier vault
+    assert new._outcome(once=True) is None
+    stand.status = TaskStatus.SETTLED
+    new._finished[TASK] = TaskStatus.SETTLED
+    assert new._outcome(once=True) is None, "a task is left"
+    old.context.database.put(TASK, Stage.OVER)
+    assert new._outcome(once=True) is ExitCode.FINE
+    with pytest.raises(SolverError, match="lower --stake"):
+        new._fund()
+
+
+def test_the_stake_is_brought_in_when_the_earlier_contracts_have_given_it_back(
+    stand: Stand, both: tuple[SolverNode, SolverNode]
+) -> None:
+    old, new = both
+    old.context.database.put(TASK, Stage.SUBMITTED)
+    new._fund()
+    new._tick()
+    assert not new.context.sends.any
+    old.context.database.put(TASK, Stage.OVER)
+    stand.tokens = 1_000 * TOKEN
+    new._tick()
+    new.context.sends.close()
+    new._tick()
+    assert stand.funded == [1_000 * TOKEN], "once"

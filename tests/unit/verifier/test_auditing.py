@@ -45,10 +45,19 @@ def challenged(
 ) -> list[tuple[int, str]]:
     """Seats and accounts that challenge when the replay of a segment finds this one false."""
     board = SimpleNamespace(seats=lambda _task: SEATS if drawn else [], audit=lambda _task: AUDIT)
-    client = SimpleNamespace(address=ME, audit=board)
+    mine, too = (
+        SimpleNamespace(
+            address=address,
+            audit=board,
+            sender=SimpleNamespace(account=development_account(index, DEVELOPMENT_CHAIN)),
+            deployment=SimpleNamespace(chain_id=DEVELOPMENT_CHAIN),
+            commitments=SimpleNamespace(address=OTHER),
+        )
+        for index, address in enumerate((ME, MINE_TOO))
+    )
     context = SimpleNamespace(
-        client=client,
-        clients={ME: client, MINE_TOO: client},
+        client=mine,
+        clients={ME: mine, MINE_TOO: too},
         database=database,
         segments=lambda _task, number: SEGMENTS[number],
     )
@@ -193,6 +202,7 @@ class Scene:
                 address=account,
                 sender=SimpleNamespace(account=development_account(index, DEVELOPMENT_CHAIN)),
                 deployment=SimpleNamespace(chain_id=DEVELOPMENT_CHAIN),
+                commitments=SimpleNamespace(address=OTHER),
                 audit=SimpleNamespace(
                     address=OTHER, attest=attest, seats=lambda _task: SEATS, audit=lambda _task: AUDIT
                 ),

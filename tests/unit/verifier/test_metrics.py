@@ -23,3 +23,14 @@ def test_failures_are_counted_by_kind_and_served_while_the_node_runs() -> None:
 def test_nothing_is_served_without_a_port() -> None:
     with Metrics().served(None):
         pass
+
+
+def test_deployments_share_counters_and_have_gauges_of_their_own() -> None:
+    new = Metrics("0xnew")
+    old = new.of("0xold")
+    for metrics, tasks in ((new, 1), (old, 2)):
+        metrics.tasks.set(tasks)
+        metrics.informed.inc()
+    read = new.registry.get_sample_value
+    assert [read("verifier_open_tasks", {"market": market}) for market in ("0xnew", "0xold")] == [1, 2]
+    assert read("verifier_informed_total") == 2

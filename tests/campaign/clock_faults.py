@@ -1,0 +1,80 @@
+"""The clock of the party's machine jumps by an hour, either way, and stays there: libfaketime, preloaded.
+
+The monotonic clock goes on as it does when an administrator sets the time.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from datetime import UTC, datetime
+from functools import cache
+from math import inf
+from pathlib import Path
+from typing import Final
+
+from libfaketime import get_reload_information
+
+from tests.campaign.fault import Fault, Needs
+from tests.campaign.process_faults import party_of
+from tests.campaign.world import World
+
+HOUR: Final = 3_600
+
+
+class ClockJump(Fault):
+    """`seconds` from the right time on, from the stage to the end."""
+
+    needs = Needs.PROCESS
+    most = inf
+
+    def __init__(self, seconds: int) -> None:
+        self.name = f"clock jumps {abs(seconds) / HOUR:g} h {'ahead' if seconds > 0 else 'back'}"
+        self._seconds = seconds
+
+    def prepare(self, world: World) -> None:
+        """The party reads the offset from a file each time that it asks for the time."""
+        self._offset = world.folder / "clock"
+        self._set(0)
+        world.environment |= preloading() | {"FAKETIME_TIMESTAMP_FILE": str(self._offset)}
+
+    def apply(self, world: World) -> None:
+        """Jump."""
+        self._lines = len(party_of(world).lines())
+        self._set(self._seconds)
+
+    def felt(self, world: World) -> bool:
+        """A line of its log has the wrong time."""
+        now = datetime.now(UTC)
+        stamps = [line.get("timestamp") for line in party_of(world).lines()[self._lines :]]
+        times = [datetime.fromisoformat(stamp) for stamp in stamps if isinstance(stamp, str)]
+        return any(abs((time - now).total_seconds()) > HOUR / 2 for time in times)
+
+    def _set(self, seconds: int) -> None:
+        new = Path(f"{self._offset}.new")
+        new.write_text(f"{seconds:+d}\n")
+        os.replace(new, self._offset)
+
+
+def preloading() -> dict[str, str]:
+    """The environment variables of a process with another clock."""
+    _, found = get_reload_information()
+    return dict(found)
+
+
+@cache
+def may_jump() -> str | None:
+    """Why the clock of a process cannot be set on this machine; None where it can."""
+    told = subprocess.run(
+        [sys.executable, "-c", "import time; print(time.time())"],
+        env={**os.environ, **preloading(), "FAKETIME": f"+{HOUR}"},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    if told.returncode or float(told.stdout) < time.time() + HOUR / 2:
+        return told.stderr.strip() or "the library that is preloaded has no effect"
+    return None

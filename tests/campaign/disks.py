@@ -1,0 +1,114 @@
+"""Where a party's home folder lies: on this machine's disk, or on one of 16 MiB that can be filled to the last byte.
+
+The small disk is a tmpfs in a user and mount namespace of its own, so it needs no privilege where the system lets users
+have namespaces. A process of its own holds the namespace: parties on it may be killed and started again.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Sequence
+from contextlib import suppress
+from functools import cache
+from pathlib import Path
+from typing import Final, Protocol
+
+ROOT: Final = Path(__file__).parents[2]
+"""Where parties are started."""
+SIZE: Final = "16m"
+FILLER: Final = "filler"
+BLOCK: Final = bytes(1 << 16)
+MOUNT: Final = 'mount -t tmpfs -o size="$1",mode=700 campaign "$2" && echo mounted && exec sleep infinity'
+
+
+class Disk(Protocol):
+    """`folder` is the home folder's path for the parties on it, `seen` for this process."""
+
+    folder: Path
+    seen: Path
+
+    def command(self, command: Sequence[str]) -> list[str]:
+        """What starts a command that sees the disk; the process becomes the command."""
+
+    def close(self) -> None:
+        """Let go of it."""
+
+
+class OrdinaryDisk:
+    """A folder like any other."""
+
+    def __init__(self, folder: Path) -> None:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self.folder = self.seen = folder
+
+    def command(self, command: Sequence[str]) -> list[str]:
+        """The command itself."""
+        return list(command)
+
+    def close(self) -> None:
+        """Nothing is held."""
+
+
+class SmallDisk:
+    """16 MiB. Raises OSError where nothing can be mounted (`may_mount`)."""
+
+    def __init__(self, folder: Path) -> None:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self._holder = subprocess.Popen(
+            ["unshare", "--user", "--map-root-user", "--mount", "sh", "-c", MOUNT, "sh", SIZE, str(folder)],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        assert self._holder.stdout is not None
+        if self._holder.stdout.readline() != "mounted\n":
+            _, why = self._holder.communicate()
+            raise OSError(f"no disk of {SIZE} at {folder}: {why.strip()}")
+        self.folder = folder
+        self.seen = Path(f"/proc/{self._holder.pid}/root{folder}")
+
+    def command(self, command: Sequence[str]) -> list[str]:
+        """Enters the namespace first."""
+        spaces = [f"--target={self._holder.pid}", "--user", "--mount", "--preserve-credentials"]
+        return ["nsenter", *spaces, f"--wd={ROOT}", "--", *command]
+
+    def fill(self) -> None:
+        """Take all the room that is left, to the last byte."""
+        with (self.seen / FILLER).open("ab", buffering=0) as filler, suppress(OSError):
+            size = len(BLOCK)
+            while True:
+                try:
+                    filler.write(BLOCK[:size])
+                except OSError:
+                    if size == 1:
+                        raise
+                    size //= 2
+
+    def free(self) -> None:
+        """Give the room back."""
+        (self.seen / FILLER).unlink(missing_ok=True)
+
+    def close(self) -> None:
+        """The disk goes with its holder."""
+        self._holder.kill()
+        self._holder.communicate()
+
+
+@cache
+def may_mount() -> str | None:
+    """Why this machine has no small disk; None where it has."""
+    if sys.platform != "linux":
+        return "namespaces are Linux's"
+    try:
+        done = subprocess.run(
+            ["unshare", "--user", "--map-root-user", "--mount", "mount", "-t", "tmpfs", "x", "/mnt"],
+            capture_output=True,
+            text=True,
+            timeout=30,
+            check=False,
+        )
+    except OSError as error:
+        return f"unshare: {error}"
+    return done.stderr.strip() or None if done.returncode else None

@@ -1,0 +1,160 @@
+"""Faults of the party's disk: full; and files on it that lose what was written last, or are damaged, while it is down.
+
+A file is that of the database or of the journal of transactions, both SQLite's. What it loses is half of what its
+write-ahead log has, as on a disk that had not written what it said it had; without such a log, half of the file.
+Damaged is one page in its middle.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+from typing import Final, Literal
+
+from protocol.errors import ExitCode
+from tests.campaign.disks import SmallDisk
+from tests.campaign.fault import Fault, Needs
+from tests.campaign.party import NeedsHand, Party
+from tests.campaign.process_faults import party_of
+from tests.campaign.world import World
+
+File = Literal["database", "journal"]
+FOLDERS: Final[dict[File, str]] = {"database": "*/*/*er.sqlite", "journal": "journals/*/*.sqlite"}
+"""Below the home folder: a party's own database is named for it, a journal for its account."""
+OPERATOR: Final[dict[File, str]] = {
+    "database": "where it is refused: put the newest backup in its place, or move it away, and start again",
+    "journal": "where it is refused: move it away, and start again",
+}
+WORDS: Final = ("expected", "got")
+"""What an operator reads of a file that is refused, besides what to do."""
+
+
+class DiskFull(Fault):
+    """Not a byte is left on the disk of 16 MiB that the home folder lies on."""
+
+    name = "disk full"
+    needs = Needs.WRITES
+    operator = "make room on the disk; start it again where it has ended"
+    least = 3.0
+    most = 20.0
+    ends_when_felt = True
+
+    def prepare(self, world: World) -> None:
+        """Lay the party's home folder on a small disk."""
+        world.disk = SmallDisk
+
+    def apply(self, world: World) -> None:
+        """Fill it."""
+        self._lines, self._starts = len(party_of(world).lines()), party_of(world).starts
+        self._disk(world).fill()
+
+    def lift(self, world: World) -> None:
+        """Delete what filled it, as an operator does."""
+        self._disk(world).free()
+
+    def felt(self, world: World) -> bool:
+        """It has said so, or ended."""
+        party = party_of(world)
+        said = party.lines()[self._lines :]
+        return party.starts > self._starts or any(_is_of_disk(str(line)) for line in said)
+
+    @staticmethod
+    def _disk(world: World) -> SmallDisk:
+        disk = party_of(world).disk
+        assert isinstance(disk, SmallDisk)
+        return disk
+
+
+class FileFault(Fault):
+    """Killed, a file harmed, started again. Where it refuses the file the operator does what it says: puts the copy of
+    the stage before in the place of a database, moves a journal away.
+    """
+
+    most = 0.0
+
+    def __init__(self, file: File, harm: Callable[[Path], None], word: str) -> None:
+        self.name = f"{file} {word}"
+        self.needs = Needs.DATABASE if file == "database" else Needs.JOURNAL
+        self.operator = OPERATOR[file]
+        self._file = file
+        self._harm = harm
+        self._copies: dict[str, bytes] = {}
+        self._said = ""
+        self._harmed = 0
+
+    @property
+    def remedy(self) -> str:
+        """What the party has said when it refused the file."""
+        return self._said
+
+    def before(self, world: World) -> None:
+        """Copy the file, as an operator does once a day."""
+        party = party_of(world)
+        for path in self._paths(party):
+            with closing(sqlite3.connect(path, timeout=10)) as source:
+                self._copies[str(path)] = source.serialize()
+
+    def apply(self, world: World) -> None:
+        """Harm it, and see what its party says to it."""
+        party = party_of(world)
+        party.kill()
+        lines = len(party.lines())
+        for path in self._paths(party):
+            self._harm(path)
+            self._harmed += 1
+        party.start()
+        try:
+            world.reach(lambda: party.said("ready", lines))
+        except NeedsHand as refused:
+            if refused.code != ExitCode.HOPELESS or not all(word in refused.said for word in WORDS):
+                raise
+            self._said = refused.said
+            self._mend(party)
+            party.start()
+
+    def felt(self, world: World) -> bool:
+        """There was such a file."""
+        return self._harmed > 0
+
+    def _mend(self, party: Party) -> None:
+        for path in self._paths(party):
+            for part in (path, *_beside(path)):
+                part.unlink(missing_ok=True)
+            copy = self._copies.get(str(path)) if self._file == "database" else None
+            if copy is not None:
+                path.write_bytes(copy)
+
+    def _paths(self, party: Party) -> list[Path]:
+        return sorted(party.disk.seen.glob(FOLDERS[self._file]))
+
+
+def cut(path: Path) -> None:
+    """Half of what was written last is gone."""
+    log = _beside(path)[0]
+    newest = log if log.is_file() and log.stat().st_size else path
+    os.truncate(newest, newest.stat().st_size // 2)
+
+
+def damage(path: Path) -> None:
+    """The page in the middle has other bits."""
+    with closing(sqlite3.connect(path, timeout=10)) as database:
+        database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        ((size,),) = database.execute("PRAGMA page_size")
+        ((pages,),) = database.execute("PRAGMA page_count")
+    with path.open("r+b") as file:
+        file.seek(pages // 2 * size)
+        page = file.read(size)
+        file.seek(pages // 2 * size)
+        file.write(bytes(byte ^ 0xFF for byte in page))
+
+
+def _beside(path: Path) -> tuple[Path, Path]:
+    """SQLite's write-ahead log and its index."""
+    return path.with_name(path.name + "-wal"), path.with_name(path.name + "-shm")
+
+
+def _is_of_disk(line: str) -> bool:
+    return any(words in line for words in ("is full", "No space left", "disk I/O error"))

@@ -1,0 +1,123 @@
+"""Faults of what the party asks: the chain's node (`tests.chain.rpc_proxy` makes them), the beacon, other parties."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+
+from tests.campaign import beacon_proxy, peer_proxy
+from tests.campaign.fault import Fault, Needs
+from tests.campaign.world import World
+from tests.chain.rpc_proxy import PRESETS
+
+BROADCAST = "eth_sendRawTransaction"
+
+
+class RpcFault(Fault):
+    """The node behind the party's address answers as a preset of the proxy says."""
+
+    least = 3.0
+
+    def __init__(self, name: str, preset: str, blocks: bool = False) -> None:
+        """`blocks`: the party does nothing until it is over."""
+        self.name = name
+        self.needs = Needs.SENDS if preset == "lost-broadcasts" else Needs.CHAIN
+        self.ends_when_felt = blocks
+        self._preset = preset
+        self._on = ExitStack()
+
+    def apply(self, world: World) -> None:
+        """From the next question on."""
+        self._before = self._asked(world)
+        self._on.enter_context(PRESETS[self._preset](world.rpc))
+
+    def lift(self, world: World) -> None:
+        """All is answered as it is again."""
+        self._after = self._asked(world)
+        self._on.close()
+
+    def felt(self, world: World) -> bool:
+        """Something was asked that is answered wrongly."""
+        return getattr(self, "_after", self._asked(world)) > self._before
+
+    def _asked(self, world: World) -> int:
+        return world.rpc.asked[BROADCAST] if self.needs is Needs.SENDS else world.rpc.requests
+
+
+class Reorganisation(Fault):
+    """The newest blocks are replaced by others, without the transactions of the old ones, or with them later."""
+
+    needs = Needs.CHAIN
+    most = 0.0
+
+    def __init__(self, depth: int, again: bool) -> None:
+        self.name = f"re-org, {depth} deep"
+        self.depth = depth
+        self._preset = f"reorg-{depth}-{'again' if again else 'dropped'}"
+
+    def apply(self, world: World) -> None:
+        """At once."""
+        before = world.devnet.connection.block()
+        with PRESETS[self._preset](world.rpc):
+            pass
+        self._gone = not world.devnet.connection.stands(before.number, before.hash)
+
+    def felt(self, world: World) -> bool:
+        """The newest block was another one."""
+        return self._gone
+
+
+class BeaconFault(Fault):
+    """The only relay that the party knows is silent, or lies."""
+
+    needs = Needs.BEACON
+    least = 3.0
+    ends_when_felt = True
+
+    def __init__(self, mode: beacon_proxy.Mode) -> None:
+        self.name = f"beacon {mode}"
+        self._mode: beacon_proxy.Mode = mode
+
+    def apply(self, world: World) -> None:
+        """From the next question on."""
+        self._before = len(world.beacon.asked)
+        world.beacon.mode = self._mode
+
+    def lift(self, world: World) -> None:
+        """Honest again."""
+        world.beacon.mode = "honest"
+        world.beacon.hang_up()
+
+    def felt(self, world: World) -> bool:
+        """It was asked."""
+        return len(world.beacon.asked) > self._before
+
+
+class PeerFault(Fault):
+    """Every other party that the party under test asks by HTTP."""
+
+    needs = Needs.PEERS
+    least = 3.0
+
+    def __init__(self, mode: peer_proxy.Mode) -> None:
+        self.name = f"peers {mode}"
+        self._mode: peer_proxy.Mode = mode
+
+    def apply(self, world: World) -> None:
+        """From the next question on."""
+        self._before = self._asked(world)
+        for peer in world.peers:
+            peer.mode = self._mode
+
+    def lift(self, world: World) -> None:
+        """Honest again."""
+        self._after = self._asked(world)
+        for peer in world.peers:
+            peer.mode = "honest"
+            peer.hang_up()
+
+    def felt(self, world: World) -> bool:
+        """One of them was asked."""
+        return getattr(self, "_after", self._asked(world)) > self._before
+
+    def _asked(self, world: World) -> int:
+        return sum(len(peer.asked) for peer in world.peers)

@@ -1,0 +1,106 @@
+"""Starting parties: one under test, a process that reaches all others by proxies, and those beside it, in this process.
+
+Every party has a home folder of its own.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping, Sequence
+
+from protocol.chain.accounts import DEVELOPMENT_CHAIN
+from protocol.chain.devnet import HOST
+from protocol.node.http import free_port
+from solver.strategy import HONEST, Strategy
+from tests.campaign.party import Party
+from tests.campaign.world import SOLVER, STAKE, World, address
+from tests.chain.solver_stage import Solver
+from tests.chain.test_verifier_watch import Watcher
+from verifier.strategy import Strategy as VerifierStrategy
+
+DAWDLE = "from tests.unit.solver import killing; killing.dawdle({seconds}); "
+LOCK_TOKENS = 10
+POLL = 0.2
+"""Seconds between two looks of a node at the chain."""
+
+
+def solver_under_test(world: World, dawdle: float = 0.0) -> None:
+    """`solver run`; each step takes `dawdle` seconds more."""
+    flags = ["--log-json", "--stake", str(STAKE), "--port", str(free_port(HOST))]
+    settings = {"poll": POLL, "progress_every": 1}
+    world.party = under_test(world, "solver", ["run", *flags], settings, [SOLVER], dawdle)
+    world.awaited.append(lambda: world.party_said("ready"))
+    world.honest["solver"] = address(SOLVER)
+
+
+def verifier_under_test(world: World, *accounts: int, dawdle: float = 0.0) -> None:
+    """`verifier watch` of these accounts."""
+    further = [part for index in accounts[1:] for part in ("--further-account", f"dev:{index}")]
+    flags = ["--log-json", "--port", str(free_port(HOST)), *further]
+    settings = {"poll": POLL, "stake": LOCK_TOKENS}
+    world.party = under_test(world, "verifier", ["watch", *flags], settings, accounts, dawdle)
+    world.awaited.append(lambda: world.party_said("ready"))
+    for index in accounts:
+        world.honest[f"verifier dev:{index}"] = address(index)
+
+
+def under_test(
+    world: World,
+    kind: str,
+    verb: Sequence[str],
+    settings: Mapping[str, object],
+    accounts: Sequence[int],
+    dawdle: float = 0.0,
+) -> Party:
+    """The command `kind` with what follows it."""
+    for index in accounts:
+        world.act(lambda index=index: world.client(f"dev:{index}").close())  # type: ignore[misc]  # gives it tokens
+    disk = world.disk_of(kind)
+    chosen = {"relays": [world.beacon.url], **settings}
+    lines = [f"{name} = {json.dumps(value)}" for name, value in chosen.items()]  # in TOML as in JSON
+    (disk.seen / "config.toml").write_text("\n".join([f"[{kind}]", *lines, ""]))
+    code = f"{DAWDLE.format(seconds=dawdle) if dawdle else ''}from {kind}.cli import main; main()"
+    command = [sys.executable, "-c", code, *verb, "--rpc", world.rpc.url]
+    command += ["--deployment", str(world.home.deployment(DEVELOPMENT_CHAIN))]
+    command += ["--dev-account", str(accounts[0])] if accounts else []
+    party = Party(command, disk, world.folder / f"{kind}-under-test.log", world.environment)
+    world.stack.callback(party.close)
+    return party
+
+
+def solver_beside(world: World, strategy: Strategy = HONEST, **settings: object) -> Solver:
+    """An honest solver, or a cheat, in this process, behind a proxy."""
+    port = free_port(HOST)
+    url = world.peer(f"http://{HOST}:{port}")
+    chosen = {"port": port, "url": url, "poll": POLL, "stake": STAKE, "progress_every": 1, **settings}
+    node = world.act(lambda: Solver(world.at("solver"), strategy, False, **chosen))
+    world.stack.callback(node.close)
+    world.honest |= {"solver": node.client.address} if strategy is HONEST else {}
+    return node
+
+
+def verifier_beside(
+    world: World,
+    account: int,
+    *beside: int,
+    strategy: VerifierStrategy | None = None,
+    honest: bool = True,
+    **settings: object,
+) -> Watcher:
+    """A verifier of these accounts in this process, behind a proxy."""
+    port = free_port(HOST)
+    url = world.peer(f"http://{HOST}:{port}")
+    chosen = {"port": port, "url": url, "poll": POLL, **settings}
+    made, others = strategy or VerifierStrategy(), [f"dev:{index}" for index in beside]
+    own = world.at(f"verifier-{account}")
+    node = world.act(
+        lambda: Watcher(own, made, False, account=f"dev:{account}", beside=others, **chosen)  # type: ignore[arg-type]
+    )
+    world.stack.callback(node.close)
+    if chosen.get("stake") != 0:
+        registration = world.submitter.audit.registration
+        world.awaited.append(lambda: registration(node.client.address) is not None)
+    for client in node.clients if honest else ():
+        world.honest[f"verifier {client.address[:8]}"] = client.address
+    return node

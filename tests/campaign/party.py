@@ -1,0 +1,161 @@
+"""The party under test: the operator's own command as a process, and a supervisor that does no more than systemd would.
+
+A process that was killed, or has ended with exit code 1 (a restart may help), is started again by the same command. Any
+other end needs a hand.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from time import monotonic
+from typing import Any, Final
+
+from protocol.errors import ExitCode
+from protocol.node.home import VARIABLE
+from tests.campaign.disks import ROOT, Disk
+
+RESTART_SECONDS: Final = 0.5
+"""Between an end and the next start, as a supervisor waits."""
+SHOWN: Final = 12
+"""Lines of the log that a failure shows."""
+
+
+class NeedsHand(AssertionError):
+    """The party has ended and a restart does not help. `code` and `said` are its exit code and last line."""
+
+    def __init__(self, party: Party, code: int) -> None:
+        self.code = code
+        self.said = party.last_words
+        super().__init__(f"exit code {code}: {self.said}")
+
+
+class Party:
+    """A command whose home folder lies on `disk`, started at once. `environment` adds to this process's."""
+
+    def __init__(
+        self, command: Sequence[str], disk: Disk, log: Path, environment: Mapping[str, str] | None = None
+    ) -> None:
+        self.disk = disk
+        self.starts = 0
+        self.ended: int | None = None
+        """The exit code of an end that needs no other start: 0, or where nobody supervises."""
+        self._command = list(command)
+        self._environment = {
+            **os.environ,
+            "OMP_NUM_THREADS": "1",
+            **(environment or {}),
+            VARIABLE: str(disk.folder),
+        }
+        self._log = log
+        self._read = 0
+        self._lines: list[dict[str, Any]] = []
+        self._since: float | None = None
+        self._pauses = 0
+        self._process = self._start()
+
+    @property
+    def pid(self) -> int:
+        """Process id of the running process, or of the last one."""
+        return self._process.pid
+
+    @property
+    def is_running(self) -> bool:
+        """Whether the process is there, stopped or not."""
+        return self._process.poll() is None
+
+    @property
+    def last_words(self) -> str:
+        """The last line that it has written."""
+        lines = self._log.read_text(errors="replace").splitlines()
+        return lines[-1] if lines else "nothing"
+
+    def lines(self) -> list[dict[str, Any]]:
+        """What it has logged so far, over all starts; a line that is no JSON is its `event`."""
+        with self._log.open("rb") as log:
+            log.seek(self._read)
+            data = log.read()
+        whole = data[: data.rfind(b"\n") + 1]
+        self._read += len(whole)
+        self._lines += [_parsed(line) for line in whole.decode(errors="replace").splitlines()]
+        return self._lines
+
+    def said(self, event: str, since: int = 0, **fields: object) -> bool:
+        """Whether it has logged this event with these fields, from its line number `since` on."""
+        wanted = {"event": event, **fields}
+        return any(wanted.items() <= line.items() for line in self.lines()[since:])
+
+    def mind(self) -> None:
+        """Start it again where its supervisor would. Raises NeedsHand."""
+        code = self._process.poll()
+        if code is None or self.ended is not None:
+            return
+        if code == ExitCode.FINE:
+            self.ended = code
+        elif code == ExitCode.RETRY or code < 0:
+            self._since = self._since or monotonic()
+            if monotonic() - self._since >= RESTART_SECONDS:
+                self.start()
+        else:
+            raise NeedsHand(self, code)
+
+    def kill(self) -> None:
+        """End it as a power cut does."""
+        self._process.kill()
+        self._process.wait()
+
+    def start(self) -> None:
+        """The same command again."""
+        assert not self.is_running
+        self._since = None
+        self._process = self._start()
+
+    def pause(self) -> None:
+        """Stop it, until `resume` was called as often as this."""
+        self._pauses += 1
+        self._process.send_signal(signal.SIGSTOP)
+
+    def resume(self) -> None:
+        """Let it go on, if nobody else has stopped it; nothing where another was started meanwhile."""
+        self._pauses = max(0, self._pauses - 1)
+        if not self._pauses:
+            self._process.send_signal(signal.SIGCONT)
+
+    def close(self) -> None:
+        """End it. Nothing depends on how."""
+        if self.is_running:
+            self._process.send_signal(signal.SIGCONT)
+            self._process.kill()
+        self._process.wait()
+
+    def report(self) -> str:
+        """Its command, its state and what it said last, for failures."""
+        state = "runs" if self.is_running else f"has ended with {self._process.poll()}"
+        last = [json.dumps(line, default=str)[:600] for line in self.lines()[-SHOWN:]]
+        return "\n".join([f"{' '.join(self._command[-12:])} {state}; starts: {self.starts}", *last])
+
+    def _start(self) -> subprocess.Popen[bytes]:
+        self.starts += 1
+        self._pauses = 0
+        with self._log.open("ab") as log:
+            return subprocess.Popen(
+                self.disk.command(self._command),
+                cwd=ROOT,
+                env=self._environment,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+            )
+
+
+def _parsed(line: str) -> dict[str, Any]:
+    with suppress(json.JSONDecodeError):
+        found = json.loads(line)
+        if isinstance(found, dict):
+            return found
+    return {"event": line}

@@ -1,0 +1,84 @@
+"""Playing one case: the scene up to its stage, the fault, the scene to its end, and what has come of it."""
+
+from __future__ import annotations
+
+import shutil
+import traceback
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from time import monotonic
+from typing import Final
+
+from tests.campaign.checks import Books, wrongs
+from tests.campaign.fault import Fault, Strike
+from tests.campaign.stages import Stage, Who
+from tests.campaign.world import World, world
+
+Scene = Callable[[World, Who], Iterator[Stage]]
+
+
+UNFELT: Final = "the party never felt the fault"
+TRIES: Final = 3
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What came of a case. `wrong` is empty where it ended as it must; `remedy` is what the operator had to do, empty
+    where nothing was; `report` is for whoever looks into a failure.
+    """
+
+    wrong: tuple[str, ...]
+    remedy: str
+    seconds: float
+    report: str = ""
+
+
+def play(make: Callable[[], Fault], stage: Stage, who: Who, scene: Scene, folder: Path) -> Outcome:
+    """Play it in a new folder, which is deleted if nothing is wrong. A party that is done with its stage before the
+    fault is there has not felt it: then it is played again, a few times.
+    """
+    for _ in range(TRIES):
+        shutil.rmtree(folder, ignore_errors=True)
+        outcome = _play(make(), stage, who, scene, folder)
+        if outcome.wrong != (UNFELT,):
+            break
+    return outcome
+
+
+def _play(fault: Fault, stage: Stage, who: Who, scene: Scene, folder: Path) -> Outcome:
+    began = monotonic()
+    wrong: list[str] = []
+    report = ""
+    with world(folder) as made:
+        try:
+            wrong += _played(fault, stage, who, scene, made)
+        except Exception as error:  # whatever it is, it is what came of the case
+            wrong.append(f"{type(error).__name__}: {error}")
+            report = traceback.format_exc()
+        if wrong and made.party is not None:
+            report += "\n" + made.party.report()
+    if not wrong:
+        shutil.rmtree(folder)
+    return Outcome(tuple(wrong), fault.remedy, round(monotonic() - began, 1), report)
+
+
+def _played(fault: Fault, stage: Stage, who: Who, scene: Scene, made: World) -> Iterator[str]:
+    fault.prepare(made)
+    strike, before = Strike(fault, made), None
+    for reached in scene(made, who):
+        before = before or Books.of(made)
+        strike.stage()
+        if reached is stage and not strike.began:
+            strike.begin()
+        elif not strike.began:
+            fault.before(made)
+    strike.end()
+    if made.party is not None:
+        made.party.mind()
+    if not strike.began:
+        yield f"the scene never came to the stage {stage}"
+    elif not fault.felt(made):
+        yield UNFELT
+    assert before is not None, "a scene has stages"
+    yield from wrongs(made, before)

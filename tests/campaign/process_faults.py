@@ -1,0 +1,101 @@
+"""Faults of the party's own process and machine: killed, stopped, or left a tenth of the processor."""
+
+from __future__ import annotations
+
+from threading import Event, Thread
+from time import sleep
+from typing import Final
+
+from tests.campaign.fault import Fault, Needs
+from tests.campaign.party import Party
+from tests.campaign.world import World
+
+STOPPED_SECONDS: Final = 20.0
+PERIOD: Final = 0.05
+"""Seconds in which a slowed process runs once, for `SHARE` of them."""
+SHARE: Final = 0.1
+
+
+class Killed(Fault):
+    """SIGKILL, as a power cut or the kernel's out-of-memory killer; started again at once."""
+
+    name = "kill -9"
+    needs = Needs.PROCESS
+    operator = "start the same command again, or have a supervisor do it"
+    most = 0.0
+
+    def apply(self, world: World) -> None:
+        """End it and start it."""
+        party = party_of(world)
+        party.kill()
+        party.start()
+
+    def felt(self, world: World) -> bool:
+        """It was started twice."""
+        return party_of(world).starts > 1
+
+
+class Stopped(Fault):
+    """SIGSTOP for 20 seconds, while the chain goes on."""
+
+    name = "SIGSTOP for 20 s"
+    needs = Needs.PROCESS
+    least = most = STOPPED_SECONDS
+
+    def __init__(self) -> None:
+        self._silent = False
+
+    def apply(self, world: World) -> None:
+        """Stop it."""
+        party_of(world).pause()
+        self._lines = len(party_of(world).lines())
+
+    def lift(self, world: World) -> None:
+        """Let it go on."""
+        party = party_of(world)
+        self._silent = len(party.lines()) <= self._lines + 1  # one may have been on its way
+        party.resume()
+
+    def felt(self, world: World) -> bool:
+        """It has said nothing meanwhile."""
+        return self._silent
+
+
+class Slowed(Fault):
+    """A tenth of the processor: stopped for nine tenths of each period."""
+
+    name = "a tenth of the CPU"
+    needs = Needs.PROCESS
+    most = 25.0
+
+    def __init__(self) -> None:
+        self._ended = Event()
+        self._turns = 0
+
+    def apply(self, world: World) -> None:
+        """From now on."""
+        self._slowing = Thread(target=self._slow, args=(party_of(world),))
+        self._slowing.start()
+
+    def lift(self, world: World) -> None:
+        """All of the processor again."""
+        self._ended.set()
+        self._slowing.join()
+
+    def felt(self, world: World) -> bool:
+        """It was stopped again and again."""
+        return self._turns > 1
+
+    def _slow(self, party: Party) -> None:
+        while not self._ended.is_set():
+            party.pause()
+            self._ended.wait(PERIOD * (1 - SHARE))
+            party.resume()
+            self._turns += 1
+            sleep(PERIOD * SHARE)
+
+
+def party_of(world: World) -> Party:
+    """The party that faults befall."""
+    assert world.party is not None, "the scene has started it"
+    return world.party

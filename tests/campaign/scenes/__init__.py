@@ -1,0 +1,1 @@
+"""How a case comes to its stage, and what has to happen afterwards."""

@@ -1,0 +1,93 @@
+"""Looks: a verifier looks at a rubber stamp; a verifier that is looked at, and falsely accused, opens its digest.
+
+Which of the two accounts has the seat is the beacon's choice, so whoever depends on it is started after the draw.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from protocol.chain.parameters import TOKEN
+from tests.adversaries.rubber_stamp import RubberStamp
+from tests.campaign.parties import solver_beside, solver_under_test, verifier_beside, verifier_under_test
+from tests.campaign.scenes.steps import drawn, handed_in, settled
+from tests.campaign.stages import Stage, Who
+from tests.campaign.world import World, address
+from tests.chain.rounds import ANYTHING
+from tests.chain.test_verifier_looks import ALWAYS, GAME_COST, LEVEL, LOCK, accuse
+
+PAIR = (2, 5)
+
+
+def looking(world: World, who: Who) -> Iterator[Stage]:
+    """The looker, or the solver whose states are compared, is under test."""
+    task, seat, other = _seated(world, who)
+    lazy = world.outsider(seat)
+    if who is Who.SOLVER:
+        verifier_beside(world, other)
+    else:
+        verifier_under_test(world, other)
+        world.reach(lambda: world.party_said("ready"))
+    stamp = RubberStamp(lazy, task)
+    world.act(stamp.attest)
+    look = _picked(world, task)
+    yield Stage.LOOKING
+    world.reach(lambda: world.submitter.audit.seat(task, look).attested)
+    world.act(stamp.reveal)
+    world.reach(lambda: bool(world.happened("Accused", task=task)))
+    world.skip_to(world.submitter.looks.look(task, look).until)
+    world.reach(lambda: bool(world.happened("Unanswered", task=task)))
+    if who is Who.VERIFIER:
+        world.gains(address(other), LOCK // 2 - GAME_COST)  # which its game pays to the solver
+    yield from settled(world, task)
+
+
+def looked_at(world: World, who: Who) -> Iterator[Stage]:
+    """The verifier in the seat is under test: it is looked at, and accused of what it has done as it must."""
+    task, seat, other = _seated(world, who)
+    false = world.outsider(other)
+    verifier_under_test(world, seat)
+    world.reach(lambda: world.submitter.audit.seat(task, 0).attested)
+    look = _picked(world, task)
+    yield Stage.LOOKED_AT
+    world.reach(lambda: bool(world.happened("Revealed", task=task)))
+    (revealed,) = (event.arguments for event in world.happened("Revealed", task=task))
+
+    def accuses() -> None:
+        false.audit.attest(task, look, bytes([1]) * 32, bytes([2]) * 32)
+        accuse(world, false, task, look, revealed["salt"], revealed["segmentRoot"])
+
+    world.act(accuses, lambda: bool(world.happened("Accused", task=task)))
+    yield Stage.ACCUSED
+    world.reach(lambda: bool(world.happened("Answered", task=task)))
+    world.gains(address(seat), GAME_COST)
+    yield from settled(world, task)
+
+
+def _seated(world: World, who: Who) -> tuple[int, int, int]:
+    """A drawn task of an honest solver, all of whose seats are looked at; who has the seat, and who has not."""
+    for index in PAIR:
+        with world.client(f"dev:{index}") as client:
+            client.fund(1_000 * TOKEN)
+            client.audit.register(LEVEL, ANYTHING)
+    world.submitter.audit.resign()
+    if who is Who.SOLVER:
+        solver_under_test(world)
+    else:
+        solver_beside(world)
+    world.begin()
+    task = world.post_task(look_chance=ALWAYS, seat_lock=LOCK)
+    handed_in(world, task)
+    drawn(world, task)
+    (seat,) = (index for index in PAIR if address(index) == world.submitter.audit.seat(task, 0).account)
+    (other,) = set(PAIR) - {seat}
+    return task, seat, other
+
+
+def _picked(world: World, task: int) -> int:
+    """The number of the only look, once it is drawn."""
+    audit = world.submitter.audit
+    world.reach(lambda: audit.audit(task).level == 1)
+    drawn(world, task)
+    (look,) = audit.looks(task)
+    return look.number

@@ -1,0 +1,58 @@
+"""A task that everybody does as it must: posted, sold, trained, drawn, attested, settled, its price withdrawn."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from protocol.chain.views import NOBODY, TaskStatus
+from tests.adversaries.machines import Machine
+from tests.campaign.parties import solver_beside, solver_under_test, verifier_beside, verifier_under_test
+from tests.campaign.process_faults import party_of
+from tests.campaign.scenes.steps import settled
+from tests.campaign.stages import Stage, Who
+from tests.campaign.world import VERIFIER, World
+from tests.unit.solver import tiny
+from verifier.strategy import HONEST, Strategy
+
+TRAINING_STEP = 0.2
+"""Seconds of a step, so that a training of twelve lasts for some blocks."""
+REPLAYED_STEP = 0.1
+NOWHERE = "http://127.0.0.1:1"
+"""A relay that nobody runs: where the verifier is under test, it has to execute the draw."""
+
+
+def paid(world: World, who: Who) -> Iterator[Stage]:
+    """The solver, or the verifier that has the only seat, is under test."""
+    world.submitter.audit.resign()
+    if who is Who.SOLVER:
+        solver_under_test(world, dawdle=TRAINING_STEP)
+        late = Machine({1: REPLAYED_STEP}).on_it(HONEST.executor)
+        watcher = verifier_beside(world, VERIFIER, strategy=Strategy(executor=late))
+    else:
+        verifier_under_test(world, VERIFIER, dawdle=REPLAYED_STEP)
+        solver_beside(world, relays=(NOWHERE,))
+    world.begin()
+    party = party_of(world)
+    party.pause()  # it would have asked for the bundle before a fault is there
+    task = world.post_task(segments_per_verifier=tiny.SEGMENTS)
+    yield Stage.BEFORE_THE_BID
+    party.resume()
+    world.reach(lambda: world.view(task).bidder != NOBODY)
+    yield Stage.BIDDING
+    world.skip_to(world.view(task).bids_until)
+    world.reach(lambda: world.view(task).size > 1)
+    yield Stage.TRAINING
+    world.reach(lambda: world.view(task).status is TaskStatus.SUBMITTED)
+    yield Stage.SUBMITTED
+    audit = world.submitter.audit
+    world.skip_to(world.deployment.beacon.time_of(audit.audit(task).round))
+    world.reach(lambda: bool(audit.audit(task).drawn_at))
+    yield Stage.DRAWN
+    if who is Who.SOLVER:
+        checked = watcher.node.context.database.checked
+        world.reach(lambda: bool(checked(task, world.view(task).root)))
+    else:
+        world.reach(lambda: world.party_said("equal", task=task))
+    yield Stage.REPLAYING
+    world.reach(lambda: audit.audit(task).audited)
+    yield from settled(world, task)

@@ -1,0 +1,39 @@
+"""The stages of a task's life at which a fault strikes, by the names that the table has."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+
+class Stage(StrEnum):
+    """In the order in which a task comes to them, as far as it does. Each is a state of the chain (`scenes`)."""
+
+    BEFORE_THE_BID = "before the bid"
+    POSTING = "posting"
+    BIDDING = "bidding"
+    TRAINING = "training"
+    SUBMITTED = "submitted"
+    DRAWN = "drawn"
+    REPLAYING = "replaying"
+    LOOKING = "looking"
+    LOOKED_AT = "looked at"
+    JURY = "on a jury"
+    ACCUSED = "accused"
+    COMMIT = "move: commit"
+    CHALLENGE = "move: challenge"
+    STEP = "move: select a step"
+    CALL = "move: select a call"
+    JUDGE = "move: judge"
+    TRACE = "move: post a trace"
+    CALL_TRACE = "move: post a call's trace"
+    REVEAL = "move: reveal nodes"
+    SETTLING = "settling"
+    WITHDRAWING = "withdrawing"
+
+
+class Who(StrEnum):
+    """The party under test."""
+
+    SUBMITTER = "submitter"
+    SOLVER = "solver"
+    VERIFIER = "verifier"

@@ -1,0 +1,1 @@
+"""What the submitter under test submits."""

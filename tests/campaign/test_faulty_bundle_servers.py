@@ -1,0 +1,155 @@
+"""Bundle servers with every fault: the bundle comes from the next source, and nothing half-fetched is taken for one.
+
+The client is the verifier's (`verifier.material`), which fetches by `protocol.tasks.bundles` as the solver does. What a
+bundle server may do otherwise is `tests/unit/tasks/test_bundle_sources.py`'s.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from assay.serving import application
+from protocol.node.addresses import Address
+from protocol.node.database import Identity
+from protocol.node.serving import Serving
+from protocol.tasks.bundles import BundleError, BundleMismatch, BundleTooLarge, BundleUnavailable, Limits
+from protocol.tasks.bundles import write_bundle as write
+from protocol.tasks.bundles.terms import committed_terms
+from protocol.tasks.bundles.write import MANIFEST
+from protocol.tasks.task import Terms
+from tests.campaign.faulty import FAULTS, bounded, is_whole, make
+from tests.campaign.peer_proxy import Mode, PeerProxy
+from tests.chain.trees import terms
+from tests.unit.solver import tiny
+from tests.unit.test_unchecked_programs import bundle
+from verifier.database import Database
+from verifier.material import Materials
+from verifier.strategy import HONEST
+
+TASK = 1
+SECONDS = 2.0
+"""For each source."""
+ERRORS: dict[Mode, type[BundleError]] = {"huge": BundleTooLarge, "two-faced": BundleMismatch}
+"""What a source's fault is where it is not that it gives nothing."""
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Terms]]:
+    """The address of a bundle server, and terms of its bundle."""
+    folder, made = tmp_path_factory.mktemp("bundles"), bundle(tiny.step_program())
+    hash_ = write(made, folder / "new")
+    (folder / "new").rename(folder / hash_.hex())
+    with Serving(application(folder), "127.0.0.1", 0) as serving:
+        place = f"{serving.url}/bundles/{hash_.hex()}"
+        yield serving.url, terms(**committed_terms(made), bundle_hash=hash_, bundle=place)
+
+
+@pytest.fixture
+def honest(served: tuple[str, Terms]) -> str:
+    return served[0]
+
+
+@pytest.fixture
+def proxy(honest: str) -> Iterator[PeerProxy]:
+    with PeerProxy(honest) as made:
+        yield made
+
+
+@pytest.fixture
+def posted(served: tuple[str, Terms], proxy: PeerProxy) -> Terms:
+    """Terms whose bundle lies behind the proxy."""
+    return replace(served[1], bundle=served[1].bundle.replace(served[0], proxy.url))
+
+
+@pytest.fixture
+def others() -> list[Address]:
+    """Who else serves what the task needs."""
+    return []
+
+
+@pytest.fixture
+def room() -> list[int]:
+    """Bytes that are free on the disk, the last one counts."""
+    return [1 << 40]
+
+
+@pytest.fixture
+def held(tmp_path: Path) -> Path:
+    """Where bundles are kept."""
+    return tmp_path / "held"
+
+
+@pytest.fixture
+def materials(tmp_path: Path, held: Path, others: list[Address], room: list[int]) -> Materials:
+    database = Database(tmp_path / "verifier.sqlite", Identity("chain", "market", "account"))
+    limits = Limits(seconds=SECONDS, manifest_bytes=1 << 20)
+    sources, free = (lambda _task: others), (lambda: room[-1])
+    return Materials(tmp_path / "node", held, database, HONEST, limits, sources=sources, room=free)
+
+
+def test_an_honest_server_is_enough(materials: Materials, posted: Terms) -> None:
+    materials.fetch(TASK, posted, None)
+    assert materials.has_bundle(posted)
+
+
+@pytest.mark.parametrize(("mode", "form"), FAULTS)
+def test_a_faulty_server_leaves_nothing_half_fetched_and_the_next_one_is_asked(
+    materials: Materials,
+    posted: Terms,
+    proxy: PeerProxy,
+    honest: str,
+    others: list[Address],
+    held: Path,
+    mode: Mode,
+    form: str,
+) -> None:
+    make(proxy, mode, form)
+    with bounded(SECONDS), pytest.raises(ERRORS.get(mode, BundleUnavailable)):
+        materials.fetch(TASK, posted, None)
+    assert not materials.has_bundle(posted)
+    assert materials.was_refused(posted)
+    (folder,) = held.iterdir()
+    assert not (folder / MANIFEST).exists()
+    assert is_whole(folder / "blobs")
+    assert len(proxy.asked) == 1, "no redirect is followed, and nothing else asked for"
+    make(proxy, mode, form)
+    others.append(Address.parse(honest))
+    materials.fetch(TASK, posted, None)
+    assert materials.has_bundle(posted)
+    assert materials.load(TASK, posted, None).terms == posted
+
+
+@pytest.mark.parametrize(("mode", "form"), [("huge", "length"), ("bomb", "zstd"), ("two-faced", "")])
+def test_what_a_hostile_server_sends_is_no_question_of_room(
+    materials: Materials, posted: Terms, proxy: PeerProxy, room: list[int], mode: Mode, form: str
+) -> None:
+    """A seat claims what was refused. With less room than the limit, a flood was taken for a disk that is full, and the
+    seat was silent.
+    """
+    room.append(1 << 30)
+    make(proxy, mode, form)
+    with pytest.raises(BundleError):
+        materials.fetch(TASK, posted, None)
+    assert materials.was_refused(posted)
+
+
+def test_a_server_that_vanishes_and_comes_back_is_asked_for_what_is_missing(
+    materials: Materials, posted: Terms, proxy: PeerProxy, held: Path
+) -> None:
+    """What came whole is kept, and the rest fetched by the next try."""
+    materials.fetch(TASK, posted, None)
+    whole = len(proxy.asked)
+    shutil.rmtree(held)
+    make(proxy, "half-open", "body")
+    proxy.spare = whole - 1
+    with bounded(SECONDS), pytest.raises(BundleUnavailable):
+        materials.fetch(TASK, posted, None)
+    proxy.asked, proxy.mode = [], "honest"
+    materials.fetch(TASK, posted, None)
+    assert len(proxy.asked) == 2, "the manifest and one blob"
+    assert materials.has_bundle(posted)

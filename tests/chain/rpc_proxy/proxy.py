@@ -1,0 +1,188 @@
+"""The proxy: it passes questions on to a node, and puts `Faults` between."""
+
+from __future__ import annotations
+
+import json
+import random
+import threading
+from collections import Counter
+from collections.abc import Iterator
+from itertools import repeat
+from types import TracebackType
+from typing import Any, Final, Self
+
+import requests
+from eth_utils.crypto import keccak
+
+from tests.chain.rpc_proxy.behind import Answer, answer_behind
+from tests.chain.rpc_proxy.faults import Faults, Garbage
+from tests.chain.rpc_proxy.reorganising import reorganise
+from tests.listener import Handler, Listener
+
+PAGE: Final = b"<html><body><h1>502 Bad Gateway</h1></body></html>"
+PIECE: Final = 1 << 16
+"""Bytes of an endless body held at a time."""
+
+
+class RpcProxy:
+    """Listens on a free port of loopback until closed. `asked` counts questions by method, `requests` those of HTTP."""
+
+    def __init__(self, upstream: str, seed: int = 1) -> None:
+        self.upstream = upstream
+        """May be changed too: then another node stands behind the same address."""
+        self.faults = Faults()
+        self.asked: Counter[str] = Counter()
+        self.requests = 0
+        self.sent = 0
+        """Bytes of endless bodies that were handed to the system."""
+        self._random = random.Random(seed)
+        self._lock = threading.Lock()
+        self._session = requests.Session()
+        self._listener = Listener(_Handler, self)
+        self.url = self._listener.url
+
+    def close(self) -> None:
+        """Stop; connections that are open end."""
+        self._listener.close()
+        self._session.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def hang_up(self) -> None:
+        """Close every connection that is open, as a server does that is restarted."""
+        self._listener.hang_up()
+
+    def reorganise(self, depth: int, *, again: bool = False) -> list[str]:
+        """Replace the newest blocks of the chain behind it (`reorganising`)."""
+        return reorganise(self._ask, depth, again=again)
+
+    def is_garbled(self, asked: Any) -> bool:
+        """Whether the reply to one question, or to several in one request, is garbage."""
+        faults, queries = self.faults, asked if isinstance(asked, list) else [asked]
+        if faults.garbage is None or all(
+            faults.garbage_method not in (None, query["method"]) for query in queries
+        ):
+            return False
+        with self._lock:
+            return self._random.random() < faults.garbage_share
+
+    def reply(self, asked: Any) -> Any:
+        """The reply to one question, or to several in one request; None for none at all."""
+        with self._lock:
+            self.requests += 1
+        if isinstance(asked, list) and not self.faults.batches:
+            error = {"code": -32600, "message": "batch requests are not supported"}
+            return {"jsonrpc": "2.0", "id": None, "error": error}
+        queries = asked if isinstance(asked, list) else [asked]
+        try:
+            answers = [(query["id"], self.answer(query)) for query in queries]
+        except requests.RequestException:
+            return None  # the node behind it is gone
+        if any(answer is None for _, answer in answers):
+            return None
+        replies = [{"jsonrpc": "2.0", "id": number, **(answer or {})} for number, answer in answers]
+        return replies if isinstance(asked, list) else replies[0]
+
+    def answer(self, query: dict[str, Any]) -> Answer | None:
+        """The answer to one question; None for none at all."""
+        method, arguments = str(query["method"]), list(query.get("params") or [])
+        faults = self.faults
+        with self._lock:
+            self.asked[method] += 1
+            dropped = self._random.random() < faults.drop_share
+            stale = self._random.random() < faults.stale_share
+        self._listener.ended.wait(faults.delay)
+        if faults.down or dropped:
+            return None
+        if method == "eth_sendRawTransaction":
+            if faults.refuse_broadcasts is not None:
+                return {"error": {"code": -32000, "message": faults.refuse_broadcasts}}
+            if faults.lose_broadcasts:
+                return {"result": "0x" + keccak(bytes.fromhex(arguments[0][2:])).hex()}
+            return self._ask(method, arguments)
+        if faults.error is not None:
+            return {"error": {"code": -32005, "message": faults.error}}
+        if method == "eth_chainId" and faults.chain_id is not None:
+            return {"result": hex(faults.chain_id)}
+        if method == "eth_getLogs" and faults.logs_range is not None and "fromBlock" in arguments[0]:
+            blocks = int(arguments[0]["toBlock"], 16) - int(arguments[0]["fromBlock"], 16) + 1
+            if blocks > faults.logs_range:
+                return {"error": {"code": -32602, "message": "query exceeds max block range"}}
+        if stale:
+            head = int(self._ask("eth_blockNumber", [])["result"], 16)
+            return answer_behind(self._ask, max(0, head - faults.stale_blocks), method, arguments)
+        return self._ask(method, arguments)
+
+    def _ask(self, method: str, arguments: list[Any]) -> Answer:
+        query: Any = {"jsonrpc": "2.0", "id": 1, "method": method, "params": arguments}
+        found: Answer = self._session.post(self.upstream, json=query, timeout=20).json()
+        return {key: found[key] for key in ("result", "error") if key in found}
+
+
+class _Handler(Handler):
+    def setup(self) -> None:
+        super().setup()
+        self.proxy: RpcProxy = self.server.owner
+        self.earlier: Any = {"jsonrpc": "2.0", "id": 0, "result": "0x0"}
+        """The reply to the question before this one."""
+
+    def do_POST(self) -> None:
+        length = int(self.headers["Content-Length"])
+        body = self.rfile.read(length)
+        if len(body) < length:  # who asked was killed
+            self.close_connection = True
+            return
+        asked = json.loads(body)
+        found, faults = self.proxy.reply(asked), self.proxy.faults
+        if found is None:
+            self.close_connection = True
+        elif faults.status is not None:
+            self._send(b"", status=faults.status)
+        elif faults.garbage is not None and self.proxy.is_garbled(asked):
+            self._send_garbage(faults.garbage, found)
+        else:
+            self._send(json.dumps(found).encode())
+        self.earlier = found or self.earlier
+
+    def _send_garbage(self, kind: Garbage, found: Any) -> None:
+        body = json.dumps(found).encode()
+        if kind == "no JSON":
+            self._send(PAGE)
+        elif kind == "no object":
+            self._send(b'["0x1"]')
+        elif kind == "another id":
+            self._send(json.dumps(self.earlier).encode())
+        elif kind == "no hex":
+            replies = found if isinstance(found, list) else [found]
+            wrong = [{"jsonrpc": "2.0", "id": reply["id"], "result": "soon"} for reply in replies]
+            self._send(json.dumps(wrong if isinstance(found, list) else wrong[0]).encode())
+        elif kind == "cut short":
+            self._send(body[: len(body) // 2], length=len(body))
+            self.close_connection = True
+        elif kind == "huge":
+            self._send(b"", length=1 << 50)
+            self._go_on(repeat(b" " * PIECE), 0.0)
+        else:
+            self._send(b"", length=len(body))
+            self._go_on((body[at : at + 1] for at in range(len(body))), self.proxy.faults.pause)
+
+    def _go_on(self, pieces: Iterator[bytes], pause: float) -> None:
+        for piece in pieces:
+            if not self.holds(pause):
+                self.close_connection = True
+                return
+            self.wfile.write(piece)
+            self.proxy.sent += len(piece)
+
+    def _send(self, body: bytes, status: int = 200, length: int | None = None) -> None:
+        self.send_response(status)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(body) if length is None else length))
+        self.end_headers()
+        self.wfile.write(body)

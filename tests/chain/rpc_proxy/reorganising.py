@@ -1,0 +1,34 @@
+"""Re-organisations of a development chain: its newest blocks give way to as many others (anvil_reorg)."""
+
+from __future__ import annotations
+
+from itertools import chain
+from typing import Any
+
+from tests.chain.rpc_proxy.behind import Ask
+
+
+def reorganise(ask: Ask, depth: int, *, again: bool = False) -> list[str]:
+    """Replace the newest `depth` blocks; hashes of the transactions that were in them, in order.
+
+    Without `again` the new blocks are empty, and anvil forgets the transactions: they are mined once more only if
+    somebody hands them over. With it each is mined one block later than it was, those of the newest block as soon as
+    the chain makes a further one. Blocks that are mined meanwhile are replaced too, and their transactions lost.
+    """
+    head = int(_result(ask, "eth_blockNumber"), 16)
+    blocks = [
+        _result(ask, "eth_getBlockByNumber", hex(number), False)["transactions"]
+        for number in range(head - depth + 1, head + 1)
+    ]
+    raws = [[_result(ask, "eth_getRawTransactionByHash", hash_) for hash_ in block] for block in blocks]
+    kept = enumerate(raws[:-1], 1) if again else ()
+    _result(ask, "anvil_reorg", depth, [[raw, place] for place, block in kept for raw in block])
+    for raw in raws[-1] if again else ():
+        _result(ask, "eth_sendRawTransaction", raw)
+    return list(chain.from_iterable(blocks))
+
+
+def _result(ask: Ask, method: str, *arguments: Any) -> Any:
+    found = ask(method, list(arguments))
+    assert "error" not in found, f"{method}: {found}"
+    return found["result"]

@@ -1,0 +1,57 @@
+"""A second version of the arithmetic, for tests: the first under the next number, with an arbiter that states it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+
+from protocol.chain import abi
+from protocol.chain.accounts import open_account
+from protocol.chain.deploy import deploy
+from protocol.chain.parameters import TOKEN
+from protocol.chain.transactions import Sender
+from protocol.execution.device import EXECUTORS
+from protocol.tasks.arithmetics import ARBITERS
+from scripts.contract_data import COMPILED, artifact, format
+from tests.chain.solver_stage import PARAMETERS, QUICK, Stage
+
+SECOND = 2
+ARBITER = "NextArbiter"
+
+
+def register() -> None:
+    """What a release does that computes both versions."""
+    ARBITERS[SECOND], EXECUTORS[SECOND] = ARBITER, EXECUTORS[1]
+
+
+@contextmanager
+def computed() -> Iterator[None]:
+    """This process computes both versions, and has the contracts of both."""
+    read = abi._read
+
+    def read_both(name: str) -> Any:
+        return format(artifact(COMPILED, ARBITER)) if name == ARBITER else read(name)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(ARBITERS, SECOND, ARBITER)
+        patch.setitem(EXECUTORS, SECOND, EXECUTORS[1])
+        patch.setattr(abi, "_read", read_both)
+        yield
+
+
+class Later(Stage):
+    """Contracts of the second version on the chain of a stage, with the same token and parties. Only while `computed`.
+    Its submitter is in no draw.
+    """
+
+    def __init__(self, scene: Stage) -> None:
+        self.devnet, self.relay, self.url, self.home = scene.devnet, scene.relay, scene.url, scene.home
+        self.bundles = scene.bundles.with_name("submitted-later")
+        token = scene.deployment.addresses.token
+        with Sender(scene.devnet.connection, open_account("dev:9", scene.devnet.chain_id), QUICK) as sender:
+            self.deployment = deploy(sender, PARAMETERS, token, "later", arithmetic=SECOND)
+        self.submitter = scene.submitter.for_deployment(self.deployment)
+        self.submitter.fund(10_000 * TOKEN)

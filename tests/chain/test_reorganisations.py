@@ -1,0 +1,156 @@
+"""Re-organisations one to eight blocks deep under a running solver and verifier, at each stage of a task.
+
+What a party has just sent is taken back with the blocks on top of it: forgotten by the node, or mined again a block
+later. On a development chain nothing waits for finality, and eight blocks are as deep as its journals look
+(`protocol/chain/chains.toml`). Nobody is started again, the task ends as it would have, and no token is lost.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from time import monotonic, sleep
+
+import pytest
+
+from protocol.chain.client import Client
+from protocol.chain.events import Follower
+from protocol.chain.views import NOBODY, TaskStatus
+from protocol.dispute.view import Verdict
+from protocol.errors import ExitCode
+from solver.errors import StakeSlashed
+from solver.strategy import HONEST, Strategy
+from tests.adversaries.tiny import moves_a_weight_far
+from tests.chain.rpc_proxy import PRESETS, RpcProxy
+from tests.chain.solver_stage import Solver, Stage, stage
+from tests.chain.test_verifier_watch import Watcher
+
+pytestmark = [pytest.mark.chain, pytest.mark.heavy]
+
+PATIENCE = 120.0
+STAGES = {
+    "bid": "BidPlaced",
+    "submission": "Submitted",
+    "attestation": "Attested",
+    "challenge": "Challenged",
+    "answer": "StepsPosted",
+    "move": "StepSelected",
+}
+"""What the chain tells at each: of the solver the first two and its answer in a game, of the verifier the others."""
+IN_A_GAME = ("challenge", "answer", "move")
+
+
+@dataclass
+class Play:
+    """A task with its parties, and blocks that are made here alone."""
+
+    scene: Stage
+    proxy: RpcProxy
+    solver: Solver
+    watcher: Watcher
+    task: int
+
+    @property
+    def clients(self) -> list[Client]:
+        return [self.scene.submitter, self.solver.client, self.watcher.client]
+
+    def until(self, what: Callable[[], bool]) -> None:
+        """Make blocks, and let periods pass that only have to pass, until something holds after one of them."""
+        deadline = monotonic() + PATIENCE
+        while not what():
+            assert monotonic() < deadline, self.scene.submitter.market.task(self.task)
+            for party in (self.solver, self.watcher):
+                assert party.ended is None or isinstance(party.ended, ExitCode | StakeSlashed), party.ended
+            sleep(0.1)
+            self.scene.devnet.skip(self._idle())
+
+    def _idle(self) -> int:
+        """Seconds that may pass: to the end of bidding, to the round of a draw, to the end of the time to challenge."""
+        market, audit = self.scene.submitter.market, self.scene.submitter.audit
+        view, now = market.task(self.task), self.scene.submitter.now()
+        ends = 0
+        if view.status is TaskStatus.BIDDING and view.bidder != NOBODY:
+            ends = view.bids_until
+        elif view.status is TaskStatus.SUBMITTED and view.open_games == 0:
+            if audit.audit(self.task).pending:
+                ends = self.scene.deployment.beacon.time_of(audit.audit(self.task).round)
+            elif all(seat.attested for seat in audit.seats(self.task)):
+                ends = view.challenge_until
+        return max(1, ends - now + 1)
+
+    def tokens(self) -> int:
+        """All there are: free, in wallets, locked and burned."""
+        vault = self.scene.submitter.vault
+        locked = sum(vault.lock_of(lock).remaining for lock in range(1, vault.locks() + 1))
+        return sum(sum(client.tokens()) for client in self.clients) + locked + vault.burned()
+
+
+@pytest.fixture
+def scene(tmp_path: Path) -> Iterator[Stage]:
+    with stage(tmp_path) as made:
+        made.devnet.connection.request("evm_setIntervalMining", 0)
+        made.devnet.connection.request("evm_setAutomine", True)
+        yield made
+
+
+def started(scene: Stage, parties: ExitStack, strategy: Strategy, cheated: bool) -> Play:
+    """A posted task, and nodes that look at it: the verifier under test is the only one in the draw."""
+    scene.submitter.audit.resign()
+    proxy = parties.enter_context(RpcProxy(scene.devnet.url))
+    watcher = Watcher(scene, whistleblow=cheated)
+    parties.callback(watcher.close)
+    deadline = monotonic() + PATIENCE
+    while not scene.submitter.audit.registered():
+        assert monotonic() < deadline
+        sleep(0.05)
+    solver = Solver(scene, strategy)
+    parties.callback(solver.close)
+    task = scene.post()
+    scene.devnet.connection.request("evm_setAutomine", False)
+    return Play(scene, proxy, solver, watcher, task)
+
+
+@pytest.mark.parametrize(("depth", "again"), [(1, False), (3, False), (8, False), (3, True), (8, True)])
+@pytest.mark.parametrize("at", STAGES)
+def test_a_task_ends_as_ever_after_a_re_organisation(scene: Stage, at: str, depth: int, again: bool) -> None:
+    client, cheated = scene.submitter, at in IN_A_GAME
+    follower = Follower(client.connection, client.contracts, scene.deployment.block)
+    seen: list[int] = []
+
+    def reached() -> bool:
+        seen.extend(event.log.block for event in follower.poll().events if event.name == STAGES[at])
+        return bool(seen)
+
+    with ExitStack() as parties:
+        strategy = Strategy(executor=moves_a_weight_far) if cheated else HONEST
+        play = started(scene, parties, strategy, cheated)
+        tokens = play.tokens()
+        play.until(reached)
+        assert client.connection.block().number == seen[0]
+        if depth > 1:
+            scene.devnet.mine(depth - 1)
+        before = client.connection.block()
+        with PRESETS[f"reorg-{depth}-{'again' if again else 'dropped'}"](play.proxy):
+            assert client.connection.block(before.number).hash != before.hash
+        assert follower.poll().rewound == seen[0] - 1
+        seen.clear()
+        play.until(reached)
+        play.until(lambda: client.market.task(play.task).status.is_over)
+        play.until(lambda: play.solver.ended is not None and play.watcher.ended is not None)
+        view = client.market.task(play.task)
+        if cheated:
+            assert view.status is TaskStatus.SLASHED
+            assert client.game.games() == 1
+            game = client.game.game(1)
+            assert (game.verdict, game.segment, game.step) == (Verdict.SOLVER_FALSE, 2, 2)
+            assert game.challenger == play.watcher.client.address
+            assert isinstance(play.solver.ended, StakeSlashed)
+            assert play.watcher.ended is ExitCode.FRAUD
+        else:
+            assert view.status is TaskStatus.SETTLED
+            assert play.solver.ended is play.watcher.ended is ExitCode.FINE
+        assert play.tokens() == tokens
+        assert client.vault.lock_of(view.stake).remaining == 0
+        assert client.vault.lock_of(view.escrow).remaining == 0

@@ -1,0 +1,99 @@
+"""An HTTP server on a free port of loopback that leaves nothing behind: no thread and no socket outlives its close."""
+
+from __future__ import annotations
+
+import select
+import socket
+import sys
+from contextlib import suppress
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from threading import Event, Lock, Thread
+from typing import Any, Final
+
+POLL_SECONDS: Final = 0.02
+"""How often the accepting thread looks whether it is to end."""
+
+
+class Listener(HTTPServer):
+    """Serves from the start, each connection by a `handler` in a thread of its own; `owner` is what handlers serve."""
+
+    request_queue_size = 64
+
+    def __init__(self, handler: type[Handler], owner: Any) -> None:
+        self.owner = owner
+        self.ended = Event()
+        self._lock = Lock()
+        self._open: set[socket.socket] = set()
+        self._running: list[Thread] = []
+        super().__init__(("127.0.0.1", 0), handler)
+        self.url = f"http://127.0.0.1:{self.server_address[1]}"
+        self._accepting = Thread(target=self.serve_forever, args=(POLL_SECONDS,), daemon=True)
+        self._accepting.start()
+
+    @property
+    def open(self) -> int:
+        """Connections that are open."""
+        with self._lock:
+            return len(self._open)
+
+    def hang_up(self) -> None:
+        """Close every connection that is open, as a server does that is restarted."""
+        with self._lock:
+            for connection in self._open:
+                with suppress(OSError):
+                    connection.shutdown(socket.SHUT_RDWR)
+
+    def close(self) -> None:
+        """End every connection, and wait for the threads."""
+        self.ended.set()
+        self.shutdown()
+        self._accepting.join()
+        self.server_close()
+        self.hang_up()
+        for thread in self._running:
+            thread.join()
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        thread = Thread(target=self._serve, args=(request, client_address), daemon=True)
+        self._running = [running for running in self._running if running.is_alive()] + [thread]
+        with self._lock:
+            self._open.add(request)
+        thread.start()
+
+    def _serve(self, request: Any, client_address: Any) -> None:
+        try:
+            self.finish_request(request, client_address)
+        except Exception:
+            self.handle_error(request, client_address)
+        finally:
+            self.shutdown_request(request)
+
+    def shutdown_request(self, request: Any) -> None:
+        with self._lock:  # a descriptor that is closed here may be another connection's an instant later
+            self._open.discard(request)
+            super().shutdown_request(request)
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        if not isinstance(sys.exception(), OSError):  # clients may go at any time
+            super().handle_error(request, client_address)
+
+
+class Handler(BaseHTTPRequestHandler):
+    """One connection. Nothing is logged, and small answers are not held back."""
+
+    server: Listener
+    protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True
+
+    def holds(self, seconds: float) -> bool:
+        """Wait; False as soon as either side has ended the connection."""
+        with suppress(OSError, ValueError):
+            if not select.select([self.connection], [], [], seconds)[0]:
+                return True
+            # Bytes of a further request are none of an end.
+            if self.connection.recv(1, socket.MSG_PEEK):
+                return not self.server.ended.wait(seconds)
+        return False
+
+    def log_message(self, format: str, *args: Any) -> None:
+        """Say nothing."""
