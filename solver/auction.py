@@ -80,7 +80,9 @@ class Auction:
                     with self._failures.kept(task):
                         look(market.task(task))
         newest = market.tasks()
-        self._candidates += self._new(range(self._seen + 1, newest + 1))
+        # Own tasks that the database has lost are taken up also where the auction ends.
+        new = self._new(range(self._seen + 1, newest + 1))
+        self._candidates += [] if self._ends else new
         self._seen = newest
         for task in sorted(self._candidates, key=self._seconds_lost) if take else ():
             if self._standing():

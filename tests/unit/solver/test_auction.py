@@ -426,6 +426,11 @@ def test_an_auction_that_ends_loses_its_bid_to_a_lower_one_and_makes_no_other(st
     stand.tick(2)
     assert len(stand.market.bids) == 1
     assert stand.stage(1) == (Stage.OUTBID, "new work is taken under later contracts")
+    assert not stand.auction.considers, "it waits for nothing, so its node may be idle"
+    stand.market.post(3)
+    stand.market.change(3, bidder=ME, status=TaskStatus.TRAINING)
+    stand.tick(1)
+    assert stand.stage(3) == (Stage.TRAINING, "found on the chain")
 
 
 def test_steps_of_tasks_under_other_contracts_count_for_the_clocks(stand: Stand) -> None:
