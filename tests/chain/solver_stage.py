@@ -92,7 +92,7 @@ class Stage:
             "challenge_period": 600,
             "attest_period": 400,
             "extension": 20,
-            "clock": 300,
+            "clock": 600,
             "replay_allowance": 0,
             "verifiers": 1,
             "segments_per_verifier": 1,

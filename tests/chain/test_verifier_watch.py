@@ -158,10 +158,13 @@ def test_a_cheat_is_walked_down_and_slashed(alone: Stage, serving: bool) -> None
 
 
 def test_no_bond_is_risked_where_the_clock_is_shorter_than_a_replay(alone: Stage) -> None:
-    """Its solver is not attested either: the seat is drawn again, and loses what a silent one does."""
+    """Its solver is not attested either: the seat is drawn again, and loses what a silent one does. The offer is from
+    before, when the machine was fast.
+    """
     scene = alone
-    watcher = Watcher(scene, whistleblow=True, speed=1.0, seat_speed=1e18, cost_per_hour=0)
+    Watcher(scene).close()
     until_registered(scene)
+    watcher = Watcher(scene, whistleblow=True, speed=1.0)
     solver = Solver(scene, SolverStrategy(executor=moves_a_weight_far))
     try:
         task = scene.sold()

@@ -8,12 +8,12 @@ from types import SimpleNamespace
 import pytest
 
 from protocol.execution.replay import HonestExecutor, Work
+from protocol.execution.turns import Turns
 from protocol.execution.workers import TooLittleMemory, Workers, memory
 from protocol.program.cost import cost
 from solver import processes
 from solver.processes import WorkerRunner
 from solver.training import LocalRunner
-from solver.turns import Turns
 from tests.unit.parallel import tasks
 from tests.unit.parallel.tasks import UNITS
 

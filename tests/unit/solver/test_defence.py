@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from contextlib import nullcontext
+from dataclasses import replace
 from itertools import accumulate, permutations
 from types import SimpleNamespace
 from typing import cast
@@ -14,15 +15,17 @@ from hypothesis import strategies as st
 
 from protocol.chain.receipts import Receipt
 from protocol.dispute.view import Phase, Verdict
+from protocol.execution.turns import Turns
 from protocol.node.logs import get
-from protocol.tasks.task import GAMES_AT_ONCE, INCLUSION_BLOCKS, least_game_time
+from protocol.tasks import owed
+from protocol.tasks.admission import Clocks, Rates, Work, admission
+from protocol.tasks.task import GAMES_AT_ONCE, INCLUSION_BLOCKS
 from solver import defence
 from solver.context import Context
 from solver.database import Stage
 from solver.defence import Defence, by_deadline
 from solver.metrics import Metrics
 from solver.settings import SolverSettings
-from solver.turns import Turns
 from tests.chain.trees import terms
 
 NODES = 16
@@ -57,10 +60,14 @@ def test_no_clock_runs_out_whatever_is_asked_in_sixteen_games(
     Each answer takes up to a twentieth of a replay, and each game's first one a replay.
     """
     replay = 100
-    task = terms(segment_steps=1, step_operations=replay, state_bytes=1)
+    task = replace(
+        owed.games("games", terms(segment_steps=1, step_operations=replay, state_bytes=1)), piece=Work()
+    )
     games = [[(replay + took, thought) for took, thought in game[:1]] + game[1:] for game in asked]
-    spent = play(games, INCLUSION_BLOCKS * block)
-    assert all(seconds <= least_game_time(task, 1, block) for seconds in spent)
+    inclusion = INCLUSION_BLOCKS * block
+    refused = admission([replace(task, seconds=0)], Clocks(inclusion), Rates(1))
+    assert refused is not None
+    assert all(seconds <= refused.needed for seconds in play(games, inclusion))
 
 
 def play(games: list[list[tuple[int, int]]], inclusion: int) -> list[int]:
@@ -101,7 +108,15 @@ class Chain:
 
     def game(self, number: int) -> SimpleNamespace:
         """A node that does not have it answers with zeros."""
-        return SimpleNamespace(task=7 if number <= self.known else 0, deadline=-number, waits=self.waits)
+        return SimpleNamespace(
+            task=7 if number <= self.known else 0,
+            deadline=-number,
+            waits=self.waits,
+            phase=Phase.SEGMENT,
+            depth=0,
+            demands=0,
+            demand_open=1,
+        )
 
     def replay(self) -> object:
         """A run."""
@@ -148,6 +163,7 @@ class Chain:
             turns=Turns(),
             strategy=SimpleNamespace(defence=self.defence),
             log=get("test"),
+            seconds_each=lambda: 2.0,
         )
         return cast(Context, context)
 

@@ -1,7 +1,8 @@
-"""Who computes when: one at a time, the defence before all others, these in the order of asking."""
+"""Who computes when: one at a time, the defence before all others, these by what is due first, then by who asked."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from threading import Event, Thread
 from time import monotonic, sleep
@@ -10,8 +11,9 @@ import pytest
 import torch
 
 from protocol.dispute.provider import Frame
+from protocol.execution.replay import run_steps
+from protocol.execution.turns import InTurns, Stopped, Turns
 from protocol.program.step import State
-from solver.turns import InTurns, Stopped, Turns
 
 SECONDS = 20
 
@@ -31,12 +33,12 @@ class Threads:
         self.done: list[str] = []
         self._threads: list[Thread] = []
 
-    def ask(self, name: str, *, urgent: bool = False) -> None:
+    def ask(self, name: str, *, urgent: bool = False, by: float = math.inf) -> None:
         """A thread that asks for a turn, once it waits."""
         turn = self.turns.urgent if urgent else self.turns.ordinary
 
         def run() -> None:
-            with turn():
+            with self.turns.due(by), turn():
                 self.done.append(name)
 
         before = self._asking()
@@ -73,6 +75,82 @@ def test_what_is_urgent_goes_first_and_all_others_in_order() -> None:
             threads.ask(name)
         threads.ask("defence", urgent=True)
     assert threads.join() == ["defence", "a", "b", "c"]
+
+
+def test_what_is_due_first_goes_first_and_what_is_not_due_last() -> None:
+    threads = Threads(Turns())
+    with threads.turns.ordinary():
+        threads.ask("trained")
+        threads.ask("late", by=300.0)
+        threads.ask("soon", by=100.0)
+        threads.ask("late too", by=300.0)
+    assert threads.join() == ["soon", "late", "late too", "trained"]
+
+
+def test_shared_turns_begin_beside_a_step_that_is_due_later_and_beside_no_other() -> None:
+    threads = Threads(Turns(shared=True))
+    with threads.turns.due(200.0), threads.turns.ordinary():
+        threads.ask("later", by=300.0)
+        threads.ask("as soon", by=200.0)
+        assert not threads.done
+        soon = Thread(target=lambda: threads.done.append("soon") if turn_of(threads.turns, 100.0) else None)
+        soon.start()
+        soon.join(SECONDS)
+        assert threads.done == ["soon"]
+    assert threads.join() == ["soon", "as soon", "later"]
+
+
+def turn_of(turns: Turns, by: float) -> bool:
+    """Take one and give it back."""
+    with turns.due(by), turns.ordinary():
+        return True
+
+
+def test_a_deadline_is_for_as_long_as_it_is_said() -> None:
+    turns = Turns()
+    with turns.due(100.0):
+        with turns.due(50.0):
+            assert turns._by == 50.0
+        assert turns._by == 100.0
+    assert turns._by == math.inf
+
+
+def test_between_the_steps_of_an_answer_another_may_be_given() -> None:
+    turns, order = Turns(), list[str]()
+
+    def make_way() -> None:
+        order.append("way")
+        if order.count("way") == 2:
+            with turns.urgent(lambda: order.append("inner way")):
+                for step in ("inner 1", "inner 2"):
+                    with turns.ordinary():
+                        order.append(step)
+
+    with turns.urgent(make_way):
+        for step in ("1", "2", "3"):
+            with turns.ordinary():
+                order.append(step)
+    assert order == ["way", "1", "way", "inner way", "inner 1", "inner way", "inner 2", "2", "way", "3"]
+    assert not turns._running
+
+
+def test_a_replay_has_the_turn_for_each_step_and_what_is_done_about_its_state() -> None:
+    turns = Turns()
+
+    class Counting:
+        def step(self, state: State, _number: int, /) -> State:
+            return state
+
+        def trace(self, state: State, _number: int, /) -> Frame:
+            raise AssertionError(state)
+
+    held = list[bool]()
+    noted = list[float]()
+    executor = InTurns(Counting(), turns, noted.append)
+    run_steps(executor, {"x": torch.zeros(1)}, 1, 3, lambda _n, _s: held.append(bool(turns._running)))
+    assert held == [True] * 3
+    assert len(noted) == 3
+    assert min(noted) >= 0
 
 
 def test_no_step_begins_while_the_defence_computes_its_own() -> None:
