@@ -75,7 +75,7 @@ class SolverNode(Node):
         log = get("solver") if leading is None and not earlier else get("solver").bind(market=market)
         self.context: Context = Context(
             client,
-            relays_by(settings, client.deployment.beacon),
+            relays_by(settings, client.deployment.beacon, client.beacon.is_signed_round),
             settings,
             strategy,
             home,

@@ -110,7 +110,7 @@ class Context:
             Items(folder / "items", folder / "bundles"),
             LookEvents(client),
             juries,
-            relays_by(settings, client.deployment.beacon),
+            relays_by(settings, client.deployment.beacon, client.beacon.is_signed_round),
             Metrics(market) if leading is None else leading.metrics.of(market),
             partial(room, folder, settings.spare_bytes),
             logs.get("verifier") if alone else logs.get("verifier").bind(market=market),

@@ -120,7 +120,7 @@ class Stage:
         self.client = self._stack.enter_context(
             connect(self.chain.url, deployment, f"dev:{SUBMITTER}", sending=SENDING)
         )
-        self._relays = Relays(deployment.beacon, (beacon.url,))
+        self._relays = Relays(deployment.beacon, (beacon.url,), self.client.beacon.is_signed_round)
         bundles = self.folder / "bundles"
         self._environment = {"ASSAY_RELAYS": beacon.url, "ASSAY_BUNDLES": bundles.as_uri()}
         self._mint()

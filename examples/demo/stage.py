@@ -214,7 +214,9 @@ class Stage:
 
     def _post(self, url: str) -> None:
         """All tasks, one after the other, so that their ids are known beforehand."""
-        signature_of = Relays(self.client.deployment.beacon, (self._beacon,)).signature
+        signature_of = Relays(
+            self.client.deployment.beacon, (self._beacon,), self.client.beacon.is_signed_round
+        ).signature
         for prepared in self.prepared.values():
             require_served(terms(prepared, url, {}))
         for story in POSTED:
