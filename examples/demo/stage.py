@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -22,6 +21,7 @@ from assay.description import read
 from assay.submitting import Prepared, post, prepare, require_served
 from examples.demo.children import Children
 from examples.demo.errors import StageError
+from examples.demo.preloaded import Forked
 from examples.demo.stories import POSTED, STORIES, Story
 from examples.demo.tasks import PARAMETERS, summary, terms
 from protocol.beacon.relays import Relays
@@ -84,9 +84,10 @@ class Stage:
                 remedy="run it in a checkout of the repository",
             )
         clear(folder)
-        # One thread each: a dozen processes share the machine.
+        # One thread each: a dozen processes share the machine. Read when torch is loaded: by what they are forked from.
         threads = {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
-        self.children = Children(folder / "logs", threads, ROOT)
+        os.environ.update(threads)
+        self.children = Children(folder / "logs", threads, ROOT, Forked)
         self.chain: Devnet
         self.client: Client
         self.prepared: Mapping[str, Prepared]
@@ -332,8 +333,8 @@ def clear(folder: Path) -> None:
 
 def _command(name: str) -> list[str]:
     """A console command of this very installation."""
-    return [str(Path(sys.executable).with_name(name))]
+    return [f"{name}.cli"]
 
 
 def _adversary(cheat: str) -> list[str]:
-    return [sys.executable, "-m", "tests.adversaries", cheat]
+    return ["tests.adversaries.__main__", cheat]
