@@ -1,8 +1,8 @@
 """Games against this solver: found, watched, answered in time, on a thread of their own (dispute.md section 6).
 
 Which moves to make is `Strategy.defence`; here they are sent, each once, whatever is restarted. While they are computed
-nothing else computes (`turns`), but what another task's game asks for that is due before: a long replay makes way for
-it between two steps. The moves that a game asks for are handed over together, and while they wait for their blocks the
+nothing else computes (`turns`), but what another game asks for that is due before: a long replay makes way for it
+between two steps. The moves that a game asks for are handed over together, and while they wait for their blocks the
 next game's are computed: the time of a move is that of computing it, and once that of inclusion.
 """
 
@@ -21,12 +21,15 @@ from protocol.chain.views import GameState
 from protocol.dispute.moves import Move
 from protocol.dispute.provider import Run
 from protocol.dispute.view import GameView, Phase
+from protocol.execution.replay import machine_memory
 from protocol.execution.turns import Stopped
 from protocol.tasks.owed import moves_left
 from solver.context import Context
 from solver.database import TAKEN, Stage
 from solver.failures import WRONG_BITS, Failures
 
+STATES_SHARE = 8
+"""Of the machine's memory one part in so many may hold states of answers that make way for others of their task."""
 ASKING = (Phase.STEP, Phase.FRAME, Phase.SPLIT)
 """Phases in which the solver may be to move without a demand."""
 
@@ -49,6 +52,8 @@ class Defence:
         self._sent: dict[int, list[tuple[Move, Sent]]] = {}
         self._answering: dict[int, float] = {}
         """By game what it is answered by, the last one while the others wait for it."""
+        self._bytes: dict[int, int] = {}
+        """Of a state, by task."""
         self._looked = self._look_took = 0.0
         self._reserved: ExitStack | None = None
         """No training between two rounds of answers: one step at most is waited for, not one in each."""
@@ -110,7 +115,7 @@ class Defence:
             with self._failures.kept(number, task=self._tasks[number]):
                 if self._is_sending(number):
                     owes = True
-                elif self._answer(number, urgencies[number]):
+                elif self._answer(number):
                     self._reserve()
                     owes = worked = True
             if worked and time.monotonic() - began > self._context.settings.pace:
@@ -130,8 +135,9 @@ class Defence:
             self._reserved = None
 
     def _make_way(self) -> None:
-        """Between two steps of an answer: answer other tasks' games that are due before it. A game of the same task
-        waits, for one run serves a task. Looks take a fifth of the time at most.
+        """Between two steps of an answer: answer other games that are due before it. Looks take a fifth of the time at
+        most. What one's own task asks for waits where there is no room for more of its states (`_has_room`); nothing
+        that is due after it is answered meanwhile.
         """
         if time.monotonic() - self._looked < max(self._context.settings.pace, 4 * self._look_took):
             return
@@ -142,16 +148,24 @@ class Defence:
             self._looked = time.monotonic()
             self._context.log.warning("defence waits for the chain", error=str(error))
             return
-        busy = {self._tasks.get(number) for number in self._answering}
-
-        def may(number: int) -> bool:
-            asks = states[number].demand_open or states[number].phase in ASKING
-            return bool(asks) and self._tasks[number] not in busy
-
-        for number in before(urgencies, min(self._answering.values()), may):
+        asking = {
+            number: due
+            for number, due in urgencies.items()
+            if number not in self._answering
+            and (states[number].demand_open or states[number].phase in ASKING)
+        }
+        waiting = [due for number, due in asking.items() if not self._has_room(number)]
+        due = min([*self._answering.values(), *waiting])
+        for number in before(asking, due, self._has_room):
             with self._failures.kept(number, task=self._tasks[number]):
                 if not self._is_sending(number):
-                    self._answer(number, urgencies[number])
+                    self._answer(number)
+
+    def _has_room(self, number: int) -> bool:
+        """Whether a game may be answered inside of other answers, each of which holds a state: one of each task may."""
+        tasks = [self._tasks[other] for other in self._answering if other in self._tasks]
+        held = sum(self._bytes.get(task, 0) for task in [*tasks, self._tasks[number]])
+        return self._tasks[number] not in tasks or held <= machine_memory() // STATES_SHARE
 
     def _look(self) -> dict[int, GameState]:
         """Discover games, and see where those stand that are to be looked at now."""
@@ -166,11 +180,7 @@ class Defence:
     def _urgencies(self, states: Mapping[int, GameState]) -> dict[int, float]:
         """Of games that do not wait the last second for computing: of each clock further moves may take a part."""
         each = self._context.seconds_each() if states else 0.0
-        return {
-            number: state.deadline - each * moves_left(state.phase, state.depth, state.demands)
-            for number, state in states.items()
-            if not state.waits
-        }
+        return {number: _urgency(state, each) for number, state in states.items() if not state.waits}
 
     def _states(self) -> dict[int, GameState]:
         """Where the games stand that are to be looked at now. A node may have lost one with a block, or lag."""
@@ -225,6 +235,7 @@ class Defence:
             client.game, number, run_store.program.program, client.deployment.block
         )
         self._tasks[number] = task
+        self._bytes[task] = sum(type_.nbytes for type_ in run_store.program.state_types)
         if task not in self._runs:
             self._runs[task] = run_store.replay()
         self._context.log.warning("challenged", game=number, task=task)
@@ -251,8 +262,8 @@ class Defence:
             raise failure
         return refused
 
-    def _answer(self, number: int, due: float) -> bool:
-        """Hand over all moves that are owed in a game, which are to be computed by `due`; whether there was one."""
+    def _answer(self, number: int) -> bool:
+        """Hand over all moves that are owed in a game; whether there was one."""
         context = self._context
         view = self._open[number].view()
         if view.phase is Phase.CLOSED:
@@ -261,6 +272,8 @@ class Defence:
             return False
         if not view.solver_to_move:
             return self._call_time(view)
+        # As of now: at the last look it may have been the challenger's turn.
+        due = _urgency(context.client.game.game(number), context.seconds_each())
         self._answering[number] = due
         try:
             with context.turns.urgent(self._make_way, due):
@@ -292,6 +305,10 @@ class Defence:
             return False
         self._send(view.game, [Move("timeOut", (view.game,))], view.head)
         return True
+
+
+def _urgency(state: GameState, each: float) -> float:
+    return state.deadline - each * moves_left(state.phase, state.depth, state.demands)
 
 
 def by_deadline(games: Iterable[int], deadline: Callable[[int], float]) -> list[int]:

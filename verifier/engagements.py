@@ -50,13 +50,16 @@ class Engagements:
             self._places.pop(task, None)
 
     def beside(self, challenge: Challenge) -> list[Owed]:
-        """All that is owed beside a game that is not at stake yet. Raises ChainError."""
-        return [one for node in self._all for one in node._owed(challenge if node is self else None)]
+        """All that is owed beside a game that is not at stake yet; of what accounts may be drawn into, that under these
+        contracts: offers under others count a third of the machine for themselves. Raises ChainError.
+        """
+        owed = [one for node in self._all for one in node._owed(challenge if node is self else None)]
+        return [*owed, *self._drawable()]
 
-    def _owed(self, but: Challenge | None) -> list[Owed]:
+    def _owed(self, but: Challenge | None) -> list[Engagement]:
         with self._lock:
             places = [one for found in self._places.values() for one in found]
-        return [*places, *self._games(but), *self._drawable()]
+        return [*places, *self._games(but)]
 
     def _of(self, seen: Observation) -> Iterator[Engagement]:
         context, task = self._context, seen.view.task

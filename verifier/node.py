@@ -158,13 +158,13 @@ class VerifierNode(Node):
         context, url = self.context, next(iter(self._urls), "")
         if url and context.client.connection.chain_id != DEVELOPMENT_CHAIN:
             require_public(url)
+        registers = self._leading is None
         speeds = {
             account: speed_of(client, context.settings, len(context.clients))
-            for account, client in context.clients.items()
+            for account, client in (context.clients.items() if registers else ())
         }
         with ThreadPoolExecutor(len(context.clients)) as pool:
             list(pool.map(partial(self._take_part, speeds), context.clients.values()))
-        registers = self._leading is None
         context.log.info("ready", accounts=list(context.clients), url=url, registers=registers)
 
     def _take_part(self, speeds: Mapping[str, float], client: Client) -> None:

@@ -164,6 +164,7 @@ class Turns:
         with self._changed:
             if held.ask.urgent and any(other.urgent and other.by < held.ask.by for other in self._waiting):
                 del self._running[get_ident()]
+                self._changed.notify_all()
                 self._wait(held)
 
     def _is_next(self, ask: Ask) -> bool:

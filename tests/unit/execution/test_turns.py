@@ -134,6 +134,36 @@ def test_between_the_steps_of_an_answer_another_may_be_given() -> None:
     assert not turns._running
 
 
+def test_of_two_defences_the_one_whose_answer_is_due_first_computes() -> None:
+    """Of two deployments, each with a thread of its own: a long answer makes way between two of its steps."""
+    turns, order = Turns(), list[str]()
+    begun, waits = Event(), Event()
+
+    def late() -> None:
+        with turns.urgent(by=200.0):
+            for step in ("late 1", "late 2", "late 3"):
+                with turns.ordinary():
+                    order.append(step)
+                    begun.set()
+                    waits.wait(SECONDS)
+
+    def soon() -> None:
+        with turns.urgent(by=100.0):
+            for step in ("soon 1", "soon 2"):
+                with turns.ordinary():
+                    order.append(step)
+
+    threads = [Thread(target=late), Thread(target=soon)]
+    threads[0].start()
+    assert begun.wait(SECONDS)
+    threads[1].start()
+    until(lambda: bool(turns._waiting))
+    waits.set()
+    for thread in threads:
+        thread.join(SECONDS)
+    assert order == ["late 1", "soon 1", "soon 2", "late 2", "late 3"]
+
+
 def test_a_replay_has_the_turn_for_each_step_and_what_is_done_about_its_state() -> None:
     turns = Turns()
 

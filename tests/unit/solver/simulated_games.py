@@ -19,7 +19,6 @@ import pytest
 from protocol.chain.receipts import Receipt
 from protocol.dispute.view import Phase, Verdict
 from protocol.execution.turns import Turns
-from protocol.node.logs import get
 from protocol.tasks.admission import (
     Clocks,
     Engagement,
@@ -224,9 +223,14 @@ class Machine:
     def _context(self) -> Context:
         engagements = [task.engagement for task in self.tasks]
         each = seconds_beside(self.clocks, longest_step(engagements, RATES))
-        calls = SimpleNamespace(games=lambda: len(self.games), game=self._state, send_moves=self._send)
+        calls = SimpleNamespace(
+            games=lambda: len(self.games),
+            game=self._state,
+            send_moves=self._send,
+            ahead=lambda _numbers: None,
+        )
         rows = [SimpleNamespace(task=task, stage=Stage.SUBMITTED) for task in range(1, 1 + len(self.tasks))]
-        run_store = SimpleNamespace(program=SimpleNamespace(program=None), replay=object)
+        run_store = SimpleNamespace(program=SimpleNamespace(program=None, state_types=()), replay=object)
         context = SimpleNamespace(
             client=SimpleNamespace(
                 game=calls,
@@ -236,9 +240,13 @@ class Machine:
             ),
             catalog=SimpleNamespace(run_store=lambda _task: run_store),
             count=lambda *_what, **_about: None,
-            database=SimpleNamespace(task=lambda task: rows[task - 1], tasks=lambda: rows),
+            database=SimpleNamespace(
+                task=lambda task: rows[task - 1],
+                tasks=lambda: rows,
+                live=lambda *_stages: [row.task for row in rows],
+            ),
             metrics=QUIET,
-            settings=SimpleNamespace(poll=self.clocks.look),
+            settings=SimpleNamespace(pace=self.clocks.look),
             turns=self.turns,
             strategy=SimpleNamespace(defence=self._answer),
             log=LOG,
@@ -248,7 +256,13 @@ class Machine:
 
 
 QUIET = Metrics()
-LOG = cast(Any, SimpleNamespace(warning=lambda *_a, **_b: None, info=lambda *_a, **_b: None)) or get("test")
+
+
+def _defect(event: str, **about: object) -> None:
+    raise AssertionError(f"{event}: {about}")
+
+
+LOG = SimpleNamespace(warning=lambda *_a, **_b: None, error=_defect)
 
 
 def random_tasks(random: Random) -> list[Task]:

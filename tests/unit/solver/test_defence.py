@@ -18,7 +18,7 @@ from protocol.dispute.view import Phase, Verdict
 from protocol.execution.turns import Turns
 from protocol.node.logs import get
 from protocol.tasks import owed
-from protocol.tasks.admission import Clocks, Rates, Work, admission
+from protocol.tasks.admission import Clocks, Engagement, Rates, Work, admission
 from protocol.tasks.task import GAMES_AT_ONCE, INCLUSION_BLOCKS
 from solver import defence
 from solver.context import Context
@@ -27,6 +27,7 @@ from solver.defence import Defence, by_deadline
 from solver.metrics import Metrics
 from solver.settings import SolverSettings
 from tests.chain.trees import terms
+from tests.unit.solver.simulated_games import Game, Machine, Task
 
 NODES = 16
 
@@ -91,6 +92,21 @@ def play(games: list[list[tuple[int, int]]], inclusion: int) -> list[int]:
     return spent
 
 
+def test_a_long_answer_makes_way_for_another_tasks_game_that_is_due_before(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A replay of 100 steps of a second, and five seconds later a question that is due in twenty."""
+    long = Game(1, 0.0, [100.0], [0.0])
+    quick = Game(2, 5.0, [1.0], [0.0])
+    tasks = [
+        Task(Engagement("long", Work(), 10_000.0), 1.0, (long,)),
+        Task(Engagement("quick", Work(), 20.0), 1.0, (quick,)),
+    ]
+    assert Machine(tasks, Clocks(2.0, 0.5), trained=0.0, phase=0.0).play(monkeypatch) == []
+    assert quick.spent <= 1 + 1 + 2, "a step that runs, its own, and two blocks"
+    assert long.spent == 100 + 1 + 2
+
+
 class Chain:
     """Games 1, 2, … on task 7 as one node knows them, and a context that looks on."""
 
@@ -144,7 +160,7 @@ class Chain:
     @property
     def context(self) -> Context:
         """Of a solver that holds task 7."""
-        run_store = SimpleNamespace(program=SimpleNamespace(program=None), replay=self.replay)
+        run_store = SimpleNamespace(program=SimpleNamespace(program=None, state_types=()), replay=self.replay)
         games = SimpleNamespace(
             games=lambda: self.counted, game=self.game, ahead=list, send_moves=self.send_moves
         )

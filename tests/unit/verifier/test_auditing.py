@@ -368,10 +368,10 @@ def test_a_seat_that_has_claimed_waits_for_its_jury(database: Database) -> None:
 
 
 def test_replays_of_own_seats_are_due_and_all_others_come_after_what_is_due(database: Database) -> None:
-    """Two seats with segments 1, 2 and 2: 24 operations, one a second at a third of the rates, in 30 s less 4 s."""
+    """Two seats with segments 1, 2 and 2: steps of a second at a third of the rates, in 30 s less 12 s."""
     scene = Scene(database, Replays(), whistleblow=True)
     material = scene.material.terms
-    material.step_operations = 4
+    material.step_operations = 1
 
     def due(seen: Observation, replays: Order) -> dict[str, float]:
         offer(scene.context, [seen], Jobs(1, 1), replays)
@@ -385,7 +385,7 @@ def test_replays_of_own_seats_are_due_and_all_others_come_after_what_is_due(data
     # What does not fit into its time alone is not due, nor is a task whose replays failed.
     material.step_operations = 10**6
     assert set(due(DRAWN, Order()).values()) == {math.inf}
-    material.step_operations = 4
+    material.step_operations = 1
     failed = Order()
     failed.rests.failed(DRAWN.view.task, 1.0)
     assert set(due(DRAWN, failed).values()) == {math.inf}
