@@ -39,6 +39,7 @@ def node(tmp_path: Path) -> Iterator[VerifierNode]:
         deployment=SimpleNamespace(
             beacon=DEVELOPMENT, parameters=replace(DEVNET, stall_period=1_000, draw_delay=2)
         ),
+        beacon=SimpleNamespace(is_signed_round=None),
         market=SimpleNamespace(address=ME),
         address=ME,
     )
