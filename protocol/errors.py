@@ -57,7 +57,7 @@ AssayError
 ├── StakeError                   protocol.tasks: no stake makes cheating unprofitable
 ├── BundleError                  protocol.tasks
 │   ├── BundleRefused            an address that the operator does not allow
-│   ├── BundleUnavailable        nothing, or not in time, at the address
+│   ├── BundleUnavailable        nothing, or not in time, at the address (exit code 1)
 │   ├── BundleTooLarge           more bytes, tensors, programs or operations than the limits
 │   │   └── TensorsTooLarge      its tensors, as its hash says
 │   ├── BundleMalformed          a manifest or program that breaks the format, or `check`

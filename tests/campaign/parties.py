@@ -52,8 +52,10 @@ def under_test(
     settings: Mapping[str, object],
     accounts: Sequence[int],
     dawdle: float = 0.0,
+    asks_chain: bool = True,
+    typed: bool = False,
 ) -> Party:
-    """The command `kind` with what follows it."""
+    """The command `kind` with what follows it, `typed` by a person."""
     for index in accounts:
         world.act(lambda index=index: world.client(f"dev:{index}").close())  # type: ignore[misc]  # gives it tokens
     disk = world.disk_of(kind)
@@ -61,10 +63,12 @@ def under_test(
     lines = [f"{name} = {json.dumps(value)}" for name, value in chosen.items()]  # in TOML as in JSON
     (disk.seen / "config.toml").write_text("\n".join([f"[{kind}]", *lines, ""]))
     code = f"{DAWDLE.format(seconds=dawdle) if dawdle else ''}from {kind}.cli import main; main()"
-    command = [sys.executable, "-c", code, *verb, "--rpc", world.rpc.url]
-    command += ["--deployment", str(world.home.deployment(DEVELOPMENT_CHAIN))]
+    command = [sys.executable, "-c", code, *verb]
+    if asks_chain:
+        command += ["--rpc", world.rpc.url]
+        command += ["--deployment", str(world.home.deployment(DEVELOPMENT_CHAIN))]
     command += ["--dev-account", str(accounts[0])] if accounts else []
-    party = Party(command, disk, world.folder / f"{kind}-under-test.log", world.environment)
+    party = Party(command, disk, world.folder / f"{kind}-under-test.log", world.environment, typed)
     world.stack.callback(party.close)
     return party
 

@@ -1,7 +1,7 @@
 """The party under test: the operator's own command as a process, and a supervisor that does no more than systemd would.
 
 A process that was killed, or has ended with exit code 1 (a restart may help), is started again by the same command. Any
-other end needs a hand.
+other end needs a hand: a person who has typed a command that ends reads why it failed, and types it again.
 """
 
 from __future__ import annotations
@@ -36,15 +36,25 @@ class NeedsHand(AssertionError):
 
 
 class Party:
-    """A command whose home folder lies on `disk`, started at once. `environment` adds to this process's."""
+    """A command whose home folder lies on `disk`, started at once; `typed` by a person, or a service of a supervisor's.
+    `environment` adds to this process's.
+    """
 
     def __init__(
-        self, command: Sequence[str], disk: Disk, log: Path, environment: Mapping[str, str] | None = None
+        self,
+        command: Sequence[str],
+        disk: Disk,
+        log: Path,
+        environment: Mapping[str, str] | None = None,
+        typed: bool = False,
     ) -> None:
         self.disk = disk
         self.starts = 0
         self.ended: int | None = None
         """The exit code of an end that needs no other start: 0, or where nobody supervises."""
+        self.needed_hand = ""
+        """What it said when the person who had typed it had to type it again."""
+        self._typed = typed
         self._command = list(command)
         self._environment = {
             **os.environ,
@@ -97,7 +107,9 @@ class Party:
             return
         if code == ExitCode.FINE:
             self.ended = code
-        elif code == ExitCode.RETRY or code < 0:
+        elif code == ExitCode.RETRY or code < 0 or (self._typed and code == ExitCode.HOPELESS):
+            if code == ExitCode.HOPELESS:
+                self.needed_hand = self.last_words
             self._since = self._since or monotonic()
             if monotonic() - self._since >= RESTART_SECONDS:
                 self.start()

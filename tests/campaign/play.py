@@ -49,19 +49,20 @@ def play(make: Callable[[], Fault], stage: Stage, who: Who, scene: Scene, folder
 def _play(fault: Fault, stage: Stage, who: Who, scene: Scene, folder: Path) -> Outcome:
     began = monotonic()
     wrong: list[str] = []
-    report = ""
+    report = by_hand = ""
     try:
         with world(folder) as made:
             try:
                 wrong += _played(fault, stage, who, scene, made)
             finally:
-                report = "" if made.party is None else made.party.report()
+                if made.party is not None:
+                    report, by_hand = made.party.report(), made.party.needed_hand
     except Exception as error:  # whatever it is, it is what came of the case
         wrong.append(f"{type(error).__name__}: {error}")
         report += "\n" + traceback.format_exc()
     if not wrong:
         shutil.rmtree(folder)
-    return Outcome(tuple(wrong), fault.remedy, round(monotonic() - began, 1), report)
+    return Outcome(tuple(wrong), fault.remedy or by_hand, round(monotonic() - began, 1), report)
 
 
 def _played(fault: Fault, stage: Stage, who: Who, scene: Scene, made: World) -> Iterator[str]:

@@ -7,7 +7,7 @@ later. On a development chain nothing waits for finality, and eight blocks are a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +17,7 @@ import pytest
 
 from protocol.chain.client import Client
 from protocol.chain.events import Follower
+from protocol.chain.receipts import Event
 from protocol.chain.views import NOBODY, TaskStatus
 from protocol.dispute.view import Verdict
 from protocol.errors import ExitCode
@@ -118,9 +119,13 @@ def test_a_task_ends_as_ever_after_a_re_organisation(scene: Stage, at: str, dept
     client, cheated = scene.submitter, at in IN_A_GAME
     follower = Follower(client.connection, client.contracts, scene.deployment.block)
     seen: list[int] = []
+    """Blocks of the event, as it is reached for the first time, or again."""
+
+    def note(events: Sequence[Event]) -> None:
+        seen.extend(event.log.block for event in events if event.name == STAGES[at])
 
     def reached() -> bool:
-        seen.extend(event.log.block for event in follower.poll().events if event.name == STAGES[at])
+        note(follower.poll().events)
         return bool(seen)
 
     with ExitStack() as parties:
@@ -134,8 +139,11 @@ def test_a_task_ends_as_ever_after_a_re_organisation(scene: Stage, at: str, dept
         before = client.connection.block()
         with PRESETS[f"reorg-{depth}-{'again' if again else 'dropped'}"](play.proxy):
             assert client.connection.block(before.number).hash != before.hash
-        assert follower.poll().rewound == seen[0] - 1
+        batch = follower.poll()
+        assert batch.rewound == seen[0] - 1
         seen.clear()
+        note(batch.events)
+        assert bool(seen) == (again and depth > 1)
         play.until(reached)
         play.until(lambda: client.market.task(play.task).status.is_over)
         play.until(lambda: play.solver.ended is not None and play.watcher.ended is not None)
@@ -148,6 +156,9 @@ def test_a_task_ends_as_ever_after_a_re_organisation(scene: Stage, at: str, dept
             assert game.challenger == play.watcher.client.address
             assert isinstance(play.solver.ended, StakeSlashed)
             assert play.watcher.ended is ExitCode.FRAUD
+            scene.devnet.skip(max(0, client.commitments.claims_until(play.task) - client.now()) + 1)
+            scene.devnet.connection.request("evm_setAutomine", True)
+            client.market.burn_rest(play.task)
         else:
             assert view.status is TaskStatus.SETTLED
             assert play.solver.ended is play.watcher.ended is ExitCode.FINE

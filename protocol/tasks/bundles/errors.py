@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from protocol.errors import AssayError
+from protocol.errors import AssayError, ExitCode
 
 
 class BundleError(AssayError):
@@ -15,6 +15,8 @@ class BundleRefused(BundleError):
 
 class BundleUnavailable(BundleError):
     """The server does not answer, answers with an error, or is too slow."""
+
+    exit_code = ExitCode.RETRY
 
 
 class BundleTooLarge(BundleError):

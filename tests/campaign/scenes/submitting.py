@@ -34,7 +34,7 @@ def posting(world: World, _who: Who) -> Iterator[Stage]:
     disk = world.disk_of("assay")
     serving = world.stack.enter_context(Serving(application(disk.seen / "bundles"), HOST, 0))
     verb = ["submit", str(TASK), "--bundles-url", world.peer(serving.url)]
-    world.party = under_test(world, "assay", verb, {}, [SUBMITTER])
+    world.party = under_test(world, "assay", verb, {}, [SUBMITTER], typed=True)
     world.reach(lambda: world.rpc.requests > 0, STARTING)
     yield Stage.BEFORE_THE_BID
     world.reach(lambda: _is_posting(world) or bool(world.happened("Posted")))
@@ -50,7 +50,7 @@ def serving_bundles(world: World, _who: Who) -> Iterator[Stage]:
     world.submitter.audit.resign()
     port = free_port(HOST)
     world.bundle_server = f"http://{HOST}:{port}"
-    world.party = under_test(world, "assay", ["serve", "--port", str(port)], {}, [])
+    world.party = under_test(world, "assay", ["serve", "--port", str(port)], {}, [], asks_chain=False)
     shutil.copytree(world.published, world.party.disk.seen / "bundles")
     world.awaited.append(lambda: _answers(world.bundle_server))
     solver_beside(world)
@@ -75,13 +75,16 @@ def fetching(world: World, _who: Who) -> Iterator[Stage]:
     verifier_beside(world, VERIFIER)
     world.begin()
     task = world.post_task()
+    yield Stage.BIDDING
     handed_in(world, task)
     drawn(world, task)
     world.reach(lambda: world.submitter.audit.audit(task).audited)
     for _ in settled(world, task):
         pass
     output = world.disk_of("assay").folder / "result"
-    world.party = under_test(world, "assay", ["result", str(task), "--output", str(output)], {}, [])
+    world.party = under_test(
+        world, "assay", ["result", str(task), "--output", str(output)], {}, [], typed=True
+    )
     world.reach(lambda: world.rpc.requests > 0, STARTING)
     yield Stage.WITHDRAWING
     world.reach(lambda: world.party is not None and world.party.ended == ExitCode.FINE)
