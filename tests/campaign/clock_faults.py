@@ -9,6 +9,7 @@ import os
 import subprocess
 import sys
 import time
+from datetime import UTC, datetime
 from functools import cache
 from math import inf
 from pathlib import Path
@@ -17,6 +18,7 @@ from typing import Final
 from libfaketime import get_reload_information
 
 from tests.campaign.fault import Fault, Needs
+from tests.campaign.process_faults import party_of
 from tests.campaign.world import World
 
 HOUR: Final = 3_600
@@ -40,14 +42,20 @@ class ClockJump(Fault):
 
     def apply(self, world: World) -> None:
         """Jump."""
+        self._lines = len(party_of(world).lines())
         self._set(self._seconds)
 
     def felt(self, world: World) -> bool:
-        """It has asked for the time, and so read the new offset. (Every mount but one with `noatime` says so: the
-        first read of a file that was written is noted.)
+        """A line of its log has the wrong time. Where the log has no times, as that of a command that a person types,
+        it has read the new offset: the first read of a file that was written is noted, but on a mount with `noatime`.
         """
-        status = self._offset.stat()
-        return status.st_atime_ns > status.st_mtime_ns
+        lines, now = party_of(world).lines(), datetime.now(UTC)
+        if not any("timestamp" in line for line in lines):
+            status = self._offset.stat()
+            return status.st_atime_ns > status.st_mtime_ns
+        stamps = [line.get("timestamp") for line in lines[self._lines :]]
+        times = [datetime.fromisoformat(stamp) for stamp in stamps if isinstance(stamp, str)]
+        return any(abs((time - now).total_seconds()) > HOUR / 2 for time in times)
 
     def _set(self, seconds: int) -> None:
         new = Path(f"{self._offset}.new")
