@@ -71,11 +71,11 @@ def executor_on(device: torch.device) -> ExecutorFactory:
     return make
 
 
-def _first(work: Work, device: torch.device) -> Executor:
+def _first_version(work: Work, device: torch.device) -> Executor:
     return honest_executor(work) if device.type == "cpu" else DeviceExecutor(work, device)
 
 
-EXECUTORS: Final[dict[int, Callable[[Work, torch.device], Executor]]] = {1: _first}
+EXECUTORS: Final[dict[int, Callable[[Work, torch.device], Executor]]] = {1: _first_version}
 """By version of the arithmetic: what runs a task's steps on a device."""
 
 
@@ -175,9 +175,17 @@ class _Recorded:
         try:
             replay = self._recorder.record(run)
         except RuntimeError as error:
-            first = str(error).splitlines()[0] if str(error) else type(error).__name__
-            _log.warning("the step is not recorded as a CUDA graph, its kernels start one by one: %s", first)
+            first = _first(error)
+            reason = str(first).splitlines()[0] if str(first) else type(first).__name__
+            _log.warning("the step is not recorded as a CUDA graph, its kernels start one by one: %s", reason)
             self._steps = -(1 << 62)  # never again
             return None
         self._inputs, self._outputs = inputs, made[0]
         return replay
+
+
+def _first(error: BaseException) -> BaseException:
+    """What went wrong before all else: the end of a recording that has failed raises an error of its own."""
+    while error.__context__ is not None:
+        error = error.__context__
+    return error

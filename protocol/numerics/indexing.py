@@ -18,7 +18,10 @@ def gather(table: Tensor, index: Tensor) -> Tensor:
     _require_index(index)
     rows = table.shape[0]
     inside = (index >= 0) & (index < rows)
-    taken = table[torch.where(inside, index, 0).to(torch.int64)]
+    # `table[index]` would read an index of rank 0 back from its device.
+    taken = table.index_select(0, torch.where(inside, index, 0).reshape(-1)).reshape(
+        index.shape + table.shape[1:]
+    )
     mask = inside.reshape(inside.shape + (1,) * (table.dim() - 1))
     return torch.where(mask, taken, torch.zeros((), dtype=table.dtype, device=table.device))
 

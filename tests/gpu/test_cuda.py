@@ -91,4 +91,5 @@ def test_training(cuda: torch.device, model: Model, graph: bool, caplog: pytest.
         state = step.step(state, captured.fixed, Interpreter(found))
         there = executor.step(there, number)
         assert step.tensor_roots(there) == step.tensor_roots(state)
-    assert not caplog.records, "the step was not recorded as a graph, or a kernel was refused"
+    said = [record.getMessage() for record in caplog.records if record.name.startswith("assay")]
+    assert not said, "the step was not recorded as a graph, or a kernel was refused"

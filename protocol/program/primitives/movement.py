@@ -166,9 +166,9 @@ def require_canonical(literal: bytes, dtype: DType) -> None:
 def _pad(instruction: Instruction, operands: Sequence[Tensor]) -> Tensor:
     type_ = instruction.operands[0].type
     low, literal = attrs.decode_pad(instruction.attributes, type_.rank, type_.dtype.itemsize)
-    result = (
-        fill(literal, instruction.result).to(operands[0].device).clone(memory_format=torch.contiguous_format)
-    )
+    # Filled where it lies: a copy from the host cannot be recorded in a CUDA graph.
+    value = from_bytes(literal, type_.dtype, ()).item()
+    result = torch.full(instruction.result.shape, value, dtype=type_.dtype.storage, device=operands[0].device)
     result[tuple(slice(at, at + size) for at, size in zip(low, type_.shape, strict=True))] = operands[0]
     return result
 

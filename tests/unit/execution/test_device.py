@@ -43,10 +43,13 @@ class Rerun:
 
 
 class Refusing:
-    """Records nothing."""
+    """Records nothing. As torch does, it ends the recording with an error that does not tell why."""
 
     def record(self, _step: Callable[[], Any]) -> Callable[[], None]:
-        raise RuntimeError("operation not permitted when stream is capturing\nmore")
+        try:
+            raise RuntimeError("operation not permitted when stream is capturing\nmore")
+        finally:
+            raise RuntimeError("operation failed due to a previous error during capture")
 
 
 def work() -> Work:

@@ -1,0 +1,80 @@
+"""A step on a device reads nothing back from it and copies nothing to it: else no CUDA graph could hold the step.
+
+Shown without a device: torch's `meta` tensors have shapes and no values, so whatever asks for one raises, and they take
+the ways through the code that a CUDA device takes. Python's own products of integers of unknown size do read back:
+a step that has them is not recorded.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
+
+from protocol.numerics.kernels import dispatch
+from protocol.numerics.kernels.float64 import Float64
+from protocol.program import Interpreter, Op, Program
+from protocol.program.library import CATALOGUE
+from tests.unit.library.cases import CASES, FILLS, Case, operands
+from tests.unit.program.random_programs import random_inputs, random_program
+
+META = torch.device("meta")
+
+
+class _OneDevice(TorchDispatchMode):
+    """Raises where an operation has tensors of two devices."""
+
+    def __torch_dispatch__(
+        self,
+        function: Any,
+        _types: Sequence[type],
+        arguments: Sequence[Any] = (),
+        keywords: Mapping[str, Any] | None = None,
+    ) -> Any:
+        found = function(*arguments, **(keywords or {}))
+        tensors = [x for x in tree_leaves((arguments, keywords, found)) if isinstance(x, Tensor)]
+        devices = {x.device.type for x in tensors}
+        assert len(devices) <= 1, f"{function} has tensors of {sorted(devices)}"
+        return found
+
+
+def twice(step: Callable[[], object]) -> None:
+    """The first time constants are copied to the device and stay there."""
+    step()
+    with _OneDevice():
+        step()
+
+
+def made(seed: int) -> tuple[Program, random.Random]:
+    """A random program, and what its inputs are drawn from."""
+    r = random.Random(seed)
+    return random_program(r, [random_program(r, [])]), r
+
+
+def has_products(program: Program) -> bool:
+    """Whether it has products of integers of unknown size."""
+    return any(each.op is Op.DOT for frame in program.closure() for each in frame.instructions)
+
+
+@pytest.mark.parametrize("seed", [seed for seed in range(72) if not has_products(made(seed)[0])])
+def test_random_programs(seed: int) -> None:
+    program, r = made(seed)
+    inputs = [x.to(META) for x in random_inputs(program, r)]
+    interpreter = Interpreter(device=META)
+    twice(lambda: interpreter.run(program, inputs))
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_library_functions(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(
+        dispatch, "_chosen", lambda *_: Float64()
+    )  # without values no kernel passes a self-test
+    kernel = CATALOGUE[case.function].kernel(case.attributes)
+    given = [x.to(META) for x in operands(case, FILLS[0], 0)]
+    twice(lambda: kernel(given))
