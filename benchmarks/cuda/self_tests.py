@@ -31,7 +31,7 @@ KERNELS: dict[str, ProductKernel] = {
     "float64": Float64(),
 }
 DRY: dict[str, ProductKernel] = {
-    "int8-triton": TritonInt8((16, 16), 128),
+    "int8-triton": TritonInt8(lambda *_: (16, 16), 128),
     "int8-mm": Int8(),
     "float64": Float64(),
 }

@@ -1,35 +1,53 @@
-"""Tiles of the Triton product beside the one that it takes: what its tile sizes should be."""
+"""Tiles of the Triton product beside the one that it takes: a GPT's whole step with each."""
 
 from __future__ import annotations
 
 from functools import partial
+from unittest.mock import patch
 
 import torch
 
 from benchmarks.cuda.cells import Cells
-from benchmarks.cuda.times import PAIRS, SHAPES, Shape, operands, speed
-from protocol.numerics.cuda.product import TritonInt8
+from benchmarks.cuda.times import STEP_ROUNDS, WARM, done, exact_step
+from benchmarks.measure import middle, seconds
+from protocol.numerics.cuda.product import TritonInt8, tile_of
+from protocol.numerics.kernels import dispatch
 
-TILES = ((64, 64), (128, 64), (64, 128), (128, 128), (256, 64))
-"""Rows and columns. What does not fit into registers or shared memory is slow or an error."""
+WIDTHS = (13, 13)
+TILES = (
+    (tile_of(*WIDTHS), tile_of(20, 20)),
+    ((128, 64), (64, 64)),
+    ((64, 64), (64, 64)),
+    ((128, 128), (128, 64)),
+    ((128, 64), (64, 128)),
+    ((128, 128), (128, 128)),
+)
+"""Rows and columns for 13 by 13 bits, and for more; the first is taken."""
 
 
 def cells(device: torch.device) -> Cells:
-    """TFLOP/s of every tile, shape and pair of widths, and whether its bits are those of the tile that is taken."""
+    """Milliseconds of a step in a CUDA graph with each pair of tiles, and whether its bits are the first one's."""
     if device.type != "cuda":
         yield "tiles", (lambda: "left out: Triton's interpreter says nothing about speed")
         return
-    for shape in SHAPES[:4]:
-        for px, py in PAIRS:
-            for tile in TILES:
-                name = f"{tile[0]} x {tile[1]}: {px} x {py} bits, {shape[0]}, {'x'.join(map(str, shape[1:]))}"
-                yield name, partial(_speed, device, shape, px, py, tile)
+    roots: list[str] = []
+    for few, many in TILES:
+        yield f"{few} for 13 x 13 bits, {many} for more", partial(_step, device, few, many, roots)
 
 
-def _speed(device: torch.device, shape: Shape, px: int, py: int, tile: tuple[int, int]) -> dict[str, object]:
-    _, batch, m, n, k = shape
-    x, y = operands(device, batch, m, n, k)
-    taken, tried = TritonInt8(), TritonInt8(tile)
-    same = torch.equal(tried.contract(x, y, px, py), taken.contract(x, y, px, py))
-    row = speed(device, "", partial(tried.contract, x, y, px, py), 2 * batch * m * n * k)
-    return {"same_bits": same, "speed": row.value, "middle half": row.spread}
+def _step(
+    device: torch.device, few: tuple[int, int], many: tuple[int, int], roots: list[str]
+) -> dict[str, object]:
+    kernel = TritonInt8(lambda px, py: few if (px, py) == WIDTHS else many)
+    others = [kernel if each.name == kernel.name else each for each in dispatch.KERNELS]
+    dispatch._chosen.cache_clear()
+    try:
+        with patch.object(dispatch, "KERNELS", tuple(others)):
+            step = exact_step(device, True)
+            for _ in range(WARM):
+                step()
+            found, spread = middle([1e3 * seconds(done(device, step)) for _ in range(STEP_ROUNDS)])
+    finally:
+        dispatch._chosen.cache_clear()
+    roots.append(step.root)
+    return {"ms": round(found, 3), "middle half": spread, "same_bits": roots[-1] == roots[0]}

@@ -1,8 +1,9 @@
 """On a CUDA device: exact products beside float32's three ways, and a GPT's step beside plain torch's.
 
 Ratios like everywhere, and the speed itself in TFLOP/s of the float product, 2 M N K. No rows where there is no device.
-A round ends when the device is done, so nothing that merely queues work looks fast. Never run so far. On the CPU the
-sizes are the least there are: that tests the code and measures nothing.
+A round ends when the device is done, so nothing that merely queues work looks fast. Products of both sides are replayed
+from a CUDA graph, so starting kernels is not measured. On the CPU the sizes are the least there are: that tests the
+code and measures nothing.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
-from functools import partial
+from functools import cache, partial
 
 import torch
 from torch import Tensor
@@ -21,12 +22,13 @@ from benchmarks.gpt import SHAPES as SIZES
 from benchmarks.gpt import TOKENS, captured_of
 from benchmarks.measure import Action, Row, middle, ratio_row, seconds, side_by_side
 from examples import gpt
+from protocol.capture import CapturedStep
 from protocol.execution.device import DeviceExecutor
 from protocol.execution.replay import Work
 from protocol.numerics.kernels.base import ProductKernel
 from protocol.numerics.kernels.dispatch import KERNELS, kernel_for
 from protocol.program.library import kernels
-from protocol.program.step import State
+from protocol.program.step import State, StepProgram
 
 Shape = tuple[str, int, int, int, int]
 Measurements = Iterable[tuple[str, Callable[[], list[Row]]]]
@@ -66,7 +68,7 @@ def step_cells(device: torch.device) -> Cells:
         yield f"plain {PRECISIONS[name]}, ms", partial(_step_ms, device, partial(_plain_step, device, name))
     for graph in (True, False):
         how = "in a CUDA graph" if graph else "kernel by kernel"
-        yield f"exact {how}, ms", partial(_step_ms, device, partial(_exact_step, device, graph))
+        yield f"exact {how}, ms", partial(_step_ms, device, partial(exact_step, device, graph))
     yield from _as_json(_step_rows(device))
 
 
@@ -77,8 +79,8 @@ def product_cells(device: torch.device) -> Cells:
 
 def profile_cells(device: torch.device) -> Cells:
     """Which kernels a step spends its time in."""
-    yield "exact, kernel by kernel", partial(_profile, device, partial(_exact_step, device, False))
-    yield "exact, in a CUDA graph", partial(_profile, device, partial(_exact_step, device, True))
+    yield "exact, kernel by kernel", partial(_profile, device, partial(exact_step, device, False))
+    yield "exact, in a CUDA graph", partial(_profile, device, partial(exact_step, device, True))
     yield "plain float32 (highest)", partial(_profile, device, partial(_plain_step, device, "highest"))
 
 
@@ -91,7 +93,8 @@ def _product_rows(device: torch.device) -> Measurements:
     for shape in SHAPES if device.type == "cuda" else TINY:
         for px, py in PAIRS:
             for kernel in KERNELS:
-                if kernel.available(device):
+                # On CUDA `int8` is the code of `int8-mm`.
+                if kernel.available(device) and not (kernel.name == "int8" and device.type == "cuda"):
                     name = f"{kernel.name}: {px} x {py} bits, {shape[0]}, {'x'.join(map(str, shape[1:]))}"
                     yield name, partial(_product_row, device, kernel, shape, px, py)
 
@@ -107,8 +110,8 @@ def _product_row(device: torch.device, kernel: ProductKernel, shape: Shape, px: 
     exact = partial(kernel.contract, x, y, px, py)
     what = f"{name}, {batch} x {m} x {n} x {k}"
     ours = f"{px} x {py} bits ({kernel.name})"
-    actions = {key: done(device, action) for key, action in plain.items()}
-    ratios = side_by_side(done(device, exact), actions, ROUNDS)
+    actions = {key: done(device, recorded(device, action)) for key, action in plain.items()}
+    ratios = side_by_side(done(device, recorded(device, exact)), actions, ROUNDS)
     found = [ratio_row(f"{ours} / {key}: {what}", r) for key, r in ratios.items()]
     return [*found, speed(device, f"{ours}: {what}", exact, 2 * batch * m * n * k)]
 
@@ -120,7 +123,7 @@ def _step_rows(device: torch.device) -> Measurements:
 
 
 def _step_ratios(device: torch.device, graph: bool, how: str) -> list[Row]:
-    run = _exact_step(device, graph)
+    run = exact_step(device, graph)
     plain = {name: done(device, _plain_step(device, name)) for name in PRECISIONS}
     found = []
     for name, ratios in side_by_side(done(device, run), plain, _rounds(device)).items():
@@ -159,13 +162,19 @@ def _profile(device: torch.device, make: Callable[[], Action]) -> list[dict[str,
     ]
 
 
-def _exact_step(device: torch.device, graph: bool) -> _Exact:
-    step = captured_of(_shape(device))
+def exact_step(device: torch.device, graph: bool) -> Exact:
+    """A GPT's exact step, warm."""
+    step = _captured(_shape(device))
     work = Work(1, step.step_program, step.fixed, kernels(step.step_program.program, step.hints))
-    run = _Exact(DeviceExecutor(work, device, graph=graph), step.initial_state(seed=1))
+    run = Exact(DeviceExecutor(work, device, graph=graph), step.initial_state(seed=1), step.step_program)
     for _ in range(WARM):  # kernels are self-tested and compiled, the step is recorded
         run()
     return run
+
+
+@cache
+def _captured(shape: gpt.Shape) -> CapturedStep:
+    return captured_of(shape)
 
 
 def _shape(device: torch.device) -> gpt.Shape:
@@ -180,15 +189,20 @@ def _rounds(device: torch.device) -> int:
     return STEP_ROUNDS if device.type == "cuda" else 1
 
 
-class _Exact:
+class Exact:
     """One exact step after another; the state stays on the device."""
 
-    def __init__(self, executor: DeviceExecutor, state: State) -> None:
-        self._executor, self._state, self._number = executor, state, 0
+    def __init__(self, executor: DeviceExecutor, state: State, program: StepProgram) -> None:
+        self._executor, self._state, self._number, self._program = executor, state, 0, program
 
     def __call__(self) -> None:
         self._number += 1
         self._state = self._executor.step(self._state, self._number)
+
+    @property
+    def root(self) -> str:
+        """The root of the state after the last step."""
+        return self._program.state_root({name: x.cpu() for name, x in self._state.items()}).hex()
 
 
 def _plain_step(device: torch.device, precision: str) -> Callable[[], None]:
@@ -212,11 +226,25 @@ def _plain_step(device: torch.device, precision: str) -> Callable[[], None]:
 
 
 def speed(device: torch.device, what: str, action: Action, operations: int) -> Row:
-    """TFLOP/s, of the float product whose place it takes; several are queued before they are waited for."""
-    run = done(device, lambda: [action() for _ in range(QUEUED)])
+    """TFLOP/s, of the float product whose place it takes."""
+    run = done(device, recorded(device, action))
     run()
     found, spread = middle([QUEUED * operations / seconds(run) / 1e12 for _ in range(ROUNDS)])
     return Row(what, f"{found:.1f} TFLOP/s", "", spread)
+
+
+def recorded(device: torch.device, action: Action) -> Action:
+    """`QUEUED` actions, on a CUDA device replayed from a graph."""
+    if device.type != "cuda":
+        return lambda: [action() for _ in range(QUEUED)]
+    action()  # compiled and tested
+    torch.cuda.synchronize()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        for _ in range(QUEUED):
+            action()
+    replay: Action = graph.replay
+    return replay
 
 
 def operands(device: torch.device, batch: int, m: int, n: int, k: int) -> tuple[Tensor, Tensor]:

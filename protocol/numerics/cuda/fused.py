@@ -105,9 +105,9 @@ class CudaFused:
         """p, g, m, v and size, eps, kept, beta1, 1 - beta1, beta2, 1 - beta2 to p', m', v'."""
         p, g, m, v = (t.detach().contiguous() for t in tensors)
         made = [torch.empty_like(p) for _ in range(3)]
-        scales = torch.stack([_on(x, p) for x in scalars[:3]])
+        scales = [_on(x, p) for x in scalars[:3]]
         factors = [float(x) for x in scalars[3:]]
-        _elements("adamw", p.numel(), p, g, m, v, *made, scales, *factors, p.numel(), BLOCK=BLOCK)
+        _elements("adamw", p.numel(), p, g, m, v, *made, *scales, *factors, p.numel(), BLOCK=BLOCK)
         return made[0], made[1], made[2]
 
     def canonical_in_place(self, x: Tensor) -> Tensor:
@@ -118,7 +118,7 @@ class CudaFused:
 
 def _on(value: Tensor | float, like: Tensor) -> Tensor:
     if isinstance(value, Tensor):
-        return value.detach().reshape(())
+        return value.detach()
     return torch.full((), value, dtype=torch.float32, device=like.device)
 
 

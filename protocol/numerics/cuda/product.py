@@ -2,7 +2,7 @@
 
 | name | products | what else it launches |
 |---|---|---|
-| `int8-triton` | device/product.py, rounded in registers | two kernels for each operand: maxima of rows, slices |
+| `int8-triton` | device/product.py, rounded in registers | slices of an operand, before those of long rows maxima |
 | `int8-mm` | `kernels.int8`, 4 to 9 calls of `torch._int_mm` for each matrix | torch's own operations |
 
 In this order, then float64. The order is reasoned (arithmetic.md section 8); no GPU has measured it yet.
@@ -11,6 +11,7 @@ In this order, then float64. The order is reasoned (arithmetic.md section 8); no
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import torch
 from torch import Tensor
@@ -29,6 +30,21 @@ SMALL, WIDE = 64, 128
 them; with more accumulators tiles are square."""
 QUANTISED_ROWS, QUANTISED_TERMS = 32, 64
 """Tile of the kernels that read f32: 8 KiB, in whichever order it lies."""
+WHOLE = 4096
+"""Elements of whole rows that one program reads at once, without maxima beforehand: 32 for each of 128 threads."""
+LEAST_ROWS, LEAST_APART = 2, 16
+"""Of them; where a row's terms are not side by side, as many as make a read of 64 bytes."""
+WIDTHS = (64, 128, 256, 512, 1024, WHOLE // LEAST_ROWS)
+"""Terms of a whole row, filled up."""
+
+
+Tile = Callable[[int, int], tuple[int, int]]
+"""From the widths to the rows and columns of a tile of the product."""
+
+
+def tile_of(_px: int, _py: int) -> tuple[int, int]:
+    """The tile that is taken."""
+    return WIDE, SMALL
 
 
 class TritonInt8(UnifiedKernel):
@@ -36,7 +52,7 @@ class TritonInt8(UnifiedKernel):
 
     name = "int8-triton"
 
-    def __init__(self, tile: tuple[int, int] | None = None, section: int = SECTION) -> None:
+    def __init__(self, tile: Tile = tile_of, section: int = SECTION) -> None:
         self._tile = tile
         self._section = section
 
@@ -48,8 +64,10 @@ class TritonInt8(UnifiedKernel):
 
     def tiling(self, px: int, py: int) -> Tiling:
         """See `ProductKernel`. Tiles of rows go in groups of eight."""
-        height, width = self._tile or _tile(px, py)
-        return Tiling((height, 8 * height), (width,), (TERMS,), (self._section + 1,))
+        height, width = self._tile(px, py)
+        # Rows of each width are sliced by a kernel of their own.
+        long = sorted({*(width + 1 for width in WIDTHS), self._section + 1})
+        return Tiling((height, 8 * height), (width,), (TERMS,), tuple(long))
 
     def _run(
         self,
@@ -65,7 +83,7 @@ class TritonInt8(UnifiedKernel):
         batch = torch.broadcast_shapes(x.shape[:-2], y.shape[:-2])
         left, right = _Slices(x, px, ex, batch), _Slices(y, py, ey, batch)
         out = torch.empty(*batch, x.shape[-2], y.shape[-2], dtype=dtype, device=x.device)
-        height, width = self._tile or _tile(px, py)
+        height, width = self._tile(px, py)
         grid = (math.prod(batch) * -(-left.rows // height) * -(-right.rows // width),)
         launch.start(
             "product",
@@ -118,25 +136,31 @@ class _Slices:
         self.data = torch.empty(self.count, count, rows, self.padded, dtype=torch.int8, device=x.device)
         self.plane = count * rows * self.padded
         strides = (inner, *x.stride())
-        tile = {"ROWS": QUANTISED_ROWS, "BLOCK": QUANTISED_TERMS}
-        grid = (count * -(-rows // QUANTISED_ROWS) * -(-terms // QUANTISED_TERMS),)
         integers = x.dtype == torch.int32
+        searched = not integers and e is None
+        height, width = _whole_rows(x) if searched else (0, 0)
+        whole = height > 0
+        if not whole:
+            height, width = QUANTISED_ROWS, QUANTISED_TERMS
+        tile = {"ROWS": height, "BLOCK": width}
+        grid = (count * -(-rows // height) * -(-terms // width),)
         if e is not None:
             self.exponents = _spread(e, (*batch, rows, 1))
+        elif whole or integers:
+            self.exponents = torch.empty(1 if integers else count * rows, dtype=torch.int32, device=x.device)
         else:
-            self.exponents = torch.zeros(1 if integers else count * rows, dtype=torch.int32, device=x.device)
-            if not integers:
-                launch.start(
-                    "product", "largest_of_rows", grid, x, self.exponents, rows, terms, *strides, **tile
-                )
+            self.exponents = torch.zeros(count * rows, dtype=torch.int32, device=x.device)
+            launch.start("product", "largest_of_rows", grid, x, self.exponents, rows, terms, *strides, **tile)
         sizes = (rows, terms, self.padded, self.plane, *strides, p)
-        kind = {"COUNT": self.count, "INTEGERS": integers, "GIVEN": self.given}
+        kind = {"COUNT": self.count, "INTEGERS": integers, "GIVEN": self.given, "WHOLE": whole}
         launch.start("product", "slice_rows", grid, x, self.exponents, self.data, *sizes, **kind, **tile)
 
 
-def _tile(px: int, py: int) -> tuple[int, int]:
-    """Rows and columns of a tile of the product."""
-    return (WIDE if (px, py) == (13, 13) else SMALL), SMALL
+def _whole_rows(x: Tensor) -> tuple[int, int]:
+    """Rows and terms of a tile of whole rows; 0 rows where they are too long for one."""
+    width = max(QUANTISED_TERMS, 1 << (x.shape[-1] - 1).bit_length())
+    rows = WHOLE // width
+    return (rows if rows >= (LEAST_ROWS if x.stride(-1) == 1 else LEAST_APART) else 0), width
 
 
 def _spread(e: Tensor, shape: tuple[int, ...]) -> Tensor:

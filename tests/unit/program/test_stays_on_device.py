@@ -30,6 +30,9 @@ META = torch.device("meta")
 class _OneDevice(TorchDispatchMode):
     """Raises where an operation has tensors of two devices."""
 
+    def __init__(self) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+
     def __torch_dispatch__(
         self,
         function: Any,

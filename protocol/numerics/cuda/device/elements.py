@@ -100,16 +100,17 @@ def map_elements(g, x, y, count, WHICH: tl.constexpr, GRADIENT: tl.constexpr, BL
 
 
 @triton.jit
-def adamw(p, g, m, v, p_new, m_new, v_new, scales, beta1, rest1, beta2, rest2, count, BLOCK: tl.constexpr):
-    """`library.adam.adamw`; `scales` holds size, eps and kept on the device, so that nothing is read back."""
+def adamw(
+    p, g, m, v, p_new, m_new, v_new, size, eps, kept, beta1, rest1, beta2, rest2, count, BLOCK: tl.constexpr
+):  # fmt: skip
+    """`library.adam.adamw`; size, eps and kept lie on the device, so that nothing is read back."""
     at = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
     there = at < count
-    size, eps, kept = tl.load(scales), tl.load(scales + 1), tl.load(scales + 2)
     slope = tl.load(g + at, mask=there, other=0.0)
     mean = beta1 * tl.load(m + at, mask=there, other=0.0) + rest1 * slope
     square = beta2 * tl.load(v + at, mask=there, other=0.0) + rest2 * (slope * slope)
-    direction = tl.div_rn(mean, tl.sqrt_rn(square) + eps)
-    moved = kept * tl.load(p + at, mask=there, other=0.0) - size * direction
+    direction = tl.div_rn(mean, tl.sqrt_rn(square) + tl.load(eps))
+    moved = tl.load(kept) * tl.load(p + at, mask=there, other=0.0) - tl.load(size) * direction
     tl.store(p_new + at, canonical(moved), mask=there)
     tl.store(m_new + at, canonical(mean), mask=there)
     tl.store(v_new + at, canonical(square), mask=there)

@@ -62,11 +62,13 @@ def largest_of_rows(
 @triton.jit
 def slice_rows(
     x, exponents, slices, m, k, padded, plane, inner, outer_stride, inner_stride, row_stride, term_stride, p,
-    COUNT: tl.constexpr, INTEGERS: tl.constexpr, GIVEN: tl.constexpr, ROWS: tl.constexpr, BLOCK: tl.constexpr,
+    COUNT: tl.constexpr, INTEGERS: tl.constexpr, GIVEN: tl.constexpr, WHOLE: tl.constexpr,
+    ROWS: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
     """slices[i, batch, row, term], lowest first, zero from k to `padded`.
 
-    `exponents` [batch, row] holds those GIVEN, or `largest_of_rows`. INTEGERS are sliced as they are.
+    `exponents` [batch, row] holds those GIVEN, or `largest_of_rows`, which this writes itself where a BLOCK holds
+    WHOLE rows. INTEGERS are sliced as they are.
     """
     value, batch, row, term = _tile(
         x, m, k, inner, outer_stride, inner_stride, row_stride, term_stride, ROWS, BLOCK
@@ -74,7 +76,11 @@ def slice_rows(
     if INTEGERS:
         rest = value
     else:
-        e = tl.load(exponents + batch * m + row, mask=row < m, other=0)
+        if WHOLE:
+            e = tl.max(magnitude(value), axis=1)
+            tl.store(exponents + batch * m + row, e, mask=row < m)
+        else:
+            e = tl.load(exponents + batch * m + row, mask=row < m, other=0)
         if not GIVEN:
             e = exponent_of(e)
         rest = whole(value, factor_of(e, p)[:, None])
