@@ -5,7 +5,8 @@
 | `int8-triton` | device/product.py, rounded in registers | slices of an operand, before those of long rows maxima |
 | `int8-mm` | `kernels.int8`, 4 to 9 calls of `torch._int_mm` for each matrix | torch's own operations |
 
-In this order, then float64. The order is reasoned (arithmetic.md section 8); no GPU has measured it yet.
+In this order, then float64 (docs/performance.md, "cuda"). On an H100, whose float64 units are many, float64 is faster
+than `int8-mm` at all sizes measured; most GPUs have few of them.
 """
 
 from __future__ import annotations
@@ -26,8 +27,8 @@ TERMS = 64
 SECTION = 1 << 17
 """Terms that an i32 accumulator holds: three products of 2^12 each, 3 * 2^12 * 2^17 < 2^31."""
 SMALL, WIDE = 64, 128
-"""Rows and columns of a tile. With three accumulators and 128 rows, eight warps hold 96 of their registers a thread in
-them; with more accumulators tiles are square."""
+"""Columns and rows of a tile: with 128 rows each group of four warps has the 64 that a Hopper instruction multiplies.
+With more columns accumulators spill, with fewer rows a product of 20 x 13 bits takes four times as long (H100)."""
 QUANTISED_ROWS, QUANTISED_TERMS = 32, 64
 """Tile of the kernels that read f32: 8 KiB, in whichever order it lies."""
 WHOLE = 4096
