@@ -275,8 +275,8 @@ def _place(context: Context, dry_run: bool) -> tuple[Place, bool]:
 
 def _signature_of(settings: AssaySettings, client: Client) -> SignatureOf:
     """Asks the relays; only then must there be some. Raises SettingsError, NoRelay."""
-    network = client.deployment.beacon
-    return lambda number: relays_by(settings, network).signature(number)
+    network, is_signed = client.deployment.beacon, client.beacon.is_signed_round
+    return lambda number: relays_by(settings, network, is_signed).signature(number)
 
 
 def _require_announceable(settings: AssaySettings) -> None:

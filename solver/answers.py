@@ -14,7 +14,7 @@ from fastapi.responses import Response, StreamingResponse
 
 from protocol.commitments import CHUNK
 from protocol.node.http_client import LEAST_RATE
-from solver.admission import Budget
+from solver.concurrency import Budget
 from solver.limits import Message, Receive, Send
 from solver.run_store import RunStore
 

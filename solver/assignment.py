@@ -26,7 +26,6 @@ from solver.progress import Progress
 from solver.run_store import Materials, RunStore
 from solver.trainer import Trainer
 from solver.training import Training
-from solver.turns import InTurns
 
 FEW_BITS = 4.0
 """A row whose ordinary values have fewer bits left than these is worth a warning: up to 3 % off (half of 2^-4)."""
@@ -53,7 +52,7 @@ class Assignment:
             task,
             self._work.program,
             self._work.fixed,
-            InTurns(self._executor, context.turns),
+            context.in_turns(self._executor, self.terms),
             self.terms.segments,
             self.terms.segment_steps,
             context.database,
@@ -246,4 +245,4 @@ def _materials(context: Context, task: int, terms: Terms) -> Materials:
         work = Work.of(task, task_bundle(context, terms))
     except BundleError as error:
         raise RunStoreError(f"task {task}: its bundle is lost: {error}") from error
-    return work.fixed, InTurns(context.strategy.executor(work), context.turns)
+    return work.fixed, context.in_turns(context.strategy.executor(work), terms)

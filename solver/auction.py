@@ -13,7 +13,6 @@ A task of this solver's that the database does not know is taken up too: the cha
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from functools import partial
 
@@ -26,7 +25,7 @@ from solver.background import in_thread
 from solver.bidding import Best, Offer, Refusal, decide
 from solver.bundle_cache import Candidates, fetch_candidate, is_here
 from solver.context import Context
-from solver.database import TAKEN, Stage
+from solver.database import Stage
 from solver.failures import Failures
 
 FETCHES = 4
@@ -45,15 +44,11 @@ class Auction:
         self,
         context: Context,
         failures: Failures,
-        elsewhere: Callable[[], Sequence[Terms]] = tuple,
         ends: bool = False,
     ) -> None:
-        """`elsewhere` gives the terms of tasks that the solver has taken under other contracts. An auction that `ends`
-        makes no bid any more.
-        """
+        """An auction that `ends` makes no bid any more."""
         self._context = context
         self._failures = failures
-        self._elsewhere = elsewhere
         self._ends = ends
         self._seen = 0
         self._candidates: list[int] = []
@@ -192,9 +187,10 @@ class Auction:
             raise _NotWorth(f"its bundle cannot be read: {type(error).__name__}") from error
         return True
 
-    def _taken(self) -> list[int]:
-        """Tasks that this solver has to train or defend."""
-        return self._context.database.live(*TAKEN)
+    def _beside(self, task: int) -> dict[str, Terms]:
+        """What this solver has taken, or may win, beside a task."""
+        own = {f"task {one}": terms for one, terms in self._context.engaged().items() if one != task}
+        return {**own, **self._context.elsewhere()}
 
     def _offer(self, terms: Terms, view: TaskView) -> Offer:
         """What to bid now. Raises _NotWorth."""
@@ -204,10 +200,11 @@ class Auction:
         figures = self._context.settings.figures(
             client.vault.free(client.address) - self.owed(task),
             self._context.free_disk(),
-            client.connection.block_time,
+            self._context.clocks,
+            self._context.rates,
             client.deployment.parameters.draw_delay,
             client.connection.gas_price,
-            [*(client.market.terms(other) for other in self._taken() if other != task), *self._elsewhere()],
+            self._beside(task),
         )
         others = int(view.bidder, 16) != 0 and view.bidder != client.address
         best = Best(view.price, view.overtime // terms.extension) if others else None

@@ -9,19 +9,25 @@ the least undercut, and stop at one's own floor.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from protocol.chain.parameters import TOKEN
+from protocol.tasks import owed
+from protocol.tasks.admission import Clocks, Rates, admission
 from protocol.tasks.arithmetics import is_computed, versions
 from protocol.tasks.bidding import least_undercut
-from protocol.tasks.task import Terms, least_game_time
+from protocol.tasks.task import Terms
 from solver.floor import Costs, Floor, floor, game_cost
 
 SLACK = 1.25
 """Times the training that must fit into the time for it: games come first, other work slows the machine, and a restart
-trains a segment again. Who is late loses the whole price and the penalty.
+trains a segment again. Who is late loses the whole price and the penalty. The worst that games may ask for meanwhile is
+not in it: half of sixteen lost bonds is more than that (decision 135).
 """
+
+NO_WAIT = Clocks(0.0)
 
 
 class Best(NamedTuple):
@@ -34,20 +40,20 @@ class Best(NamedTuple):
 @dataclass(frozen=True, slots=True)
 class Figures:
     """The bidder's own: amounts in token units. `free` is what it may lock, without the stakes that it will owe for
-    what it has won or bid on. `operations_a_second` is its measured or assumed speed. `opening` is the fraction of the
-    budget that a first bid asks for. `disk` are the bytes that a task's checkpoints may take. `block_seconds` pass
-    between two blocks, `draw_delay` between a submission and its draw's round. `taken` are the tasks that it has to
-    train or defend beside. `uplink` are the bytes a second that it serves.
+    what it has won or bid on. `rates` are its measured or assumed speeds. `opening` is the fraction of the
+    budget that a first bid asks for. `disk` are the bytes that a task's checkpoints may take. `clocks` are what a move
+    takes beside computing, `draw_delay` passes between a submission and its draw's round. `taken` are the tasks that it
+    has to train or defend beside, by names. `uplink` are the bytes a second that it serves.
     """
 
     free: int
-    operations_a_second: float
+    rates: Rates
     costs: Costs
     opening: float
     disk: float = math.inf
-    block_seconds: float = 0.0
+    clocks: Clocks = NO_WAIT
     draw_delay: float = 0.0
-    taken: tuple[Terms, ...] = ()
+    taken: Mapping[str, Terms] = field(default_factory=dict)
     uplink: float = math.inf
 
 
@@ -68,7 +74,7 @@ class Refusal:
 
 def seconds_needed(terms: Terms, figures: Figures) -> float:
     """Time that the training takes."""
-    return terms.steps * terms.step_operations / figures.operations_a_second
+    return terms.steps * terms.step_operations / figures.rates.operations
 
 
 def copies_at_once(terms: Terms) -> int:
@@ -100,12 +106,14 @@ def decide(terms: Terms, figures: Figures, best: Best | None = None) -> Offer | 
             f"it may have to serve {served} bytes within {terms.attest_period / 2:g} s, half of the "
             f"attestation period, its line carries {figures.uplink:.0f} a second (uplink_mbit)"
         )
-    unsafe = _unsafe(terms, figures)
-    if unsafe is not None:
-        return Refusal(unsafe)
+    mine = owed.games("games of this task", terms)
+    others = [owed.games(f"games of {name}", taken) for name, taken in figures.taken.items()]
+    refused = admission([mine, *others], figures.clocks, figures.rates)
+    if refused is not None:
+        return Refusal(str(refused))
     if terms.stake > figures.free:
         return Refusal(f"it asks for a stake of {terms.stake} units, {figures.free} are free")
-    game = game_cost(terms, figures.operations_a_second, figures.costs)
+    game = game_cost(terms, figures.rates.operations, figures.costs)
     if terms.bond // 2 < game:
         return Refusal(
             f"a false challenge costs it {game / TOKEN:.6g} tokens, and pays it half of a bond of "
@@ -119,19 +127,3 @@ def decide(terms: Terms, figures: Figures, best: Best | None = None) -> Offer | 
     if price > most or price < due.price:
         return Refusal(f"it would pay at most {max(0, most) / TOKEN:.6g} tokens, its floor is {due}")
     return Offer(price, due)
-
-
-def _unsafe(terms: Terms, figures: Figures) -> str | None:
-    """Whether a false challenge would win on time, of this task or of one that was taken before.
-
-    The defence waits for the step that runs, whosever it is, and for no more: so the longest step of one task counts
-    for the clocks of the others, its segment does not.
-    """
-    speed, block = figures.operations_a_second, figures.block_seconds
-    longest = max(other.step_operations for other in (terms, *figures.taken))
-    for one in (terms, *figures.taken):
-        due = least_game_time(one, speed, block, longest)
-        if one.game_time < due:
-            which = "it" if one is terms else "beside its steps a task that was taken"
-            return f"{which} allows {one.game_time} s in a game, {due} s are safe"
-    return None

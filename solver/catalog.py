@@ -10,10 +10,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from protocol.execution.replay import Replay
-from solver.admission import Admission, Budget
+from protocol.execution.turns import Turns
+from solver.concurrency import Budget, OneAtATime
 from solver.metrics import Metrics
 from solver.run_store import Materials, RunStore
-from solver.turns import Turns
 
 KEPT_RESULTS = 16
 """Tasks that are over and are still shown, the last ones: submitters fetch what they paid for."""
@@ -27,8 +27,8 @@ READERS = 32
 class Answering:
     """Bounds of what answers cost, whichever deployment's tasks are asked about, and the replay that is in memory."""
 
-    readers: Admission = field(default_factory=lambda: Admission(READERS))
-    replays: Admission = field(default_factory=Admission)
+    readers: OneAtATime = field(default_factory=lambda: OneAtATime(READERS))
+    replays: OneAtATime = field(default_factory=OneAtATime)
     budget: Budget = field(default_factory=Budget)
     replay: tuple[RunStore, Replay] | None = None
 

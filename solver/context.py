@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -15,16 +15,21 @@ from protocol.chain.client import Client
 from protocol.chain.errors import Reverted
 from protocol.chain.receipts import Receipt
 from protocol.commitments import BlobStore
+from protocol.execution.replay import Executor
+from protocol.execution.speeds import Speeds
+from protocol.execution.turns import InTurns, Turns
 from protocol.node.home import Home
 from protocol.node.logs import get
+from protocol.tasks import owed
+from protocol.tasks.admission import Clocks, Rates, longest_step, seconds_beside
 from protocol.tasks.bundles import Limits
+from protocol.tasks.task import Terms
 from solver.catalog import Catalog
-from solver.database import Database
+from solver.database import LIVE, Database
 from solver.metrics import Metrics
 from solver.sends import Sends
 from solver.settings import SolverSettings
 from solver.strategy import Strategy
-from solver.turns import Turns
 
 if TYPE_CHECKING:
     from structlog.typing import FilteringBoundLogger
@@ -52,7 +57,43 @@ class Context:
     candidates: Path
     turns: Turns = field(default_factory=Turns)
     sends: Sends = field(default_factory=Sends)
+    speeds: Speeds = field(default_factory=Speeds)
+    elsewhere: Callable[[], Mapping[str, Terms]] = dict
+    """Terms of what was taken under other contracts, by names: it binds this machine too."""
     log: FilteringBoundLogger = field(default_factory=lambda: get("solver"))
+    _terms: dict[int, Terms] = field(default_factory=dict)
+
+    def terms(self, task: int) -> Terms:
+        """The terms of a task, read once: they never change. Raises ChainError."""
+        if task not in self._terms:
+            self._terms[task] = self.client.market.terms(task)
+        return self._terms[task]
+
+    def engaged(self) -> dict[int, Terms]:
+        """Tasks that this solver has to train or to defend, or may come to: a bid may win, also one that was beaten.
+        Raises ChainError.
+        """
+        return {task: self.terms(task) for task in self.database.live(*LIVE)}
+
+    @property
+    def clocks(self) -> Clocks:
+        """What a move takes beside computing."""
+        return Clocks(self.client.inclusion, self.settings.pace)
+
+    @property
+    def rates(self) -> Rates:
+        """What this machine manages."""
+        return Rates(self.settings.speed, programs=self.speeds.measured())
+
+    def in_turns(self, executor: Executor, terms: Terms) -> InTurns:
+        """An executor of a task whose steps take turns, and are timed."""
+        return InTurns(executor, self.turns, self.speeds.of(terms.program_id, terms.step_operations))
+
+    def seconds_each(self) -> float:
+        """What each answer in a game may take of its clock beside computing. Raises ChainError."""
+        taken = (*self.engaged().values(), *self.elsewhere().values())
+        games = [owed.games("", terms) for terms in taken]
+        return seconds_beside(self.clocks, longest_step(games, self.rates))
 
     def limits(self, seconds: float) -> Limits:
         """What is taken from submitters, and how long they may take to give it."""

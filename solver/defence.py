@@ -1,14 +1,15 @@
 """Games against this solver: found, watched, answered in time, on a thread of their own (dispute.md section 6).
 
 Which moves to make is `Strategy.defence`; here they are sent, each once, whatever is restarted. While they are computed
-nothing else computes (`turns`). The moves that a game asks for are handed over together, and while they wait for their
-blocks the next game's are computed: the time of a move is that of computing it, and once that of inclusion.
+nothing else computes (`turns`), but what another game asks for that is due before: a long replay makes way for it
+between two steps. The moves that a game asks for are handed over together, and while they wait for their blocks the
+next game's are computed: the time of a move is that of computing it, and once that of inclusion.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from threading import Event, Thread
 
@@ -20,10 +21,17 @@ from protocol.chain.views import GameState
 from protocol.dispute.moves import Move
 from protocol.dispute.provider import Run
 from protocol.dispute.view import GameView, Phase
+from protocol.execution.replay import machine_memory
+from protocol.execution.turns import Stopped
+from protocol.tasks.owed import moves_left
 from solver.context import Context
 from solver.database import TAKEN, Stage
 from solver.failures import WRONG_BITS, Failures
-from solver.turns import Stopped
+
+STATES_SHARE = 8
+"""Of the machine's memory one part in so many may hold states of answers that make way for others of their task."""
+ASKING = (Phase.STEP, Phase.FRAME, Phase.SPLIT)
+"""Phases in which the solver may be to move without a demand."""
 
 
 class Defence:
@@ -42,6 +50,13 @@ class Defence:
         self._tasks: dict[int, int] = {}
         self._runs: dict[int, Run] = {}
         self._sent: dict[int, list[tuple[Move, Sent]]] = {}
+        self._answering: dict[int, float] = {}
+        """By game what it is answered by, the last one while the others wait for it."""
+        self._bytes: dict[int, int] = {}
+        """Of a state, by task."""
+        self._looked = self._look_took = 0.0
+        self._reserved: ExitStack | None = None
+        """No training between two rounds of answers: one step at most is waited for, not one in each."""
         self._closed = Event()
         # A daemon, so that a second Ctrl-C ends the process without waiting for a step.
         self._thread = Thread(target=self._run, name="solver-defence", daemon=True)
@@ -77,37 +92,95 @@ class Defence:
                 self._failures.note(0, error, 0.0)
                 worked = self.owes = False
             if not worked:
+                self._release()
                 self._closed.wait(self._context.settings.pace)
 
     def tick(self) -> bool:
         """Answer what is due now, the most urgent first. True if a move was handed over: there may be more at once.
 
-        The most urgent is the one with the least left on this solver's clock: it runs in every game in which a move is
-        due. After a while the order is looked at anew, for more may be asked for. Games that wait need no answer yet.
+        The most urgent is the one with the least left on this solver's clock beside what its further moves may take
+        without any computing (`urgencies`). After a while the order is looked at anew, for more may be asked for. Games
+        that wait need no answer yet.
         """
         self._drop_what_is_over()
         if not (self._open or self._context.database.live(*TAKEN)):  # there is nothing to lose
             self.owes = False
             return False
-        with self._context.client.connection.view():
-            self._discover()
-            states = self._states()
+        states = self._look()
+        urgencies = self._urgencies(states)
         began, owes, worked = time.monotonic(), False, False
-        played = [number for number, state in states.items() if not state.waits]
-        with ExitStack() as answering:
-            for number in by_deadline(played, lambda n: states[n].deadline):
-                with self._failures.kept(number, task=self._tasks[number]):
-                    if self._is_sending(number):
-                        owes = True
-                    elif self._answer(number):
-                        if not worked:
-                            answering.enter_context(self._context.turns.reserved())
-                        owes = worked = True
-                if worked and time.monotonic() - began > self._context.settings.pace:
-                    break
+        for number in by_deadline(urgencies, urgencies.__getitem__):
+            if number not in self._open:  # it was over between two steps of another's answer
+                continue
+            with self._failures.kept(number, task=self._tasks[number]):
+                if self._is_sending(number):
+                    owes = True
+                elif self._answer(number):
+                    self._reserve()
+                    owes = worked = True
+            if worked and time.monotonic() - began > self._context.settings.pace:
+                break
         self.owes = owes
         self._context.metrics.games.set(len(self._open))
         return worked
+
+    def _reserve(self) -> None:
+        if self._reserved is None:
+            self._reserved = ExitStack()
+            self._reserved.enter_context(self._context.turns.reserved())
+
+    def _release(self) -> None:
+        if self._reserved is not None:
+            self._reserved.close()
+            self._reserved = None
+
+    def _make_way(self) -> None:
+        """Between two steps of an answer: answer other games that are due before it. Looks take a fifth of the time at
+        most. What one's own task asks for waits where there is no room for more of its states (`_has_room`); nothing
+        that is due after it is answered meanwhile.
+        """
+        if time.monotonic() - self._looked < max(self._context.settings.pace, 4 * self._look_took):
+            return
+        try:
+            states = self._look()
+            urgencies = self._urgencies(states)
+        except ChainError as error:  # what is computed is still due
+            self._looked = time.monotonic()
+            self._context.log.warning("defence waits for the chain", error=str(error))
+            return
+        asking = {
+            number: due
+            for number, due in urgencies.items()
+            if number not in self._answering
+            and (states[number].demand_open or states[number].phase in ASKING)
+        }
+        waiting = [due for number, due in asking.items() if not self._has_room(number)]
+        due = min([*self._answering.values(), *waiting])
+        for number in before(asking, due, self._has_room):
+            with self._failures.kept(number, task=self._tasks[number]):
+                if not self._is_sending(number):
+                    self._answer(number)
+
+    def _has_room(self, number: int) -> bool:
+        """Whether a game may be answered inside of other answers, each of which holds a state: one of each task may."""
+        tasks = [self._tasks[other] for other in self._answering if other in self._tasks]
+        held = sum(self._bytes.get(task, 0) for task in [*tasks, self._tasks[number]])
+        return self._tasks[number] not in tasks or held <= machine_memory() // STATES_SHARE
+
+    def _look(self) -> dict[int, GameState]:
+        """Discover games, and see where those stand that are to be looked at now."""
+        began = time.monotonic()
+        with self._context.client.connection.view():
+            self._discover()
+            states = self._states()
+        self._looked = time.monotonic()
+        self._look_took = self._looked - began
+        return states
+
+    def _urgencies(self, states: Mapping[int, GameState]) -> dict[int, float]:
+        """Of games that do not wait the last second for computing: of each clock further moves may take a part."""
+        each = self._context.seconds_each() if states else 0.0
+        return {number: _urgency(state, each) for number, state in states.items() if not state.waits}
 
     def _states(self) -> dict[int, GameState]:
         """Where the games stand that are to be looked at now. A node may have lost one with a block, or lag."""
@@ -162,6 +235,7 @@ class Defence:
             client.game, number, run_store.program.program, client.deployment.block
         )
         self._tasks[number] = task
+        self._bytes[task] = sum(type_.nbytes for type_ in run_store.program.state_types)
         if task not in self._runs:
             self._runs[task] = run_store.replay()
         self._context.log.warning("challenged", game=number, task=task)
@@ -198,8 +272,14 @@ class Defence:
             return False
         if not view.solver_to_move:
             return self._call_time(view)
-        with context.turns.urgent():
-            moves = context.strategy.defence(view, self._runs[view.task])
+        # As of now: at the last look it may have been the challenger's turn.
+        due = _urgency(context.client.game.game(number), context.seconds_each())
+        self._answering[number] = due
+        try:
+            with context.turns.urgent(self._make_way, due):
+                moves = context.strategy.defence(view, self._runs[view.task])
+        finally:
+            del self._answering[number]
         if moves:
             self._send(number, moves, view.head)
         return bool(moves)
@@ -227,6 +307,15 @@ class Defence:
         return True
 
 
-def by_deadline(games: Iterable[int], deadline: Callable[[int], int]) -> list[int]:
+def _urgency(state: GameState, each: float) -> float:
+    return state.deadline - each * moves_left(state.phase, state.depth, state.demands)
+
+
+def by_deadline(games: Iterable[int], deadline: Callable[[int], float]) -> list[int]:
     """Numbers of games, the one whose clock ends first before all others; equal ones in the order of their numbers."""
     return sorted(games, key=lambda number: (deadline(number), number))
+
+
+def before(deadlines: Mapping[int, float], due: float, may: Callable[[int], bool]) -> list[int]:
+    """Those that may and are due before `due`, in their order."""
+    return [n for n in by_deadline(deadlines, deadlines.__getitem__) if deadlines[n] < due and may(n)]

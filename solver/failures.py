@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING
 from protocol.beacon.errors import NoRelay
 from protocol.chain.errors import ChainError
 from protocol.errors import AssayError
+from protocol.execution.turns import Stopped
 from protocol.execution.workers import WorkerFailed
 from protocol.numerics.self_check import SelfCheckError
 from protocol.tasks.bundles import BundleUnavailable
 from solver.metrics import Metrics
-from solver.turns import Stopped
 
 if TYPE_CHECKING:
     from structlog.typing import FilteringBoundLogger

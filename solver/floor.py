@@ -11,6 +11,7 @@ from math import ceil
 from typing import Final
 
 from protocol.chain.parameters import TOKEN
+from protocol.tasks.owed import REPLAYS
 from protocol.tasks.task import Terms, replay_seconds
 
 YEAR: Final = 365 * 86_400
@@ -23,8 +24,6 @@ GAME_GAS: Final = 390_000
 """Of the solver in a false game: the step tree and three traces at 80,000 each, a split at 70,000. Answers to demands
 are paid by their deposits, and what a game before it has asked for is not sent again.
 """
-REPLAYS: Final = 2
-"""Of a segment, in a game: for its step tree, and for the traces below."""
 
 
 @dataclass(frozen=True, slots=True)

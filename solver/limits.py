@@ -1,7 +1,7 @@
 """Limits on every HTTP exchange, whatever the app behind: no bodies, short targets, no client that reads for ever.
 
 An ASGI middleware. How many connections there may be, in all and an address, is `protocol.node.http_shares`'s. What
-answers cost is bounded by `admission`.
+answers cost is bounded by `concurrency`.
 """
 
 from __future__ import annotations

@@ -23,6 +23,8 @@ from protocol.chain.parameters import TOKEN
 from protocol.chain.views import TaskStatus, TaskView
 from protocol.commitments import BlobStore
 from protocol.errors import ExitCode
+from protocol.execution.speeds import Speeds
+from protocol.execution.turns import Turns
 from protocol.node.home import Home
 from protocol.node.http import require_public
 from protocol.node.logs import get
@@ -46,7 +48,6 @@ from solver.metrics import Metrics
 from solver.progress import Progress
 from solver.settings import SolverSettings
 from solver.strategy import HONEST, Strategy
-from solver.turns import Turns
 
 
 class SolverNode(Node):
@@ -66,15 +67,15 @@ class SolverNode(Node):
     ) -> None:
         """`earlier` are deployments that are ended beside, by nodes of which this one is the `leading`."""
         folder, market = data_folder(Database, home, client), client.market.address
-        metrics, turns = (
-            (Metrics(market), Turns())
+        metrics, turns, speeds = (
+            (Metrics(market), Turns(), Speeds())
             if leading is None
-            else (leading.context.metrics.of(market), leading.context.turns)
+            else (leading.context.metrics.of(market), leading.context.turns, leading.context.speeds)
         )
         log = get("solver") if leading is None and not earlier else get("solver").bind(market=market)
         self.context: Context = Context(
             client,
-            relays_by(settings, client.deployment.beacon),
+            relays_by(settings, client.deployment.beacon, client.beacon.is_signed_round),
             settings,
             strategy,
             home,
@@ -84,10 +85,13 @@ class SolverNode(Node):
             metrics,
             home.folder("solver", folder.name, "candidates"),
             turns,
+            speeds=speeds,
+            elsewhere=self._elsewhere,
             log=log,
         )
         stop, self._progress = stop or Stop(), progress or Progress(bar=False)
         self._leading = leading
+        self._earlier: list[SolverNode] = []
         self._earlier = [
             SolverNode(
                 client.for_deployment(one),
@@ -106,7 +110,7 @@ class SolverNode(Node):
         self._short = False
         """Whether tokens are missing for the stake that tasks under earlier contracts still bind."""
         self._failures = Failures("task", metrics, self.context.log)
-        self._auction = Auction(self.context, self._failures, self._elsewhere, ends=leading is not None)
+        self._auction = Auction(self.context, self._failures, ends=leading is not None)
         self._defence = Defence(self.context)
         self._assignments: dict[int, Assignment] = {}  # tasks that this solver can still do something for
         self._loading: dict[int, tuple[Future[Assignment], float]] = {}  # with when it began
@@ -205,13 +209,15 @@ class SolverNode(Node):
         )
         return self._leading is None and not busy and self._is_sound()
 
-    def _elsewhere(self) -> list[Terms]:
-        """Terms of tasks that were taken under earlier contracts: they bind this machine too."""
-        return [
-            node.context.client.market.terms(task)
-            for node in self._earlier
-            for task in node.context.database.live(*TAKEN)
-        ]
+    def _elsewhere(self) -> dict[str, Terms]:
+        """Tasks that were taken under the other contracts of this process, or may be."""
+        leading = self._leading or self
+        return {
+            f"task {task} of market {node.context.client.market.address}": node.context.terms(task)
+            for node in (leading, *leading._earlier)
+            if node is not self
+            for task in node.context.database.live(*LIVE)
+        }
 
     def _taken(self) -> list[int]:
         """Tasks that were won and for which something can still be done."""

@@ -21,7 +21,6 @@ from protocol.program.step import State
 from protocol.tasks.task import Terms
 from solver.context import Context
 from solver.training import LocalRunner, Runner
-from solver.turns import InTurns
 
 ATTEMPTS = 2
 """To train one segment with workers."""
@@ -32,7 +31,7 @@ def runner(context: Context, work: Work, terms: Terms, executor: Executor) -> Ru
 
     Workers compute as `HonestExecutor` does, on the CPU; any other executor keeps to this process.
     """
-    alone = LocalRunner(InTurns(executor, context.turns))
+    alone = LocalRunner(context.in_turns(executor, terms))
     wanted, there = context.settings.processes, len(units(work.program.program))
     if wanted == 1 or type(executor) is not HonestExecutor:
         return alone

@@ -16,8 +16,8 @@ from fastapi.responses import FileResponse, JSONResponse, PlainTextResponse, Res
 from protocol.commitments import segment_tree
 from protocol.dispute.provider import Frame, frame_at
 from protocol.execution.replay import Replay
+from protocol.execution.turns import Stopped
 from protocol.program.errors import ProgramError
-from solver.admission import Admission, Budget, Busy
 from solver.answers import (
     CallPath,
     ChunkRange,
@@ -33,15 +33,15 @@ from solver.answers import (
     missing,
 )
 from solver.catalog import Catalog
+from solver.concurrency import Budget, Busy, OneAtATime
 from solver.limits import App, Limits
 from solver.run_store import RunStore
-from solver.turns import Stopped
 
 Answer = TypeVar("Answer")
 
 
-def application(catalog: Catalog, admission: Admission | None = None, budget: Budget | None = None) -> App:
-    """The service over a catalog, as an ASGI app. `admission` bounds the replays, `budget` the answers on their way (by
+def application(catalog: Catalog, questions: OneAtATime | None = None, budget: Budget | None = None) -> App:
+    """The service over a catalog, as an ASGI app. `questions` bounds the replays, `budget` the answers on their way (by
     default those of the catalog).
     """
     api = FastAPI(title="Assay solver", openapi_url=None, docs_url=None, redoc_url=None)
@@ -49,7 +49,7 @@ def application(catalog: Catalog, admission: Admission | None = None, budget: Bu
     budget = budget or answering.budget
     _general(api, catalog)
     _checkpoints(api, catalog, answering.readers, budget)
-    _insides(api, catalog, admission or answering.replays, budget)
+    _insides(api, catalog, questions or answering.replays, budget)
     return Limits(api, catalog.metrics)
 
 
@@ -80,9 +80,9 @@ def _general(api: FastAPI, catalog: Catalog) -> None:
         return FileResponse(path, media_type="application/octet-stream")
 
 
-def _checkpoints(api: FastAPI, catalog: Catalog, admission: Admission, budget: Budget) -> None:
+def _checkpoints(api: FastAPI, catalog: Catalog, questions: OneAtATime, budget: Budget) -> None:
     async def by_reading(read: Callable[[], Answer]) -> Answer:
-        async with admission.turn():
+        async with questions.turn():
             return await to_thread.run_sync(read)
 
     @api.get("/tasks/{task}")
@@ -123,14 +123,14 @@ def _checkpoints(api: FastAPI, catalog: Catalog, admission: Admission, budget: B
         return await by_reading(lambda: manifest(run_store, last))
 
 
-def _insides(api: FastAPI, catalog: Catalog, admission: Admission, budget: Budget) -> None:
-    admission.on_idle = catalog.forget_replay
+def _insides(api: FastAPI, catalog: Catalog, questions: OneAtATime, budget: Budget) -> None:
+    questions.on_idle = catalog.forget_replay
 
     async def by_replay(task: int, i: int, j: int, ask: Callable[[Replay], Answer]) -> Answer:
         run_store = _run_store(catalog, task)
         if not (1 <= i < run_store.committed and j <= run_store.segment_steps):
             raise missing(f"segment {i}, step {j}")
-        async with admission.turn():
+        async with questions.turn():
             return await to_thread.run_sync(lambda: ask(catalog.replay(run_store)))
 
     async def in_frame(task: int, i: int, j: int, path: str, ask: Callable[[Frame], Answer]) -> Answer:

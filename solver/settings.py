@@ -6,7 +6,7 @@ command line does it only when it runs.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from decimal import Decimal
 from ipaddress import IPv4Address, IPv6Address
 from typing import Annotated, Final
@@ -15,6 +15,7 @@ from pydantic import Field
 
 from protocol.chain.parameters import TOKEN
 from protocol.node.party.settings import NodeSettings
+from protocol.tasks.admission import Clocks, Rates
 from protocol.tasks.bidding import OPENING
 from protocol.tasks.task import Terms
 from solver.bidding import Figures
@@ -87,23 +88,24 @@ class SolverSettings(NodeSettings):
         self,
         free: int,
         disk: int,
-        block_seconds: float,
+        clocks: Clocks,
+        rates: Rates,
         draw_delay: float,
         gas_price: int,
-        taken: Sequence[Terms],
+        taken: Mapping[str, Terms],
     ) -> Figures:
         """The bidder's figures: `free` in token units, `disk` in bytes, `gas_price` in wei, `taken` the tasks that it
         has already.
         """
         return Figures(
             free,
-            self.speed,
+            rates,
             self.costs(gas_price),
             self.opening,
             disk,
-            block_seconds,
+            clocks,
             draw_delay,
-            tuple(taken),
+            taken,
             self.uplink_mbit * 125_000,
         )
 

@@ -7,9 +7,9 @@ from collections.abc import Callable
 from threading import Event, Thread
 
 from protocol.execution.replay import OnStep
+from protocol.execution.turns import Stopped
 from protocol.program.step import State
 from solver.training import Training
-from solver.turns import Stopped
 
 
 class Trainer:

@@ -68,7 +68,7 @@ def jobs(context: Context, seen: Observation) -> Iterator[Job]:
                 continue  # it is about to be opened
             game = row.game
         work = partial(_accuse, context, seen, look, told, claim.root, game)
-        yield Job(view.task, f"accuse {look.number}", work)
+        yield Job(view.task, f"accuse {look.number}", work, context.work_by(view.challenge_until))
 
 
 def drops(context: Context, seen: Observation) -> Iterator[Job]:

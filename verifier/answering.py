@@ -28,7 +28,8 @@ def answers(context: Context, seen: Observation) -> Iterator[Job]:
         # With a game on an earlier segment the states of this one may still be the solver's.
         if in_time and (row is None or row.segment not in (None, segment)):
             work = partial(_answer, context, seen, look, seat, told)
-            yield Job(seen.view.task, f"answer {look.number}", work)
+            assert stands is not None, "it is in time"
+            yield Job(seen.view.task, f"answer {look.number}", work, context.work_by(stands.until))
 
 
 def contests(context: Context, seen: Observation) -> Iterator[Job]:

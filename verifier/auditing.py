@@ -15,8 +15,9 @@ seat with one segment and without the result; what `looking` compares is digeste
 
 from __future__ import annotations
 
+import math
 import time
-from collections.abc import Callable, Container, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import chain, islice, zip_longest
 from typing import TypeVar
@@ -26,15 +27,18 @@ from protocol.commitments.digests import Digester, seat_digest
 from protocol.dispute.keys import NO_SEAT
 from protocol.dispute.looks import is_look
 from protocol.node.party.exits import Observation
+from protocol.tasks import owed
+from protocol.tasks.admission import admission
 from verifier import juror
 from verifier.context import Context
 from verifier.database import UNTIL_OVER, Challenge
+from verifier.deadlines import replays_due
 from verifier.jobs import Job, Jobs
 from verifier.look_duties import compared, revealing_seats
 from verifier.material import Material
 from verifier.replaying import FETCH_SHARE, Committed, Different
 from verifier.salts import Salted, salt_of_challenge, salted_seats
-from verifier.seats import attestable, due_by, due_segments, open_segments, own_seats, waits_for_jury
+from verifier.seats import attestable, due_segments, open_segments, own_seats, waits_for_jury
 
 SLICE_SECONDS = 3.0
 AHEAD = 256
@@ -72,15 +76,17 @@ def offer(context: Context, observed: Sequence[Observation], fetches: Jobs, repl
     turns = sorted(observed, key=lambda seen: _turn(context, seen, replays))
     challenged = {seen.view.task for seen in turns if context.database.challenges(seen.view.task)}
     missing: _Missing = {}
-    for seen, segment in _due(context, turns, challenged):
+    own = {seen.view.task: tuple(_own(context, seen)) for seen in turns}
+    for seen, segment in _due(context, turns, challenged, own):
         task, committed = seen.view.task, Committed(seen.view.root, seen.view.size)
         material = _at_hand(context, seen, replays, missing)
         if material is None:
             continue
         if material.replayer.is_here(committed, segment):
-            replays.offer(
-                Job(task, f"replay {segment}", partial(_replay, context, seen, material, committed, segment))
-            )
+            work = partial(_replay, context, seen, material, committed, segment)
+            mine = segment in own[task] and task not in challenged and not replays.rests.lost(task)
+            until = _until(context, seen, own[task]) if mine else math.inf
+            replays.offer(Job(task, f"replay {segment}", work, until))
             continue
         missing.setdefault(task, (material, committed, []))[2].append(segment)
         if material.replayer.has_withheld(committed) and _runs(context, seen, material):
@@ -111,7 +117,8 @@ def _at_hand(context: Context, seen: Observation, replays: Jobs, missing: _Missi
     material = context.materials.find(task)
     if material is None and context.materials.has_bundle(context.terms(task)):
         context.materials.want(task, context.terms(task))
-        replays.offer(Job(task, "load", partial(_load, context, task)))
+        due = context.work_by(replays_due(context, seen))
+        replays.offer(Job(task, "load", partial(_load, context, task), due))
     elif material is None:
         missing.setdefault(task, (None, Committed(seen.view.root, seen.view.size), []))
     return material
@@ -131,17 +138,30 @@ def _turn(context: Context, seen: Observation, replays: Jobs) -> tuple[float, in
     least far first; then by the time that is left.
     """
     task = seen.view.task
-    until = due_by(seen, context.clients)
+    until = replays_due(context, seen)
     return replays.rests.lost(task), context.database.own_segments(task), until
 
 
+def _until(context: Context, seen: Observation, segments: Sequence[int]) -> float:
+    """When the replays for own seats of a task are to be done. What does not fit into its time alone comes after all
+    that is due, as does a task whose replays failed, for it has had its time, and one whose solver is challenged.
+    """
+    due, terms = replays_due(context, seen), context.terms(seen.view.task)
+    mine = owed.seat("", terms, sum(segment < seen.view.size for segment in segments), due)
+    fits = admission([mine], context.clocks(context.client, seen.now), context.rates) is None
+    return context.work_by(due, mine.waits) if fits else math.inf
+
+
 def _due(
-    context: Context, turns: Sequence[Observation], challenged: Container[int]
+    context: Context,
+    turns: Sequence[Observation],
+    challenged: Container[int],
+    segments: Mapping[int, Sequence[int]],
 ) -> Iterator[tuple[Observation, int]]:
-    """What own seats ask for in all tasks, then, for a whistleblower, all other segments that were not checked."""
+    """What own seats ask for in all tasks, `segments`, then, for a whistleblower, all others that were not checked."""
     live = [seen for seen in turns if seen.view.task not in challenged]
     late = [seen for seen in turns if seen.view.task in challenged]
-    own = ((seen, segment) for seen in [*live, *late] for segment in _own(context, seen))
+    own = ((seen, segment) for seen in [*live, *late] for segment in segments[seen.view.task])
     if not context.settings.whistleblow:
         return own
     # Round by round over the tasks: one large task does not keep the others waiting.

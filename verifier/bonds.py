@@ -20,12 +20,16 @@ class Bonds:
     """Those of all accounts, by address. Any thread may ask."""
 
     def __init__(
-        self, clients: Mapping[str, Client], database: Database, terms: Callable[[int], Terms]
+        self,
+        clients: Mapping[str, Client],
+        database: Database,
+        terms: Callable[[int], Terms],
+        lock: threading.Lock | None = None,
     ) -> None:
         self._clients = clients
         self._database = database
         self._terms = terms
-        self._lock = threading.Lock()
+        self._lock = lock or threading.Lock()
         self._ready: dict[str, int] = {}
         self._log = logs.get("verifier.bonds")
 
@@ -54,12 +58,18 @@ class Bonds:
                 self._log.warning("no tokens for a bond", task=task, account=account, units=bond)
             self._ready[account] = max(bond, self.kept(account))
 
-    def require(self, challenge: Challenge) -> None:
-        """Note that this challenge's bond is at stake, and have it free, with those of its account that come before.
-        There must be coin for every game at stake, however long. Raises NotEnoughTokens, NotEnoughCoin, ChainError.
+    def require(
+        self, challenge: Challenge, fits: Callable[[Challenge], bool] = lambda _challenge: True
+    ) -> bool:
+        """Note that this challenge's bond is at stake, and have it free, with those of its account that come before;
+        unless it does not fit (`fits`) beside those at stake, which one challenge is asked after the other; whether it
+        does. There must be coin for every game at stake, however long. Raises NotEnoughTokens, NotEnoughCoin,
+        ChainError.
         """
         client = self._clients[challenge.account]
         with self._lock:
+            if not fits(challenge):
+                return False
             bond = client.commitments.bond(*challenge.key)
             rows = self._database.open_challenges()
             others = [row for row in rows if row.account == challenge.account and row.key != challenge.key]
@@ -76,6 +86,7 @@ class Bonds:
                 wealth = free + client.token.balance_of(client.address)
                 require_free(client, max(wanted, min(most, wealth)), "for bonds")
             self._database.update_challenge(challenge.key, opening_until=COMMITTING)
+            return True
 
     def _before(self, one: int, other: int) -> bool:
         return (self.at_stake(one), -one) > (self.at_stake(other), -other)

@@ -8,6 +8,8 @@ convicted meanwhile.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+
 from protocol.chain.client import Client
 from protocol.chain.errors import Reverted
 from protocol.chain.parameters import TOKEN
@@ -17,14 +19,19 @@ from protocol.commitments import segment_tree
 from protocol.dispute.keys import NO_SEAT, SEGMENT_UNKNOWN, priority_commitment
 from protocol.dispute.openings import open_leaf
 from protocol.node import logs
-from protocol.tasks.task import INCLUSION_BLOCKS, Terms, least_game_time
+from protocol.tasks import owed
+from protocol.tasks.admission import Clocks, Owed, Rates, admission
+from protocol.tasks.task import Terms
 from verifier.bonds import Bonds
 from verifier.database import Challenge, Database
 from verifier.salts import salt_of_challenge
 
-OPENING_BLOCKS = 1 + INCLUSION_BLOCKS
-"""From a commitment's block to its opening's: it is opened in a later block than its own."""
 OPENED_LATE = "opened_late"
+
+
+def nothing(_challenge: Challenge) -> Sequence[Owed]:
+    """Nothing is owed beside it."""
+    return ()
 
 
 class ChallengeCommitment:
@@ -37,13 +44,19 @@ class ChallengeCommitment:
         bonds: Bonds,
         terms: Terms,
         challenge: Challenge,
-        speed: float,
+        rates: Callable[[], Rates],
+        look: float = 0.0,
+        beside: Callable[[Challenge], Sequence[Owed]] = nothing,
     ) -> None:
+        """`look` are the seconds between two looks at the chain, `beside` tells what else this process owes."""
         self._client = client
         self._database = database
         self._bonds = bonds
-        self._time = terms.game_time
-        self._least_time = least_game_time(terms, speed, client.connection.block_time)
+        self._game = owed.game("this game", terms)
+        self._rates = rates
+        self._look = look
+        self._beside = beside
+        self._waits = ""
         self._key = challenge.key
         self._task = challenge.task
         self._log = logs.get("verifier.challenge_commitment").bind(
@@ -80,29 +93,40 @@ class ChallengeCommitment:
 
     def _may_commit(self, challenge: Challenge) -> bool:
         """Whether a bond is to be locked now: then it is free, and noted as at stake."""
-        if self._time < self._least_time:
+        block, inclusion = self._client.connection.block_time, self._client.inclusion
+        refused = admission([self._game], self._clocks, self._rates())
+        if refused is not None:
             # The bond would be lost on time. The solver is challenged here, so it is not attested either.
             self._database.update_challenge(self._key, outcome="clock_too_short")
-            self._log.error("not challenged: the clock is too short", clock=self._time, due=self._least_time)
+            self._log.error("not challenged: the clock is too short", sum=str(refused))
             return False
-        block_time, period = (
-            self._client.connection.block_time,
-            self._client.deployment.parameters.opening_period,
-        )
-        if OPENING_BLOCKS * block_time > period:
+        # It is opened in a later block than the commitment's own.
+        opening, period = block + inclusion, self._client.deployment.parameters.opening_period
+        if opening > period:
             self._database.update_challenge(self._key, outcome="opening_too_short")
-            self._log.error("not challenged: no time to open", period=period, due=OPENING_BLOCKS * block_time)
+            self._log.error("not challenged: no time to open", period=period, due=opening)
             return False
         view = self._client.market.task(self._task)
         if view.status.is_over:
             self._database.update_challenge(self._key, outcome="needless")
             return False
-        # Mined in two blocks and opened after them; a redraw opens the window again.
-        until = self._challenged_until(view)
-        if self._client.now() + (INCLUSION_BLOCKS + OPENING_BLOCKS) * block_time > until:
+        # A redraw opens the window again.
+        if self._client.now() + inclusion + opening > self._challenged_until(view):
             return False
-        self._bonds.require(challenge)
-        return True
+        return self._bonds.require(challenge, self._fits)
+
+    @property
+    def _clocks(self) -> Clocks:
+        return Clocks(self._client.inclusion, self._look, self._client.now())
+
+    def _fits(self, challenge: Challenge) -> bool:
+        """Whether the game fits beside all that is owed: else it is asked again, as long as it may be challenged."""
+        refused = admission([self._game, *self._beside(challenge)], self._clocks, self._rates())
+        waits = "" if refused is None else str(refused)
+        if waits and waits != self._waits:
+            self._log.warning("not challenged while other work is due", sum=waits)
+        self._waits = waits
+        return refused is None
 
     def _challenged_until(self, view: TaskView) -> int:
         """Last second for a challenge: as long as an answer to a look is due, for who is accused may have to play."""

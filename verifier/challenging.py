@@ -8,6 +8,8 @@ solver, so that many games go on side by side; only those whose trees are open t
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 
 from protocol.chain.client import Client
 from protocol.chain.game_view import GameReader
@@ -16,6 +18,8 @@ from protocol.dispute.errors import NothingToChallenge
 from protocol.dispute.revealed import Revealed
 from protocol.dispute.view import GameView, Phase
 from protocol.node import logs
+from protocol.tasks.admission import Clocks, seconds_beside
+from protocol.tasks.owed import moves_left
 from verifier.challenge_commitment import ChallengeCommitment
 from verifier.database import Challenge, Database
 from verifier.material import Material
@@ -62,9 +66,18 @@ class ChallengeDriver:
     """
 
     def __init__(
-        self, client: Client, database: Database, commitment: ChallengeCommitment, challenge: Challenge
+        self,
+        client: Client,
+        database: Database,
+        commitment: ChallengeCommitment,
+        challenge: Challenge,
+        look: float = 0.0,
+        due: Callable[[float], AbstractContextManager[None]] = lambda _by: nullcontext(),
     ) -> None:
+        """`look` are the seconds between two looks at the chain; `due` is for computing that is due then."""
         self._client = client
+        self._look_seconds = look
+        self._due = due
         self._database = database
         self._commitment = commitment
         self._key = challenge.key
@@ -77,7 +90,9 @@ class ChallengeDriver:
         self.own_turn = True
         """Whether the next move is this side's: a process that is to stop makes it first."""
         self.deadline = math.inf
-        """Last second of one's own next move, infinite while none is due."""
+        """When one's own next move is to be computed, infinite while none is due: of the clock further moves may take a
+        part.
+        """
 
     @property
     def holds_trees(self) -> bool:
@@ -129,7 +144,8 @@ class ChallengeDriver:
         late = block.time > state.deadline
         self.own_turn = not (closed or moot or owed or late or state.waits or state.head == self._moveless)
         # What only asks is dropped, or goes on, once the step tree was compared (`accusing`).
-        self.deadline = state.deadline if self.own_turn and not self._asks else math.inf
+        due = self.own_turn and not self._asks
+        self.deadline = self._compute_by(state) if due else math.inf
         if closed:
             self._end(state)
         elif moot:
@@ -138,7 +154,12 @@ class ChallengeDriver:
             calls.time_out(game)
             self._log.warning("the solver's time is over", game=game)
         elif self.own_turn and self._trees is not None:
-            self._move()
+            with self._due(self.deadline):
+                self._move()
+
+    def _compute_by(self, state: GameState) -> float:
+        left = moves_left(state.phase, state.depth, state.demands)
+        return state.deadline - left * seconds_beside(Clocks(self._client.inclusion, self._look_seconds))
 
     def _solver_owes(self, state: GameState, block: int) -> bool:
         if state.demand_open or state.phase is Phase.SPLIT:

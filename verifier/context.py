@@ -11,12 +11,16 @@ from protocol.beacon.relays import Relays
 from protocol.chain.accounts import DEVELOPMENT_CHAIN
 from protocol.chain.client import Client
 from protocol.errors import exit_code_of
+from protocol.execution.replay import Executor
+from protocol.execution.speeds import Speeds
+from protocol.execution.turns import InTurns, Turns
 from protocol.node import logs
 from protocol.node.addresses import Address, parsed
 from protocol.node.disk import room
 from protocol.node.home import Home
 from protocol.node.party.data import data_folder, open_database
 from protocol.node.party.relays import relays_by
+from protocol.tasks.admission import Clocks, Rates, seconds_beside
 from protocol.tasks.bundles import Limits
 from protocol.tasks.task import Terms
 from verifier.database import Database
@@ -53,6 +57,9 @@ class Context:
     room: Callable[[], int]
     """Bytes of disk that may be taken for others, beside what is spared."""
     log: FilteringBoundLogger
+    turns: Turns
+    """At computing: what is due first goes first, whatever it is for."""
+    speeds: Speeds
     _terms: dict[int, Terms] = field(default_factory=dict)
     _segments: dict[tuple[int, int], list[int]] = field(default_factory=dict)
 
@@ -75,6 +82,11 @@ class Context:
         folder = data_folder(Database, home, client)
         juries = JuryEvents(client)
         local = client.connection.chain_id == DEVELOPMENT_CHAIN
+        turns, speeds = (Turns(shared=True), Speeds()) if leading is None else (leading.turns, leading.speeds)
+
+        def in_turns(executor: Executor, terms: Terms) -> InTurns:
+            return InTurns(executor, turns, speeds.of(terms.program_id, terms.step_operations))
+
         materials = Materials(
             folder,
             folder / "bundles",
@@ -85,6 +97,7 @@ class Context:
             juries.sources,
             partial(room, folder, settings.spare_bytes // 10),
             home.bundles,
+            in_turns,
         )
         return cls(
             client,
@@ -97,11 +110,28 @@ class Context:
             Items(folder / "items", folder / "bundles"),
             LookEvents(client),
             juries,
-            relays_by(settings, client.deployment.beacon),
+            relays_by(settings, client.deployment.beacon, client.beacon.is_signed_round),
             Metrics(market) if leading is None else leading.metrics.of(market),
             partial(room, folder, settings.spare_bytes),
             logs.get("verifier") if alone else logs.get("verifier").bind(market=market),
+            turns,
+            speeds,
         )
+
+    @property
+    def rates(self) -> Rates:
+        """What this machine manages."""
+        return Rates(self.settings.speed, programs=self.speeds.measured())
+
+    def clocks(self, client: Client, now: float = 0.0) -> Clocks:
+        """What a transaction of an account takes. Raises ChainError."""
+        return Clocks(client.inclusion, self.settings.pace, now)
+
+    def work_by(self, until: float, waits: int = 1) -> float:
+        """When computing has to be done that is sent by `until` and asks for the machine so many times. Raises
+        ChainError.
+        """
+        return until - seconds_beside(self.clocks(self.client), waits=waits)
 
     def terms(self, task: int) -> Terms:
         """The terms of a task, read once: they never change. Raises ChainError."""

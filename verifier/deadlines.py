@@ -7,7 +7,16 @@ from collections.abc import Iterator
 from protocol.node.party.exits import Observation
 from verifier import answering, juror
 from verifier.context import Context
+from verifier.look_duties import unopened
 from verifier.seats import due_by
+
+
+def replays_due(context: Context, seen: Observation) -> int:
+    """When what own seats digest is due next: for their attestations, and for digests that are to be opened."""
+    due = due_by(seen, context.clients)
+    if seen.audit is None or not any(True for _ in unopened(context, seen)):
+        return due
+    return min(due, seen.audit.picked_at + context.terms(seen.view.task).move_time)
 
 
 def due_next(context: Context, seen: Observation) -> int:

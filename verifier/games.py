@@ -15,6 +15,7 @@ from verifier.challenge_commitment import ChallengeCommitment
 from verifier.challenging import ChallengeDriver
 from verifier.context import Context
 from verifier.database import Challenge
+from verifier.engagements import Engagements
 from verifier.jobs import Failure, Job, Jobs
 from verifier.seats import own_seats
 
@@ -32,13 +33,14 @@ Key = tuple[int, int]
 class Games:
     """For the loop's thread. `fetches` brings bundles that are not on this machine any more."""
 
-    def __init__(self, context: Context, fetches: Jobs) -> None:
+    def __init__(self, context: Context, fetches: Jobs, engagements: Engagements) -> None:
         self._context = context
+        self._engagements = engagements
         self._limit = context.settings.games
         self._fetches = fetches
-        self._turns = Jobs(TURNS, LONGEST_REST)
-        self._opening = Jobs(self._limit, LONGEST_REST)
-        self.bonds = Bonds(context.clients, context.database, context.terms)
+        self._turns = Jobs(TURNS, LONGEST_REST, due=context.turns.due)
+        self._opening = Jobs(self._limit, LONGEST_REST, due=context.turns.due)
+        self.bonds = Bonds(context.clients, context.database, context.terms, engagements.admitting)
         self._drivers: dict[Key, ChallengeDriver] = {}
         self._strangers: set[str] = set()
         """Accounts of challenges that are not among this process's."""
@@ -73,9 +75,10 @@ class Games:
         new = [row for row in rows if row.key not in self._drivers and self._is_own(row)]
         for row in sorted(new, key=lambda row: self.bonds.at_stake(row.task), reverse=True):
             client, terms = self._context.clients[row.account], self._context.terms(row.task)
-            database, speed = self._context.database, self._context.settings.speed
-            commitment = ChallengeCommitment(client, database, self.bonds, terms, row, speed)
-            self._drivers[row.key] = ChallengeDriver(client, database, commitment, row)
+            database, look, turns = self._context.database, self._context.settings.pace, self._context.turns
+            rates, beside = partial(getattr, self._context, "rates"), self._engagements.beside
+            commitment = ChallengeCommitment(client, database, self.bonds, terms, row, rates, look, beside)
+            self._drivers[row.key] = ChallengeDriver(client, database, commitment, row, look, turns.due)
             self._offer_turn(row.key)
 
     def play(self) -> int:
@@ -126,7 +129,7 @@ class Games:
         task, seat = key
         game = self._drivers.get(key)
         if game is not None and (task, f"{TREES} {seat}") not in self._opening:
-            self._turns.offer(Job(task, f"{TURN} {seat}", game.advance))
+            self._turns.offer(Job(task, f"{TURN} {seat}", game.advance, game.deadline))
 
     def _open_trees(self) -> None:
         """Open trees where a move is due, the earliest deadline first; a game that waits for its solver makes room."""
@@ -145,7 +148,7 @@ class Games:
             if held >= self._limit and waiting:
                 waiting.pop().let_go()
                 held -= 1
-            job = Job(task, f"{TREES} {seat}", partial(self._open, key))
+            job = Job(task, f"{TREES} {seat}", partial(self._open, key), self._drivers[key].deadline)
             if held < self._limit and self._opening.offer(job):
                 held += 1
 

@@ -1,15 +1,18 @@
 """Work that runs beside the node's loop: one job per key at a time, a bounded number in all, rests after failures.
 
-So a game never waits for another game's receipt, nor a move for a replay. Whatever a job raises is its task's failure:
-the task rests in this kind of work, and the others come first. Jobs are idempotent: what a job did not finish is
-decided anew, from the chain and the database, when it is offered again.
+So a game never waits for another game's receipt, nor a move for a replay. What is due before all that runs waits for no
+worker. Whatever a job raises is its task's failure: the task rests in this kind of work, and the others come first.
+Jobs are idempotent: what a job did not finish is decided anew, from the chain and the database, when it is offered
+again.
 """
 
 from __future__ import annotations
 
+import math
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
@@ -29,16 +32,32 @@ Sent = TypeVar("Sent")
 
 
 class Job(NamedTuple):
-    """A piece of work: `what` it is about, unique within its task. No task: the node's own, such as a withdrawal."""
+    """A piece of work: `what` it is about, unique within its task. No task: the node's own, such as a withdrawal. What
+    it computes is due by `until`; infinite where nothing is lost by its waiting for all that is due.
+    """
 
     task: int | None
     what: str
     work: Callable[[], None]
+    until: float = math.inf
 
     @property
     def key(self) -> tuple[int | None, str]:
         """What tells it from others."""
         return self.task, self.what
+
+
+def finds_worker(job: Job, running: Iterable[Job], workers: int) -> bool:
+    """Whether a job may begin beside those that run: while there are workers, and before them all without one. So what
+    is due first never waits for the end of a replay; there is one more in memory for each that is due before the last.
+    """
+    others = list(running)
+    return len(others) < workers or all(job.until < other.until for other in others)
+
+
+def first_due(jobs: Iterable[Job]) -> Job | None:
+    """The one that a worker takes next; of those that are due at the same time the one that was offered first."""
+    return min(jobs, key=lambda job: job.until, default=None)
 
 
 def unless_refused(log: FilteringBoundLogger, task: int, what: str, call: Callable[[], Sent]) -> Sent | None:
@@ -112,11 +131,21 @@ class Rests:
 _NONE = _Rest()
 
 
+Due = Callable[[float], AbstractContextManager[None]]
+"""What a thread computes meanwhile is due then (`Turns.due`)."""
+
+
+def at_once(_until: float) -> AbstractContextManager[None]:
+    """It waits for nothing."""
+    return nullcontext()
+
+
 class _Running:
     """A job in the queue or in a worker's hands; `done` is set when it has ended."""
 
-    def __init__(self, job: Job, clock: Callable[[], float]) -> None:
+    def __init__(self, job: Job, clock: Callable[[], float], due: Due) -> None:
         self.job = job
+        self._due = due
         self.done = threading.Event()
         self.error: Exception | None = None
         self.seconds = 0.0
@@ -126,7 +155,8 @@ class _Running:
         """Do the work, in a worker's thread."""
         started = self._clock()
         try:
-            self.job.work()
+            with self._due(self.job.until):
+                self.job.work()
         except Exception as error:
             self.error = error
         finally:
@@ -135,15 +165,28 @@ class _Running:
 
 
 class Jobs:
-    """At most `workers` jobs side by side; who failed rests up to `longest_rest` seconds. For the loop's thread."""
+    """At most `workers` jobs side by side, but for what is due before them all; who failed rests up to `longest_rest`
+    seconds. With `queued` a worker that is free takes what found none since the last `collect`, and does not wait for
+    the next look. For the loop's thread.
+    """
 
     def __init__(
-        self, workers: int, longest_rest: float, clock: Callable[[], float] = time.monotonic
+        self,
+        workers: int,
+        longest_rest: float,
+        clock: Callable[[], float] = time.monotonic,
+        due: Due = at_once,
+        *,
+        queued: bool = False,
     ) -> None:
         self.rests = Rests(longest_rest, clock)
         self._workers = workers
         self._clock = clock
+        self._due = due
+        self._queued = queued
+        self._lock = threading.Lock()
         self._running: dict[tuple[int | None, str], _Running] = {}
+        self._waiting: dict[tuple[int | None, str], Job] = {}
         self._queue: SimpleQueue[_Running | None] = SimpleQueue()
         self._threads: list[threading.Thread] = []
 
@@ -161,24 +204,34 @@ class Jobs:
         return key in self._running
 
     def offer(self, job: Job) -> bool:
-        """Start a job, unless one of its key runs, its task rests, or all workers are busy; whether it was started."""
-        if job.key in self._running or self.full or self.rests.resting(job.task):
-            return False
-        running = self._running[job.key] = _Running(job, self._clock)
-        if self.busy > len(self._threads):
-            # Few threads that stay, for each holds a connection to the node. Daemons: an operator's second signal ends
-            # them too.
-            self._threads.append(threading.Thread(target=self._serve, daemon=True))
-            self._threads[-1].start()
-        self._queue.put(running)
+        """Start a job, unless one of its key runs, its task rests, or all workers are busy (`finds_worker`); whether it
+        was started.
+        """
+        with self._lock:
+            if job.key in self._running or self.rests.resting(job.task):
+                return False
+            if not finds_worker(job, self._active(), self._workers):
+                if self._queued:
+                    self._waiting[job.key] = job
+                return False
+            self._queue.put(self._begun(job))
+            if len(self._active()) > len(self._threads):
+                # Few threads that stay, for each holds a connection to the node. Daemons: an operator's second signal
+                # ends them too.
+                self._threads.append(threading.Thread(target=self._serve, daemon=True))
+                self._threads[-1].start()
         return True
 
     def collect(self) -> list[Failure]:
         """Take the finished jobs away; the failures among them, whose tasks now rest."""
         failures = []
-        for running in [running for running in self._running.values() if running.done.is_set()]:
+        with self._lock:
+            self._waiting.clear()  # what is due is decided anew
+            ended = [running for running in self._running.values() if running.done.is_set()]
+            for running in ended:
+                del self._running[running.job.key]
+        for running in ended:
             job, error, seconds = running.job, running.error, running.seconds
-            del self._running[job.key]
             if error is None:
                 self.rests.succeeded(job.task)
             else:
@@ -188,8 +241,11 @@ class Jobs:
 
     def wait(self) -> None:
         """Until no job runs."""
-        for running in self._running.values():
-            running.done.wait()
+        with self._lock:
+            self._waiting.clear()
+            running = list(self._running.values())
+        for one in running:
+            one.done.wait()
 
     def abandon(self) -> None:
         """Let each thread end with its job, which nobody waits for; nothing may be offered afterwards."""
@@ -205,4 +261,23 @@ class Jobs:
 
     def _serve(self) -> None:
         while (running := self._queue.get()) is not None:
-            running.run()
+            while running is not None:
+                running.run()
+                running = self._next()
+
+    def _next(self) -> _Running | None:
+        """What found no worker before, but of a task that failed since: it is to rest."""
+        with self._lock:
+            failed = {running.job.task for running in self._running.values() if running.error is not None}
+            if len(self._active()) >= self._workers:
+                return None
+            job = first_due(job for job in self._waiting.values() if job.task not in failed)
+            return None if job is None else self._begun(job)
+
+    def _active(self) -> list[Job]:
+        return [running.job for running in self._running.values() if not running.done.is_set()]
+
+    def _begun(self, job: Job) -> _Running:
+        self._waiting.pop(job.key, None)
+        running = self._running[job.key] = _Running(job, self._clock, self._due)
+        return running

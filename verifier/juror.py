@@ -99,7 +99,10 @@ def votes(context: Context, seen: Observation) -> Iterator[Job]:
         material = context.materials.find(seen.view.task)
         if material is not None and is_here(context, seen, material, item):
             work = partial(_vote_yes, context, seen, juror, item)
-            yield Job(seen.view.task, f"vote {juror.number}", work)
+            jury = _sitting(context, seen)
+            assert jury is not None, "a juror sits in it"
+            assert jury.view is not None, "it was drawn"
+            yield Job(seen.view.task, f"vote {juror.number}", work, context.work_by(jury.view.until))
 
 
 def refusals(context: Context, seen: Observation) -> Iterator[Job]:
@@ -122,7 +125,8 @@ def openings(context: Context, seen: Observation) -> Iterator[Job]:
     for juror in jury.jurors:
         if juror.account in context.clients and jury.owes_opening(juror):
             work = partial(_open, context, seen, juror, jury.claim.item, jury.objection)
-            yield Job(seen.view.task, f"open {juror.number}", work)
+            until = context.work_by(jury.claim.until)
+            yield Job(seen.view.task, f"open {juror.number}", work, until)
 
 
 def releasable(context: Context, seen: Observation) -> list[Seat]:

@@ -105,6 +105,8 @@ def seconds_of_try(attest_period: int, lost: float) -> float:
     return min(max(lost, attest_period * FIRST_TRY, LEAST_TRY), attest_period * LONGEST_TRY)
 
 
+InTurnsOf = Callable[[Executor, Terms], Executor]
+"""A task's executor whose steps take turns."""
 Sources = Callable[[int], Sequence[Address]]
 """Addresses of those that serve what a task needs, besides its solver."""
 
@@ -141,7 +143,9 @@ class Materials:
         sources: Sources = nobody,
         room: Callable[[], int] = lambda: sys.maxsize,
         shared: Path | None = None,
+        in_turns: InTurnsOf = lambda executor, _terms: executor,
     ) -> None:
+        self._in_turns = in_turns
         self._folder = folder
         self._bundles = bundles
         self._database = database
@@ -246,7 +250,7 @@ class Materials:
     def _made(self, task: int, terms: Terms, endpoint: Address | None, bundle: Bundle) -> Material:
         folder = self._task_folder(task)
         work = Work.of(task, bundle)
-        executor = self._strategy.executor(work)
+        executor = self._in_turns(self._strategy.executor(work), terms)
         store = BlobStore(folder / "blobs")
         initial = bundle.initial_state
         states = States(task, work.program, executor, terms.segment_steps, initial, self._database, store)

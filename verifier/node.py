@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from functools import partial
@@ -37,11 +37,12 @@ from protocol.node.stopping import Stop
 from verifier import accusing, answering, auditing, compensation, item_claims, juror, keeper, looking
 from verifier.context import Context
 from verifier.deadlines import due_next
+from verifier.engagements import Engagements
 from verifier.games import Games
 from verifier.jobs import Job, Jobs, Rests
 from verifier.offered_salts import OfferedSalts
 from verifier.open_tasks import OpenTasks
-from verifier.registration import ensure_registered
+from verifier.registration import ensure_registered, speed_of
 from verifier.seats import own_seats, releasable, waits_for_jury
 from verifier.server import application
 from verifier.settings import VerifierSettings
@@ -77,6 +78,8 @@ class VerifierNode(Node):
         alone = leading is None and not earlier
         self.context: Context = Context.at(home, client, settings, strategy, further, first, alone)
         self._leading = leading
+        others = None if leading is None else leading._engagements
+        self._engagements: Engagements = Engagements(self.context, others)
         old = settings.model_copy(update={"tasks": ()})
         self._earlier = [
             VerifierNode(
@@ -91,16 +94,17 @@ class VerifierNode(Node):
             for one in earlier
         ]
         super().__init__(settings, self.context.log, stop, client, self._earlier)
+        due = self.context.turns.due
         self._fetches = Jobs(settings.fetches, longest_rest=math.inf)
-        self._replays = Jobs(settings.replays, longest_rest=math.inf)
+        self._replays = Jobs(settings.replays, longest_rest=math.inf, due=due, queued=True)
         self._sends = Jobs(SENDERS, longest_rest=8)
-        self._answers = Jobs(ANSWERS, longest_rest=8)
+        self._answers = Jobs(ANSWERS, longest_rest=8, due=due, queued=True)
         """Of looks and jurors: they have less time than replays, so they wait for none, and rest for none's failure."""
         self._informs = Jobs(1, longest_rest=8)
         """Of its own, so that strangers' salts keep no attestation waiting."""
         self._keeps = Jobs(1, longest_rest=math.inf)
         """Of its own, so that what a claimant may need keeps no duty waiting."""
-        self._games = Games(self.context, self._fetches)
+        self._games = Games(self.context, self._fetches, self._engagements)
         self._offered = OfferedSalts(
             client, self.context.clients, self.context.database, self.context.metrics
         )
@@ -154,15 +158,19 @@ class VerifierNode(Node):
         context, url = self.context, next(iter(self._urls), "")
         if url and context.client.connection.chain_id != DEVELOPMENT_CHAIN:
             require_public(url)
-        with ThreadPoolExecutor(len(context.clients)) as pool:
-            list(pool.map(self._take_part, context.clients.values()))
         registers = self._leading is None
+        speeds = {
+            account: speed_of(client, context.settings, len(context.clients))
+            for account, client in (context.clients.items() if registers else ())
+        }
+        with ThreadPoolExecutor(len(context.clients)) as pool:
+            list(pool.map(partial(self._take_part, speeds), context.clients.values()))
         context.log.info("ready", accounts=list(context.clients), url=url, registers=registers)
 
-    def _take_part(self, client: Client) -> None:
+    def _take_part(self, speeds: Mapping[str, float], client: Client) -> None:
         if self._leading is None:
             try:
-                ensure_registered(client, self.context.settings)
+                ensure_registered(client, self.context.settings, speeds)
             except NotEnoughTokens as error:
                 if not self._earlier:
                     raise
@@ -221,7 +229,9 @@ class VerifierNode(Node):
         if not self._stop.asked:
             for job in self._offered.jobs():
                 self._informs.offer(job)
-        for seen in sorted(observed, key=partial(due_next, context)):
+        jobs = [
+            job
+            for seen in sorted(observed, key=partial(due_next, context))
             for job in (
                 *answering.answers(context, seen),
                 *looking.asks(context, seen),
@@ -229,8 +239,10 @@ class VerifierNode(Node):
                 *accusing.drops(context, seen),
                 *juror.openings(context, seen),
                 *juror.votes(context, seen),
-            ):
-                self._answers.offer(job)
+            )
+        ]
+        for job in sorted(jobs, key=lambda job: job.until):
+            self._answers.offer(job)
         auditing.offer(context, observed, self._fetches, self._replays)
         for seen in sorted(observed, key=lambda seen: self._keeps.rests.lost(seen.view.task)):
             for job in juror.keeping(context, seen):
@@ -267,6 +279,7 @@ class VerifierNode(Node):
         if view.status.is_over and not bound and self.context.client.is_over_for_good(task):
             self._over(view, block.time)
             return None
+        self._engagements.see(seen)
         self._say_what_is_late(seen)
         if not self._stop.asked:
             self._offer_actions(seen)
@@ -348,6 +361,7 @@ class VerifierNode(Node):
         self._tasks.close(task)
         self.context.forget(task)
         self._games.forget(task)
+        self._engagements.forget(task)
         self._offered.forget(task)
         self._late = {late for late in self._late if late[0] != task}
         works = (self._fetches, self._replays, self._sends, self._informs, self._answers, self._keeps)

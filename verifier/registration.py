@@ -2,17 +2,53 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from protocol.chain.accounts import DEVELOPMENT_CHAIN
 from protocol.chain.client import Client
 from protocol.chain.parameters import TOKEN
 from protocol.node import logs
 from protocol.node.party.funds import require_free
+from protocol.node.settings import SettingsError
+from protocol.tasks.admission import Clocks, Rates, Standing, admission, seconds_beside
+from protocol.tasks.task import MAX_SEAT_SEGMENTS
 from verifier.settings import VerifierSettings
 
+TRANSACTIONS = 10
+"""The shortest time that seats are reckoned with, in times of a transaction and looks, where the deployment's least
+period is shorter: no speed keeps terms away that leave no time for these.
+"""
+STEPS_SHARE = 0.1
+"""Of that time, which seats may wait for steps of others that have begun. An offer cannot bound a step: longer ones
+take of the two thirds of the machine that nothing is promised of.
+"""
 
-def ensure_registered(client: Client, settings: VerifierSettings) -> None:
+
+def standing(account: str, speed: float, least_period: float, clocks: Clocks) -> Standing:
+    """What an account's offer takes, at any time, where periods have so many seconds at least."""
+    looks = seconds_beside(clocks, waits=MAX_SEAT_SEGMENTS + 1)
+    shortest = max(least_period, TRANSACTIONS * looks)
+    return Standing(f"seats of account {account}", speed, shortest, looks + STEPS_SHARE * shortest)
+
+
+def speed_of(client: Client, settings: VerifierSettings, accounts: int) -> float:
+    """Operations a second that an account's offer takes, or will, of so many in one process. Raises ChainError."""
+    registration = client.audit.registration(client.address)
+    if registration is not None:
+        return registration.offer.speed
+    if not settings.stake:
+        return 0.0
+    clocks = Clocks(client.inclusion, settings.pace)
+    seats = standing(client.address, 0.0, client.deployment.parameters.min_period, clocks)
+    return settings.speed_of_seats(seats, accounts)
+
+
+def ensure_registered(
+    client: Client, settings: VerifierSettings, others: Mapping[str, float] | None = None
+) -> None:
     """Lock the stake and make the offer of the settings, unless the account is registered. A suspended account is made
-    whole: whoever starts the process says that it can attest again. Raises NotEnoughTokens, SettingsError, ChainError.
+    whole: whoever starts the process says that it can attest again. `others` are speeds that further accounts of the
+    process offer, by address. Raises NotEnoughTokens, SettingsError, ChainError.
     """
     log = logs.get("verifier").bind(account=client.address)
     unit = client.deployment.parameters.stake_unit
@@ -23,8 +59,11 @@ def ensure_registered(client: Client, settings: VerifierSettings) -> None:
         level = settings.level(unit)
         stake = unit << level
         require_free(client, stake, "for the stake")
+        others = {account: speed for account, speed in (others or {}).items() if account != client.address}
+        speed = speed_of(client, settings, 1 + len(others))
+        _require_admission(client, settings, {**others, client.address: speed})
         least, why = _least_seat_fee(client, settings, stake)
-        offer = settings.offer(stake, least)
+        offer = settings.offer(stake, least, speed)
         client.audit.register(level, offer)
         log.info("registered", level=level, seat_fee=least, made_of=why, period=offer.period)
     elif registration.resigned_at:
@@ -34,6 +73,21 @@ def ensure_registered(client: Client, settings: VerifierSettings) -> None:
         require_free(client, missing, "to make the stake whole")
         client.audit.resume()
         log.warning("resumed: the stake is whole again", units=missing)
+
+
+def _require_admission(client: Client, settings: VerifierSettings, speeds: Mapping[str, float]) -> None:
+    """Whatever draws find all accounts of the process is to be done in time. Raises SettingsError, ChainError."""
+    clocks = Clocks(client.inclusion, settings.pace)
+    least = client.deployment.parameters.min_period
+    owed = [standing(account, speed, least, clocks) for account, speed in speeds.items()]
+    refused = admission(owed, clocks, Rates(settings.speed))
+    if refused is not None:
+        raise SettingsError(
+            "setting seat_speed",
+            expected="what this machine does in time for all its accounts at once, by a third of `speed`",
+            got=str(refused),
+            remedy="lower it, or leave it out; accounts that are registered keep their offers until they have left",
+        )
 
 
 def _least_seat_fee(client: Client, settings: VerifierSettings, stake: int) -> tuple[int, str]:

@@ -17,7 +17,7 @@ from protocol.chain.parameters import TOKEN
 from protocol.chain.views import Offer
 from protocol.node.party.settings import NodeSettings
 from protocol.node.settings import SettingsError
-from protocol.tasks.task import SAFETY
+from protocol.tasks.admission import Rates, Standing, most_operations
 from verifier.seat_fee import SeatFee, seat_fee
 
 MOST_LEVEL: Final = 15
@@ -41,7 +41,8 @@ class VerifierSettings(NodeSettings):
     """
     seat_speed: Annotated[float, Field(gt=0, lt=2**64)] | None = None
     """No seat whose replays need more operations a second, to be done within the attestation period, with looks within
-    a move time. Without, a third of `speed`, for the machine does other work, by the number of its accounts.
+    a move time. Without, what can be done in time whatever all accounts are drawn into: a third of `speed`, for the
+    machine does other work, by the number of its accounts; who replays without seats keeps a share for games.
     """
     state_gib: Annotated[float, Field(gt=0, le=10**6)] = 8
     """No seat of a task whose states are larger."""
@@ -116,11 +117,16 @@ class VerifierSettings(NodeSettings):
         rate, coin = Fraction(self.capital_rate), Fraction(self.coin_price)
         return seat_fee(stake, self.period, capital_rate=rate, gas_price=gas_price, coin_price=coin)
 
-    def offer(self, stake: int, least_fee: int) -> Offer:
-        """What seats are taken for a stake of so many token units, none that pays less than `least_fee` of them."""
-        speed = self.speed / SAFETY / (1 + len(self.further_accounts))
+    def speed_of_seats(self, seats: Standing, accounts: int) -> float:
+        """Operations a second that an account's seats may need, for so many accounts to be in time."""
         if self.seat_speed is not None:
-            speed = self.seat_speed
+            return self.seat_speed
+        return most_operations(seats, accounts + self.whistleblow, Rates(self.speed))
+
+    def offer(self, stake: int, least_fee: int, speed: float) -> Offer:
+        """What seats are taken for a stake of so many token units, none that pays less than `least_fee` of them, or
+        needs more than `speed` operations a second.
+        """
         fee = self.cost_per_hour * TOKEN * 10**9 / 3600 / Decimal(self.speed)
         return Offer(
             speed=min(int(speed), 2**64 - 1),

@@ -34,7 +34,7 @@ from protocol.node.home import VARIABLE, Home
 from protocol.numerics.types import to_bytes
 from protocol.tasks.bundles import Bundle, committed_terms, write_bundle
 from protocol.tasks.task import Terms
-from sim.replay.training import Training
+from sim.replay.training import HALF, Training
 
 ROOT: Final = Path(__file__).parents[2]
 CHAIN: Final = "chain.json"
@@ -120,7 +120,7 @@ class Stage:
         self.client = self._stack.enter_context(
             connect(self.chain.url, deployment, f"dev:{SUBMITTER}", sending=SENDING)
         )
-        self._relays = Relays(deployment.beacon, (beacon.url,))
+        self._relays = Relays(deployment.beacon, (beacon.url,), self.client.beacon.is_signed_round)
         bundles = self.folder / "bundles"
         self._environment = {"ASSAY_RELAYS": beacon.url, "ASSAY_BUNDLES": bundles.as_uri()}
         self._mint()
@@ -175,8 +175,8 @@ class Stage:
             time.sleep(0.3)
 
     def _terms(self, number: int) -> Terms:
-        """Of a task whose bundle is its own, though what is trained is the same."""
-        training, folder = Training(TERMS["segments"]), self.folder / "bundles" / str(number)
+        """Of a task whose program, hence also its bundle, no other task has."""
+        training, folder = Training(TERMS["segments"], HALF + number), self.folder / "bundles" / str(number)
         program = training.program
         state = tuple(
             Tensor(name, int(type_.dtype), type_.shape, to_bytes(value, type_.dtype))

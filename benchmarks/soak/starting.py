@@ -66,11 +66,11 @@ class Ground:
         with Sender(devnet.connection, open_account("dev:0", devnet.chain_id), SENDING) as sender:
             deployment = deploy(sender)
         self._file = deployment_file(deployment.chain_id)
-        relays = Relays(deployment.beacon, (relay,))
         self._submitter, solver = (
             stack.enter_context(connect(devnet.url, deployment, f"dev:{index}", sending=SENDING))
             for index in (1, 2)
         )
+        relays = Relays(deployment.beacon, (relay,), self._submitter.beacon.is_signed_round)
         self.history = History(devnet, self._submitter, solver, relays.signature)
 
     def starts(self, command: Sequence[str], runs: int) -> list[tuple[Start, Start]]:

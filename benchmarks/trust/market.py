@@ -98,11 +98,11 @@ class Market:
         self.bundles = folder / "bundles"
         with Sender(devnet.connection, open_account("dev:9", devnet.chain_id), _SENDING) as sender:
             self.deployment = deploy(sender, PARAMETERS)
-        self.relays = Relays(self.deployment.beacon, (relay,))
         self.submitter, self.solver, *self.verifiers = (
             stack.enter_context(connect(devnet.url, self.deployment, name, sending=_SENDING))
             for name in (SUBMITTER, SOLVER, *VERIFIERS)
         )
+        self.relays = Relays(self.deployment.beacon, (relay,), self.submitter.beacon.is_signed_round)
         for client in self.clients:
             client.token.mint(client.address, _TOKENS)
         for name in IDLE:

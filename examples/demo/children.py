@@ -8,10 +8,10 @@ from __future__ import annotations
 import os
 import subprocess
 import time
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType, TracebackType
-from typing import Self
+from typing import Protocol, Self
 
 from examples.demo.errors import StageError
 
@@ -20,36 +20,63 @@ GRACE_SECONDS = 8.0
 """A party that is asked to stop finishes the transaction it waits for: a few blocks."""
 
 
+class Running(Protocol):
+    """A process that was started: what `subprocess.Popen` has."""
+
+    @property
+    def pid(self) -> int: ...
+
+    def poll(self) -> int | None: ...
+
+    def wait(self, timeout: float | None = None) -> int: ...
+
+    def terminate(self) -> None: ...
+
+    def kill(self) -> None: ...
+
+
+Start = Callable[[Sequence[str], Path, Mapping[str, str], Path], Running]
+"""Starts a command in a folder with an environment; what it writes goes to the end of a log."""
+
+
+def started(command: Sequence[str], folder: Path, environment: Mapping[str, str], log: Path) -> Running:
+    """A process of a program and its arguments."""
+    with log.open("ab") as written:
+        return subprocess.Popen(
+            list(command),
+            cwd=folder,
+            stdin=subprocess.DEVNULL,
+            stdout=written,
+            stderr=subprocess.STDOUT,
+            # Ctrl-C in the terminal is for the demo, which then asks them to stop.
+            start_new_session=True,
+            env=dict(environment),
+        )
+
+
 class Children:
     """Processes by name, all started in `folder`. Leaving the context ends them all."""
 
-    def __init__(self, logs: Path, environment: Mapping[str, str], folder: Path) -> None:
+    def __init__(
+        self, logs: Path, environment: Mapping[str, str], folder: Path, start: Start = started
+    ) -> None:
         self._logs = logs
         self._folder = folder
         self._environment = dict(environment)
-        self._processes: dict[str, subprocess.Popen[bytes]] = {}
+        self._start = start
+        self._processes: dict[str, Running] = {}
         logs.mkdir(parents=True, exist_ok=True)
 
     def start(
         self, name: str, command: Sequence[str], home: Path, settings: Mapping[str, str] = NOTHING
-    ) -> subprocess.Popen[bytes]:
+    ) -> Running:
         """Start a process whose ASSAY_HOME is `home`; what it writes goes to `<name>.log`.
 
         `settings` are further environment variables.
         """
         home.mkdir(mode=0o700, parents=True, exist_ok=True)
         environment = {**self.environment(home), **settings}
-        with self.log(name).open("ab") as log:
-            process = subprocess.Popen(
-                list(command),
-                cwd=self._folder,
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=subprocess.STDOUT,
-                # Ctrl-C in the terminal is for the demo, which then asks them to stop.
-                start_new_session=True,
-                env=environment,
-            )
+        process = self._start(command, self._folder, environment, self.log(name))
         self._processes[name] = process
         return process
 

@@ -15,7 +15,7 @@ from examples.demo.event_lines import EventLines, Line
 from examples.demo.ledger import Ledger
 from examples.demo.names import Names
 from examples.demo.report import caught, game_report, spoken_up, task_report, tokens, verdict, withheld
-from examples.demo.stage import OUTSOURCER_NAME, SEAT, STAMP_NAME, Stage
+from examples.demo.stage import ACCOMPLICE, OUTSOURCER_NAME, SEAT, STAMP_NAME, Stage
 from examples.demo.stories import STORIES, Story
 from protocol.chain.views import TaskStatus
 
@@ -115,7 +115,7 @@ class _Play:
     def _note(self, story: Story) -> None:
         """What the chain does not tell: the result's metrics, and why a market refused a run."""
         task, name = self._task(story), self._stage.process(story)
-        if story.stamped or story.withheld:
+        if story.stamped or story.withheld or (story.accomplice and self._accomplice_committed(task)):
             self._stage.cast(story)
         if story.cheat is None and task not in self._metrics and self._submitted(task):
             with suppress(ResultError):  # asked again at the next look; `failures` says so if it never comes
@@ -123,6 +123,11 @@ class _Play:
         if story.refused and name not in self._refusals and self._stage.children.exit_code(name) is not None:
             self._refusals[name] = self._stage.children.last_line(name)
             self._say(f"({story.letter}) REFUSED: its solver ends with {self._refusals[name].split('(')[0]}")
+
+    def _accomplice_committed(self, task: int) -> bool:
+        accomplice = self._stage.address(ACCOMPLICE).lower()
+        events = self._ledger.events("Committed", task=task)
+        return any(str(event.arguments["challenger"]).lower() == accomplice for event in events)
 
     def _submitted(self, task: int) -> bool:
         return self._stage.client.market.task(task).status is TaskStatus.SUBMITTED

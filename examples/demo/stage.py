@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -22,6 +21,7 @@ from assay.description import read
 from assay.submitting import Prepared, post, prepare, require_served
 from examples.demo.children import Children
 from examples.demo.errors import StageError
+from examples.demo.preloaded import Forked
 from examples.demo.stories import POSTED, STORIES, Story
 from examples.demo.tasks import PARAMETERS, summary, terms
 from protocol.beacon.relays import Relays
@@ -84,9 +84,10 @@ class Stage:
                 remedy="run it in a checkout of the repository",
             )
         clear(folder)
-        # One thread each: a dozen processes share the machine.
+        # One thread each: a dozen processes share the machine. Read when torch is loaded: by what they are forked from.
         threads = {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
-        self.children = Children(folder / "logs", threads, ROOT)
+        os.environ.update(threads)
+        self.children = Children(folder / "logs", threads, ROOT, Forked)
         self.chain: Devnet
         self.client: Client
         self.prepared: Mapping[str, Prepared]
@@ -214,7 +215,9 @@ class Stage:
 
     def _post(self, url: str) -> None:
         """All tasks, one after the other, so that their ids are known beforehand."""
-        signature_of = Relays(self.client.deployment.beacon, (self._beacon,)).signature
+        signature_of = Relays(
+            self.client.deployment.beacon, (self._beacon,), self.client.beacon.is_signed_round
+        ).signature
         for prepared in self.prepared.values():
             require_served(terms(prepared, url, {}))
         for story in POSTED:
@@ -231,9 +234,6 @@ class Stage:
             for index in REFUSED if story.withheld else ():
                 self._register(index, REFUSED_LEVEL, own)
             self.tasks[story.letter] = post(self.client, own, signature_of, own.verifiers)
-            if story.accomplice:
-                # At its leisure: an accomplice is to be faster.
-                self._start_watching(SEAT_NAME, SEAT, self.tasks[story.letter], "1")
             if story.outsourced:
                 self._start_outsourcer(self.tasks[story.letter])
 
@@ -246,10 +246,15 @@ class Stage:
             client.audit.register(level, offer)
 
     def cast(self, story: Story) -> None:
-        """Start who plays in the stories in which the draw has to say who has a seat, once it has."""
+        """Start who plays from later on: in the accomplice's story the honest seat, which is to be second; elsewhere
+        who has a seat, once the draw has said.
+        """
         task = self.tasks[story.letter]
-        name = STAMP_NAME if story.stamped else FED_NAME
+        name = SEAT_NAME if story.accomplice else STAMP_NAME if story.stamped else FED_NAME
         if name in self.children or not self.client.audit.audit(task).drawn_at:
+            return
+        if story.accomplice:
+            self._start_watching(SEAT_NAME, SEAT, task, "1")
             return
         if story.withheld:
             self._cast_refused(task)
@@ -330,8 +335,8 @@ def clear(folder: Path) -> None:
 
 def _command(name: str) -> list[str]:
     """A console command of this very installation."""
-    return [str(Path(sys.executable).with_name(name))]
+    return [f"{name}.cli"]
 
 
 def _adversary(cheat: str) -> list[str]:
-    return [sys.executable, "-m", "tests.adversaries", cheat]
+    return ["tests.adversaries.__main__", cheat]

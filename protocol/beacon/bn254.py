@@ -7,6 +7,8 @@ x = x0 + x1 i), and the round's word is sha256(signature). Numbers are big-endia
 Mapping to the curve needs inverses and square roots. They are dear for the EVM to find and cheap to check, so a caller
 hands them in (`hints`). They are unique: contracts/src/libraries/SvdW.sol says why.
 
+Signatures are checked by the contract (`word` of contracts/src/DrandBeacon.sol), whose chain has precompiled pairings.
+
 Whoever can time it learns the secret: only development chains' beacons sign with this.
 """
 
@@ -17,10 +19,7 @@ from typing import NamedTuple
 
 from eth_utils.crypto import keccak
 from py_ecc.fields import optimized_bn128_FQ as FQ
-from py_ecc.fields import optimized_bn128_FQ2 as FQ2
-from py_ecc.fields import optimized_bn128_FQ12 as FQ12
 from py_ecc.optimized_bn128 import optimized_curve as curve
-from py_ecc.optimized_bn128 import optimized_pairing as pairings
 
 from protocol.beacon.errors import BeaconError
 
@@ -86,25 +85,6 @@ def sign(secret: int, message: bytes) -> bytes:
     """Return the signature of a message under a secret from 1 to ORDER - 1."""
     x, y = curve.normalize(curve.multiply(_projective(hash_to_point(message)), _checked_secret(secret)))
     return int(x).to_bytes(32, "big") + int(y).to_bytes(32, "big")
-
-
-def verify(key: bytes, message: bytes, signature: bytes) -> bool:
-    """Tell whether a signature is the key's of the message: e(signature, G2) = e(hash, key).
-
-    False for coordinates of P or more, for infinity and for points off the curve, as the contract refuses them.
-    Raises BeaconError where a length is wrong, or the key is none: not of 128 bytes, off the curve or of another order.
-    """
-    if len(signature) != SIGNATURE_BYTES:
-        raise BeaconError(
-            "length of the beacon's signature", expected=f"{SIGNATURE_BYTES} bytes", got=len(signature)
-        )
-    point = Point(*_words(signature))
-    due = _checked_key(key)
-    if max(point) >= P or point.y**2 % P != _g(point.x):
-        return False
-    left = pairings.pairing(curve.neg(curve.G2), _projective(point), final_exponentiate=False)
-    right = pairings.pairing(due, _projective(hash_to_point(message)), final_exponentiate=False)
-    return bool(pairings.final_exponentiate(left * right) == FQ12.one())
 
 
 def expand_message(message: bytes, length: int, dst: bytes) -> bytes:
@@ -185,10 +165,6 @@ def _root(square: int, u: int) -> int | None:
     return root if root % 2 == u % 2 else P - root
 
 
-def _words(data: bytes) -> list[int]:
-    return [int.from_bytes(data[start : start + 32], "big") for start in range(0, len(data), 32)]
-
-
 def _projective(point: Point) -> tuple[FQ, FQ, FQ]:
     return (FQ(point.x), FQ(point.y), FQ(1)) if any(point) else curve.Z1
 
@@ -197,18 +173,3 @@ def _checked_secret(secret: int) -> int:
     if not 0 < secret < ORDER:
         raise BeaconError("secret of the beacon", expected=f"1 to {ORDER - 1}", got="another number")
     return secret
-
-
-def _checked_key(key: bytes) -> tuple[FQ2, FQ2, FQ2]:
-    """The key as a point of G2; BeaconError if it is none."""
-    if len(key) != KEY_BYTES:
-        raise BeaconError("length of the beacon's key", expected=f"{KEY_BYTES} bytes", got=len(key))
-    x1, x0, y1, y0 = _words(key)
-    point = (FQ2([x0, x1]), FQ2([y0, y1]), FQ2.one())
-    if (
-        max(x1, x0, y1, y0) >= P
-        or not curve.is_on_curve(point, curve.b2)
-        or not curve.is_inf(curve.multiply(point, ORDER))
-    ):
-        raise BeaconError("the beacon's key", expected="a point of BN254's G2", got=f"0x{key.hex()}")
-    return point

@@ -1,18 +1,18 @@
 """Reading a round from a beacon's relays: all are asked at once, the first valid signature wins.
 
-A relay is believed in nothing: what it sends counts only if the network's key has signed the round that was asked for.
-One that lies, stalls, trickles or answers with another round costs nobody more than `patience`.
+A relay is believed in nothing: what it sends counts only if the network's key has signed the round that was asked for,
+which the beacon's contract is asked (`is_signed`, decision 144). One that lies, stalls, trickles or answers with
+another round costs nobody more than `patience`.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Annotated, Final
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from protocol.beacon.bn254 import round_message, verify
 from protocol.beacon.errors import NoRelay
 from protocol.beacon.rounds import LAST_ROUND, Network
 from protocol.node.addresses import Address, public_part
@@ -22,6 +22,10 @@ PATIENCE: Final = 10.0
 """Seconds for the whole exchange with a relay."""
 MAX_ANSWER: Final = 1 << 12
 """Bytes; drand's answers have 260."""
+
+
+IsSigned = Callable[[int, bytes], bool]
+"""Whether these 64 bytes are the network's signature of a round."""
 
 
 class _Answer(BaseModel):
@@ -36,15 +40,22 @@ class _Answer(BaseModel):
 class Relays:
     """The relays of one network. Any thread may ask. Raises BadAddress for an address that is none."""
 
-    def __init__(self, network: Network, addresses: Sequence[str], patience: float = PATIENCE) -> None:
+    def __init__(
+        self,
+        network: Network,
+        addresses: Sequence[str],
+        is_signed: IsSigned,
+        patience: float = PATIENCE,
+    ) -> None:
         self.network = network
+        self._is_signed = is_signed
         self.addresses = tuple(addresses)
         self._asked = [Address.parse(address) for address in addresses]
         self._patience = patience
 
     def signature(self, number: int) -> bytes:
         """The signature of a round, 64 bytes, checked. Raises NoRelay, which says what was wrong with each relay's
-        answer, NoSuchRound for a number that no round has.
+        answer, NoSuchRound for a number that no round has, and what `is_signed` raises.
         """
         self.network.time_of(number)
         return asyncio.run(self._first_valid(number))
@@ -81,7 +92,7 @@ class Relays:
         if answer.round != number:
             return relay, f"round {answer.round}"
         signature = bytes.fromhex(answer.signature)
-        # In a thread: it takes half a second, in which the others' answers are to be read, and not to time out.
-        if not await asyncio.to_thread(verify, self.network.key, round_message(number), signature):
+        # In a thread: the chain is asked meanwhile, and the others' answers are to be read, and not to time out.
+        if not await asyncio.to_thread(self._is_signed, number, signature):
             return relay, "a signature that is not the network's"
         return relay, signature

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from protocol.beacon.bn254 import Hints
+from protocol.beacon.bn254 import Hints, hints, round_message
 from protocol.beacon.networks import DEVELOPMENT, EVMNET
 from protocol.beacon.rounds import Network
 from protocol.chain.accounts import DEVELOPMENT_CHAIN
 from protocol.chain.bound_contract import BoundContract
+from protocol.chain.errors import Reverted
 from protocol.chain.receipts import Receipt
 
 
@@ -16,6 +17,14 @@ class Beacon(BoundContract):
     def show(self, number: int, signature: bytes, hints: Hints) -> Receipt:
         """Prove that the beacon lives by a published round, higher than any that was shown."""
         return self.write_once("show", number, signature, hints)
+
+    def is_signed_round(self, number: int, signature: bytes) -> bool:
+        """Whether the contract takes 64 bytes as the network's signature of a round, due or not. Raises ChainError."""
+        try:
+            self.read("word", number, signature, hints(round_message(number)))
+        except Reverted:
+            return False
+        return True
 
     def latest(self) -> int:
         """The highest round that was shown; 0 if none was."""

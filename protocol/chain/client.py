@@ -23,6 +23,7 @@ from protocol.chain.connection import Connection
 from protocol.chain.deployment import Deployment, load_deployment, require_alive
 from protocol.chain.errors import ChainError, Reverted
 from protocol.chain.game import Game
+from protocol.chain.inclusion import Inclusion
 from protocol.chain.juries import Juries
 from protocol.chain.looks import Looks
 from protocol.chain.market import Market
@@ -71,6 +72,12 @@ class Client:
         """The contracts by address, as `events.Follower` takes them."""
         bound = (self.vault, self.market, self.audit, self.commitments, self.looks, self.juries, self.game)
         return {item.address: item.contract for item in bound}
+
+    @property
+    def inclusion(self) -> float:
+        """Seconds that a transaction of the account takes until its receipt: two blocks at least."""
+        taken = Inclusion() if self.sender is None else self.sender.inclusion
+        return taken.seconds(self.connection.block_time)
 
     def now(self) -> int:
         """The chain's clock: time of the newest block in seconds since 1970."""

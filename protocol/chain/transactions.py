@@ -114,6 +114,7 @@ class Sender(Unmined):
         found = [
             next(filter(None, (receipts[entry.hash] for entry in entries)), None) for entries in attempts
         ]
+        self._note(sent, found)
         used = self.connection.transaction_count(self.address) if None in found else 0
         outcomes = [self._outcome(*look, used) for look in zip(sent, attempts, found, strict=True)]
         if any(outcome is None for outcome in outcomes):
@@ -147,6 +148,14 @@ class Sender(Unmined):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+    def _note(self, sent: Sequence[Sent], found: Sequence[dict[str, Any] | None]) -> None:
+        """How long they take."""
+        for one, receipt in zip(sent, found, strict=True):
+            if one.nonce is not None and receipt is None:
+                self.inclusion.waits(one.nonce)
+            elif one.nonce is not None:
+                self.inclusion.end(one.nonce, self.connection.block_time)
 
     def _begun(self, intent: str) -> bool:
         """Whether a transaction for an intent is, or may be, mined. The caller holds the lock."""

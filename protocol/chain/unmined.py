@@ -19,6 +19,7 @@ from eth_account.signers.local import LocalAccount
 from protocol.chain.connection import Connection
 from protocol.chain.errors import ChainError, InsufficientFunds, RpcRefused, RpcUnavailable, WrongChain
 from protocol.chain.fees import Call, Offers, gas_of
+from protocol.chain.inclusion import Inclusion
 from protocol.chain.journal import Entry, Journal, Status
 
 
@@ -66,6 +67,7 @@ class Unmined:
         self.address = str(account.address)
         self.sending = sending
         self.journal = journal
+        self.inclusion = Inclusion()
         self._offered: dict[int, float] = {}
         """When the fee of a nonce was last chosen; of an earlier process's nonce, when it was first pushed."""
         self._mined_at: int | None = None
@@ -113,10 +115,13 @@ class Unmined:
         self.journal.write(entries)
         now = time.monotonic()
         self._offered |= {entry.nonce: now for entry in entries}
+        for entry in entries:
+            self.inclusion.begin(entry.nonce)
         refusals = self._offer(entries)
         for entry, refused in zip(entries, refusals, strict=True):
             if refused is not None:
                 self.journal.mark(entry.hash, Status.DROPPED)
+                self.inclusion.forget(entry.nonce)
         return refusals
 
     def _kept(self, entry: Entry) -> ChainError | None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
@@ -16,6 +17,7 @@ from torch import Tensor
 
 from protocol.commitments import state_root, tensor_root
 from protocol.dispute.provider import Frame
+from protocol.execution.turns import InTurns
 from protocol.numerics.self_check import require_mode
 from protocol.numerics.types import to_bytes
 from protocol.program.execute import Interpreter, Kernel
@@ -80,14 +82,17 @@ OnStep = Callable[[int, State], object]
 def run_steps(
     executor: Executor, state: State, first: int, steps: int, on_step: OnStep | None = None
 ) -> State:
-    """The state after step `first` and those that follow it, `steps` in all.
+    """The state after step `first` and those that follow it, `steps` in all. An executor that takes turns has one for
+    each step and its `on_step`.
 
     `state` is dropped after the first step if the caller passes it without a name: a state may be gigabytes.
     """
+    turn = executor.turn if isinstance(executor, InTurns) else nullcontext
     for number in range(first, first + steps):
-        state = executor.step(state, number)
-        if on_step is not None:
-            on_step(number, state)
+        with turn():
+            state = executor.step(state, number)
+            if on_step is not None:
+                on_step(number, state)
     return state
 
 

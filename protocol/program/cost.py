@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import lru_cache
 
 from protocol.program.instruction import Instruction
+from protocol.program.kept import kept
 from protocol.program.liveness import releases
 from protocol.program.opcodes import Op
 from protocol.program.primitives import PRIMITIVES
@@ -69,7 +69,7 @@ class _Frame:
     line_bytes: int
 
 
-@lru_cache(maxsize=1024)
+@kept
 def cost(program: Program) -> Cost:
     """The cost of one run of a checked program."""
     frame = _frame(program, {})

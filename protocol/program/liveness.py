@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from functools import lru_cache
 
 from protocol.program.instruction import Instruction
+from protocol.program.kept import kept
 from protocol.program.program import Program
 
 
-@lru_cache(maxsize=1024)
+@kept
 def releases(program: Program) -> tuple[tuple[int, ...], ...]:
     """For every instruction the trace leaves that no later instruction reads; unread results count there too."""
     return tuple(releases_among(program, range(len(program.instructions))))

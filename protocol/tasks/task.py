@@ -234,12 +234,17 @@ def least_stake(owed: int) -> int:
 
 GAMES_AT_ONCE: Final = 16
 """Games of a task that are played at once; the others wait (contracts/src/dispute/GameState.sol)."""
-MOST_MOVES: Final = 96 + 1 + 9 + 5
-"""Answers that a solver may owe in one game: demands (contracts/src/dispute/Demands.sol), a step tree, traces of a
-step and of eight callees, splits of 128^5 blocks. A challenger makes about as many moves.
-"""
+DEMANDS: Final = 96
+"""Demands of one game (contracts/src/dispute/Demands.sol)."""
+STEP_TREES: Final = 1
+TRACES: Final = 9
+"""Of a step and of eight callees."""
+SPLITS: Final = 5
+"""Of 128^5 blocks."""
+MOST_MOVES: Final = DEMANDS + STEP_TREES + TRACES + SPLITS
+"""Answers that a solver may owe in one game. A challenger makes about as many moves."""
 INCLUSION_BLOCKS: Final = 2
-"""Blocks until a move is mined: it may just miss the next one."""
+"""Blocks until a move is mined at least: it may just miss the next one."""
 SAFETY: Final = 3
 """Times that a replay takes on a machine that does other work; it holds the trace of a step too."""
 ASSUMED_SPEED: Final = 10**9
@@ -255,21 +260,6 @@ def replay_allowance(segment_steps: int, step_operations: int, state_bytes: int)
     """Seconds to replay a segment safely in each of the games that are played at once, rounded up."""
     replay = _replay(segment_steps, step_operations, state_bytes, ASSUMED_SPEED)
     return ceil(SAFETY * GAMES_AT_ONCE * replay)
-
-
-def least_game_time(
-    terms: Terms, operations_a_second: float, block_seconds: float, step_operations: int = 0
-) -> int:
-    """Seconds that each side of a game must at least have on a machine of this speed. Who has less may lose a game
-    that it is right in, whatever the other side asks for: a replay in each game that is played at once, and for
-    each move two blocks of `block_seconds`.
-
-    `step_operations` are those of the longest step that may run when a move falls due, of any task: each move may wait
-    for one, and for another that began before it was this game's turn.
-    """
-    work = GAMES_AT_ONCE * replay_seconds(terms, operations_a_second)
-    work += 2 * MOST_MOVES * step_operations / operations_a_second
-    return ceil(SAFETY * work + MOST_MOVES * INCLUSION_BLOCKS * block_seconds)
 
 
 def _replay(segment_steps: int, step_operations: int, state_bytes: int, operations_a_second: float) -> float:

@@ -25,23 +25,24 @@ STEPS: Final = 2
 """C: steps of a segment."""
 THINNING: Final = 1
 """w: digests hash every chunk."""
+HALF: Final = 0x3F000000
 _WEIGHTS: Final = TensorType(DType.F32, (7,))
 _BIT: Final = 1 << 22
 """The first bit of a binary32 number's fraction: large enough to last through the sum that follows."""
 
 
-def _half() -> Program:
-    b = Builder("half")
+def _scaled(factor: int) -> Program:
+    b = Builder("scaled")
     x = b.input(_WEIGHTS)
-    b.output(b.mul(x, b.f32(0x3F000000)))
+    b.output(b.mul(x, b.f32(factor)))
     return b.build()
 
 
-def step_program() -> StepProgram:
-    """weights' = half(weights) + data; count' = count + 1."""
+def step_program(factor: int = HALF) -> StepProgram:
+    """weights' = factor x weights + data; count' = count + 1. The factor is a binary32 number's bits."""
     b = Builder("replayed")
     weights, count, data = b.input(_WEIGHTS), b.input(TensorType(DType.I32, ())), b.input(_WEIGHTS)
-    b.output(b.add(b.call(_half(), weights)[0], data))
+    b.output(b.add(b.call(_scaled(factor), weights)[0], data))
     b.output(b.add(count, b.i32(1)))
     program = StepProgram(b.build(), ("weights", "count"), datasets=1, constants=0)
     program.check()
@@ -84,14 +85,15 @@ class Cheating:
 
 @dataclass(frozen=True)
 class Training:
-    """The task of a replay: K segments of `STEPS` steps."""
+    """The task of a replay: K segments of `STEPS` steps. Another `factor` is another program."""
 
     segments: int
+    factor: int = HALF
 
     @cached_property
     def program(self) -> StepProgram:
         """The committed program."""
-        return step_program()
+        return step_program(self.factor)
 
     @cached_property
     def fixed(self) -> tuple[Tensor, ...]:

@@ -11,11 +11,10 @@ import pytest
 
 from protocol.beacon.bn254 import round_message, sign
 from protocol.beacon.errors import NoRelay
-from protocol.beacon.relays import Relays
 from tests.campaign.beacon_proxy import LIES, BeaconProxy, Lie
 from tests.campaign.faulty import FAULTS, bounded, make
 from tests.campaign.peer_proxy import Mode, PeerProxy
-from tests.unit.beacon.networks import GENESIS, NETWORK, PERIOD, SECRET, beacon
+from tests.unit.beacon.networks import GENESIS, PERIOD, SECRET, beacon, relays
 
 ROUND, NEWEST = 7, 9
 RIGHT = sign(SECRET, round_message(ROUND))
@@ -32,10 +31,10 @@ def test_a_silent_relay_keeps_nobody_from_the_honest_one(relay: str) -> None:
     with BeaconProxy(relay) as proxy:
         proxy.mode = "silent"
         with bounded(PATIENCE), pytest.raises(NoRelay, match=r"0 bytes in 0\.5 s"):
-            Relays(NETWORK, [proxy.url], PATIENCE).signature(ROUND)
-        assert Relays(NETWORK, [proxy.url, relay]).signature(ROUND) == RIGHT
+            relays([proxy.url], PATIENCE).signature(ROUND)
+        assert relays([proxy.url, relay]).signature(ROUND) == RIGHT
         proxy.mode = "honest"
-        assert Relays(NETWORK, [proxy.url]).signature(ROUND) == RIGHT
+        assert relays([proxy.url]).signature(ROUND) == RIGHT
 
 
 @pytest.mark.parametrize("lie", LIES)
@@ -46,9 +45,9 @@ def test_a_lying_relay_is_not_believed_about_a_round_that_is_due_or_not(
     with BeaconProxy(relay) as proxy:
         proxy.mode, proxy.lie = "lying", lie
         with pytest.raises(NoRelay, match="round 10" if lie == "a future round" else "not the network's"):
-            Relays(NETWORK, [proxy.url]).signature(number)
+            relays([proxy.url]).signature(number)
         if number == ROUND:
-            assert Relays(NETWORK, [proxy.url, relay]).signature(number) == RIGHT
+            assert relays([proxy.url, relay]).signature(number) == RIGHT
 
 
 @pytest.mark.parametrize(("mode", "form"), [fault for fault in FAULTS if fault[0] != "silent"])
@@ -57,9 +56,9 @@ def test_a_relay_with_the_faults_of_a_peer_is_one_that_has_not_answered(
 ) -> None:
     with PeerProxy(relay) as proxy:
         make(proxy, mode, form)
-        asked = Relays(NETWORK, [proxy.url], PATIENCE)
+        asked = relays([proxy.url], PATIENCE)
         # A signature that has the right length is checked, which takes as long as it takes.
         with nullcontext() if mode == "two-faced" else bounded(PATIENCE), pytest.raises(NoRelay):
             asked.signature(ROUND)
         make(proxy, mode, form)
-        assert Relays(NETWORK, [proxy.url, relay]).signature(ROUND) == RIGHT
+        assert relays([proxy.url, relay]).signature(ROUND) == RIGHT

@@ -17,6 +17,7 @@ from protocol.chain.devnet import Devnet
 from protocol.chain.parameters import TOKEN
 from protocol.commitments import ProgressTree
 from protocol.execution.replay import HonestExecutor
+from protocol.execution.turns import Turns
 from protocol.node.serving import Serving
 from protocol.program import Interpreter
 from protocol.tasks.bundles import Limits
@@ -27,7 +28,6 @@ from solver.metrics import Metrics
 from solver.run_store import RunStore
 from solver.server import application
 from solver.training import Training
-from solver.turns import Turns
 from tests.campaign.faulty import FAULTS, bounded, make
 from tests.campaign.peer_proxy import Mode, PeerProxy
 from tests.chain.rounds import draw_first

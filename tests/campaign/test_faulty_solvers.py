@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from protocol.commitments import BlobStore
+from protocol.execution.turns import Turns
 from protocol.node.addresses import parsed
 from protocol.node.database import Identity
 from protocol.node.reach import Reach
@@ -19,7 +20,6 @@ from protocol.node.serving import Serving
 from solver.catalog import Catalog
 from solver.metrics import Metrics
 from solver.server import application
-from solver.turns import Turns
 from tests.campaign.faulty import FAULTS, bounded, is_whole, make
 from tests.campaign.peer_proxy import Mode, PeerProxy
 from tests.unit.solver import tiny

@@ -92,7 +92,8 @@ class Stage:
             "challenge_period": 600,
             "attest_period": 400,
             "extension": 20,
-            "clock": 300,
+            # Bears a transaction of three seconds for each of 111 moves; an attestation has more.
+            "clock": 350,
             "replay_allowance": 0,
             "verifiers": 1,
             "segments_per_verifier": 1,

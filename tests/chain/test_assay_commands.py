@@ -59,7 +59,7 @@ training_period = 600
 challenge_period = 600
 attest_period = 400
 extension = 20
-clock = 300
+clock = 350
 verifiers = 1
 segments_per_verifier = 1
 """

@@ -10,13 +10,14 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from assay.beacon import development_beacon
-from protocol.beacon.bn254 import hints, public_key, round_message, sign, verify, word
+from protocol.beacon.bn254 import P, hints, public_key, round_message, sign, word
 from protocol.beacon.errors import NoRelay
 from protocol.beacon.keys import secret_of
 from protocol.beacon.networks import DEVELOPMENT
@@ -31,6 +32,8 @@ from protocol.chain.fees import Call
 from protocol.chain.transactions import Sender
 from protocol.errors import ExitCode
 from protocol.node.http import PortTaken
+from tests.bls import is_signed
+from tests.chain.conftest import Connect
 from tests.unit.beacon.networks import get
 
 pytestmark = pytest.mark.chain
@@ -39,19 +42,15 @@ FAR = 10**6
 """Seconds ahead of the clock on the wall."""
 
 
-def is_signed(network: Network, number: int, signature: bytes) -> bool:
-    return verify(network.key, round_message(number), signature)
-
-
 def test_rounds_come_with_the_chain_s_time_however_far_it_is_moved(chain: Devnet) -> None:
     with development_beacon(chain.connection, 0) as serving:
-        relays = Relays(DEVELOPMENT, [serving.url])
+        relays = Relays(DEVELOPMENT, [serving.url], partial(is_signed, DEVELOPMENT))
         now = DEVELOPMENT.round_at(chain.connection.block().time)
-        assert is_signed(DEVELOPMENT, now, relays.signature(now))
+        assert relays.signature(now)
         with pytest.raises(NoRelay, match="status 425"):
             relays.signature(now + FAR)
         chain.skip(FAR)
-        assert is_signed(DEVELOPMENT, now + FAR, relays.signature(now + FAR))
+        assert relays.signature(now + FAR)
 
 
 def test_the_newest_round_is_that_of_the_newest_block_and_no_later_one_is_signed(chain: Devnet) -> None:
@@ -76,10 +75,29 @@ def test_a_chain_that_was_taken_back_takes_its_newest_rounds_along(chain: Devnet
         assert get(serving.url, f"/public/{newest}")[0] == 425
 
 
-def test_the_contract_takes_what_a_relay_gave(chain: Devnet, deployed: Deployment, sender: Sender) -> None:
+def test_the_contract_says_of_a_signature_what_another_library_says(
+    chain: Devnet, deployed: Deployment, connected: Connect
+) -> None:
+    network, beacon = deployed.beacon, connected(1).beacon
+    secret = secret_of(bytes(development_account(0, chain.chain_id).key))
+    right = sign(secret, round_message(FAR))
+    mirrored = right[:32] + (P - int.from_bytes(right[32:], "big")).to_bytes(32, "big")
+    others = (sign(secret + 1, round_message(FAR)), sign(secret, round_message(FAR + 1)), mirrored)
+    no_points = (bytes(64), b"\1" * 64, P.to_bytes(32, "big") + right[32:], b"\xff" * 64)
+    for signature in (right, *others, *no_points):
+        assert (
+            beacon.is_signed_round(FAR, signature)
+            == is_signed(network, FAR, signature)
+            == (signature == right)
+        )
+
+
+def test_the_contract_takes_what_a_relay_gave(
+    chain: Devnet, deployed: Deployment, sender: Sender, connected: Connect
+) -> None:
     made, at = contract("DrandBeacon"), deployed.addresses.beacon
     with development_beacon(chain.connection, 0) as serving:
-        relays = Relays(deployed.beacon, [serving.url])
+        relays = Relays(deployed.beacon, [serving.url], connected(1).beacon.is_signed_round)
         for ahead in (1, FAR):
             chain.skip(ahead)
             number = deployed.beacon.round_at(chain.connection.block().time)
@@ -153,10 +171,10 @@ def test_devnet_starts_a_beacon_and_shows_its_address(tmp_path: Path) -> None:
         status, info = get(url, "/info")
         assert (status, info["hash"], info["period"]) == (200, DEVELOPMENT.chain_hash, 1)
         newest = get(url, "/public/latest")[1]["round"]
-        assert is_signed(DEVELOPMENT, newest, Relays(DEVELOPMENT, [url]).signature(newest))
+        assert Relays(DEVELOPMENT, [url], partial(is_signed, DEVELOPMENT)).signature(newest)
         assert devnet.end() == ExitCode.FINE
     with pytest.raises(NoRelay, match="ConnectError"):
-        Relays(DEVELOPMENT, [url]).signature(newest)
+        Relays(DEVELOPMENT, [url], partial(is_signed, DEVELOPMENT)).signature(newest)
 
 
 def test_a_beacon_signs_with_the_key_of_an_account_s_file(chain: Devnet, tmp_path: Path) -> None:
@@ -179,7 +197,7 @@ def test_a_beacon_signs_with_the_key_of_an_account_s_file(chain: Devnet, tmp_pat
     arguments = ("beacon", "--rpc", chain.url, "--network", str(file), "--port", "0")
     with running(home, *arguments, *account, ready="chain hash") as beacon:
         newest = network.round_at(chain.connection.block().time)
-        assert is_signed(network, newest, Relays(network, [beacon.address("beacon ours")]).signature(newest))
+        assert Relays(network, [beacon.address("beacon ours")], partial(is_signed, network)).signature(newest)
         assert f"{secret:x}" not in "".join(beacon.said)
         assert beacon.end() == ExitCode.FINE
 

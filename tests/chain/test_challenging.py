@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+import structlog
 
 from protocol.chain.client import Client
 from protocol.chain.devnet import Devnet
@@ -15,6 +17,7 @@ from protocol.chain.views import TaskStatus
 from protocol.dispute.keys import NO_SEAT, priority_commitment
 from protocol.node.database import Identity
 from protocol.node.party.funds import NotEnoughCoin
+from protocol.tasks.admission import Engagement, Owed, Rates, Work
 from tests.chain.conftest import Connect
 from tests.chain.rounds import ANYTHING, draw_first
 from tests.chain.trees import ROOTS, SEGMENTS, TREE, fund, terms
@@ -40,6 +43,7 @@ class Challenger:
 
     def __init__(self, chain: Devnet, connected: Connect, folder: Path, **changes: int) -> None:
         self.chain, self.terms = chain, terms(**changes)
+        self.beside: Sequence[Owed] = ()
         self.submitter, self.solver, verifier, self.client = map(connected, (1, 2, 3, 4))
         for party in (self.submitter, self.solver, verifier):
             fund(party, 2000)
@@ -79,7 +83,10 @@ class Challenger:
         """The next thing, as a process does it that has just been started."""
         clients, row = {self.client.address: self.client}, self.challenge
         bonds = Bonds(clients, self.database, lambda _task: self.terms)
-        commitment = ChallengeCommitment(self.client, self.database, bonds, self.terms, row, 1e12)
+        rates, beside = Rates(1e12), self.beside
+        commitment = ChallengeCommitment(
+            self.client, self.database, bonds, self.terms, row, lambda: rates, beside=lambda _row: beside
+        )
         ChallengeDriver(self.client, self.database, commitment, row).advance()
         self.chain.mine()  # a commitment is opened in a later block
 
@@ -192,6 +199,26 @@ def test_no_bond_is_locked_where_a_move_would_be_late_for_its_block(
     challenger = Challenger(chain, connected, tmp_path, challenge_period=LONG, clock=4_439)
     challenger.advance()
     assert (challenger.challenge.outcome, challenger.unlocked) == ("clock_too_short", BOND)
+    challenger.database.close()
+
+
+def test_no_bond_is_locked_beside_work_that_the_game_does_not_fit_to_and_later_it_is(
+    chain: Devnet, connected: Connect, tmp_path: Path
+) -> None:
+    """Of 300 s the moves take 222, and steps of 0.15 s that have begun 33: 44.7 s are left for 0.6 s of replays."""
+    challenger = Challenger(chain, connected, tmp_path, challenge_period=LONG, step_operations=5 * 10**10)
+    busy = Engagement("seat 0 of task 9", Work(148 * 10**11), 44.8)
+    challenger.beside = [busy]
+    with structlog.testing.capture_logs() as lines:
+        challenger.advance()
+    assert (challenger.challenge.opening_until, challenger.challenge.outcome) == (None, None)
+    assert challenger.unlocked == BOND
+    assert [line["sum"] for line in lines if line["event"] == "not challenged while other work is due"] == [
+        "seat 0 of task 9 and this game: 301 s are needed within 300 s"
+    ]
+    challenger.beside = [replace(busy, work=Work(146 * 10**11))]
+    challenger.advance()
+    assert challenger.challenge.opening_until not in (None, COMMITTING)
     challenger.database.close()
 
 

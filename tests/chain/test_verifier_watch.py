@@ -13,6 +13,7 @@ from protocol.chain.parameters import TOKEN
 from protocol.chain.views import TaskStatus
 from protocol.dispute.view import Phase, Verdict
 from protocol.errors import ExitCode
+from protocol.execution import speeds
 from protocol.node.stopping import Stop
 from solver.strategy import Strategy as SolverStrategy
 from tests.adversaries.solvers import says_nothing
@@ -157,11 +158,18 @@ def test_a_cheat_is_walked_down_and_slashed(alone: Stage, serving: bool) -> None
     assert game.challenger == watcher.client.address
 
 
-def test_no_bond_is_risked_where_the_clock_is_shorter_than_a_replay(alone: Stage) -> None:
-    """Its solver is not attested either: the seat is drawn again, and loses what a silent one does."""
+def test_no_bond_is_risked_where_the_clock_is_shorter_than_a_replay(
+    alone: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its solver is not attested either: the seat is drawn again, and loses what a silent one does. The offer is from
+    before, when the machine was fast; it has run too few steps to know better than its setting.
+    """
     scene = alone
-    watcher = Watcher(scene, whistleblow=True, speed=1.0, seat_speed=1e18, cost_per_hour=0)
+    monkeypatch.setattr(speeds, "STEPS", 10**9)
+    before = Watcher(scene)
     until_registered(scene)
+    before.close()
+    watcher = Watcher(scene, whistleblow=True, speed=1.0)
     solver = Solver(scene, SolverStrategy(executor=moves_a_weight_far))
     try:
         task = scene.sold()

@@ -41,7 +41,7 @@ def test_a_file_that_gives_no_amounts_asks_for_the_derived_ones(tmp_path: Path) 
         segments=8,
         training_period=90,
         challenge_period=60,
-        game_time=300 + ALLOWANCE,
+        game_time=600 + ALLOWANCE,
     )
     assert found.amounts == derive(made, RULES)
     assert found.amounts.verifiers == RULES.verifiers

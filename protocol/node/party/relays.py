@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from protocol.beacon.networks import default_relays
-from protocol.beacon.relays import Relays
+from protocol.beacon.relays import IsSigned, Relays
 from protocol.beacon.rounds import Network
 from protocol.node.party.settings import ConnectionSettings
 from protocol.node.settings import SettingsError
 
 
-def relays_by(settings: ConnectionSettings, network: Network) -> Relays:
+def relays_by(settings: ConnectionSettings, network: Network, is_signed: IsSigned) -> Relays:
     """The relays of the setting, else the network's own. Raises SettingsError where there are none."""
     addresses = settings.relays or default_relays(network)
     if not addresses:
@@ -19,4 +19,4 @@ def relays_by(settings: ConnectionSettings, network: Network) -> Relays:
             got="none, and the package knows none",
             remedy="name them, such as http://127.0.0.1:8702",
         )
-    return Relays(network, addresses)
+    return Relays(network, addresses, is_signed)

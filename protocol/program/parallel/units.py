@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from functools import lru_cache
 
 from protocol.program.cost import cost
+from protocol.program.kept import kept
 from protocol.program.liveness import ancestors
 from protocol.program.program import Program
 
@@ -13,7 +13,7 @@ SHARE = 0.5
 """Of a program's operations that its units must have: sharing less is not worth sending the results."""
 
 
-@lru_cache(maxsize=64)
+@kept
 def units(program: Program) -> tuple[int, ...]:
     """Numbers of the calls of the callee that the program spends most on, where there are several and none of them
     needs another's results; none otherwise. Read off the program alone: all processes find the same."""

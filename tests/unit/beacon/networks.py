@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from http.client import HTTPConnection
 from typing import Any
 
 from protocol.beacon.bn254 import public_key
+from protocol.beacon.relays import PATIENCE, Relays
 from protocol.beacon.rounds import Network
 from protocol.beacon.server import application
 from protocol.node.addresses import Address
 from protocol.node.serving import Serving
+from tests.bls import is_signed
 
 SECRET = 0x5EC2E7
 OTHER_SECRET = 0x07E2
@@ -24,6 +27,11 @@ NETWORK = Network(
     period=PERIOD,
     genesis_seed="00" * 32,
 )
+
+
+def relays(addresses: Sequence[str], patience: float = PATIENCE) -> Relays:
+    """Relays of the network, whose signatures are checked without a chain."""
+    return Relays(NETWORK, addresses, partial(is_signed, NETWORK), patience)
 
 
 @contextmanager

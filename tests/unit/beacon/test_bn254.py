@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from protocol.beacon import bn254
 from protocol.beacon.bn254 import ORDER, MapHints, P
 from protocol.beacon.errors import BeaconError
+from tests.bls import verify
 from tests.vectors import generate_beacon
 from tests.vectors.generate_beacon import EVMNET_KEY, EVMNET_ROUND, EVMNET_SIGNATURE, HALF, SECRET
 
@@ -88,9 +89,9 @@ def test_the_round_of_evmnet_is_signed() -> None:
         0x1626082C3DD0751BDAAF8C3E709B5DD7CDEDF45D4E81A5AA3E270F1E78924B32,
         0x2BF29AB3AF54DFE3C053AD4EFA93DB05D3586368463E9D7334C7BA61F6F4E955,
     )
-    assert bn254.verify(EVMNET_KEY, message, EVMNET_SIGNATURE)
-    assert not bn254.verify(EVMNET_KEY, bn254.round_message(EVMNET_ROUND + 1), EVMNET_SIGNATURE)
-    assert not bn254.verify(bn254.public_key(SECRET), message, EVMNET_SIGNATURE)
+    assert verify(EVMNET_KEY, message, EVMNET_SIGNATURE)
+    assert not verify(EVMNET_KEY, bn254.round_message(EVMNET_ROUND + 1), EVMNET_SIGNATURE)
+    assert not verify(bn254.public_key(SECRET), message, EVMNET_SIGNATURE)
     assert bn254.word(EVMNET_SIGNATURE) == sha256(EVMNET_SIGNATURE).digest()
 
 
@@ -98,7 +99,7 @@ def test_signed_rounds_of_the_vectors_verify() -> None:
     rows = zip(ROUNDS["key"], ROUNDS["round"], ROUNDS["signature"], strict=True)
     for key, number, signature in list(rows)[:4]:
         message = bn254.round_message(int(number))
-        assert bn254.verify(bytes.fromhex(key[2:]), message, bytes.fromhex(signature[2:]))
+        assert verify(bytes.fromhex(key[2:]), message, bytes.fromhex(signature[2:]))
 
 
 def test_keys_are_the_secret_times_the_generator() -> None:
@@ -109,7 +110,7 @@ def test_keys_are_the_secret_times_the_generator() -> None:
         "12c85ea5db8c6deb4aab71808dcb408fe3d1e7690c43d37b4ce6cc0166fa7daa"
     )
     message = bn254.round_message(7)
-    assert bn254.verify(bn254.public_key(ORDER - 1), message, bn254.sign(ORDER - 1, message))
+    assert verify(bn254.public_key(ORDER - 1), message, bn254.sign(ORDER - 1, message))
     point = bn254.hash_to_point(message)
     assert bn254.sign(1, message) == _bytes(*point)
     assert bn254.sign(ORDER - 1, message) == _bytes(point.x, P - point.y)
@@ -166,19 +167,19 @@ def test_the_inverse_of_zero_is_zero() -> None:
     [(0, 0), (0, P), (P, P), (1, 3), (2, 2), (1 + P, 2), (1, 2 + P), (2**256 - 1, 2**256 - 1)],
 )
 def test_what_is_no_point_is_not_signed(point: tuple[int, int]) -> None:
-    assert not bn254.verify(EVMNET_KEY, bn254.round_message(1), _bytes(*point))
+    assert not verify(EVMNET_KEY, bn254.round_message(1), _bytes(*point))
 
 
 @pytest.mark.parametrize("length", [0, 32, 48, 63, 65, 96, 128])
 def test_signatures_of_other_lengths_are_refused(length: int) -> None:
     with pytest.raises(BeaconError, match=f"expected 64 bytes, got {length}"):
-        bn254.verify(EVMNET_KEY, bn254.round_message(1), bytes(length))
+        verify(EVMNET_KEY, bn254.round_message(1), bytes(length))
 
 
 @pytest.mark.parametrize("length", [0, 64, 96, 127, 129])
 def test_keys_of_other_lengths_are_refused(length: int) -> None:
     with pytest.raises(BeaconError, match=f"expected 128 bytes, got {length}"):
-        bn254.verify(bytes(length), bn254.round_message(1), EVMNET_SIGNATURE)
+        verify(bytes(length), bn254.round_message(1), EVMNET_SIGNATURE)
 
 
 NO_KEYS = {
@@ -197,7 +198,7 @@ NO_KEYS = {
 @pytest.mark.parametrize("key", NO_KEYS.values(), ids=NO_KEYS.keys())
 def test_what_is_no_key_is_refused(key: bytes) -> None:
     with pytest.raises(BeaconError, match="expected a point of BN254's G2"):
-        bn254.verify(key, bn254.round_message(1), EVMNET_SIGNATURE)
+        verify(key, bn254.round_message(1), EVMNET_SIGNATURE)
 
 
 @pytest.mark.parametrize("secret", [-1, 0, ORDER, ORDER + 1])

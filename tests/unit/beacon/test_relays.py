@@ -7,6 +7,7 @@ import socket
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -19,13 +20,15 @@ from protocol.node.addresses import BadAddress
 from protocol.node.party.relays import relays_by
 from protocol.node.party.settings import NodeSettings
 from protocol.node.settings import SettingsError, load
-from tests.unit.beacon.networks import GENESIS, NETWORK, OTHER_SECRET, PERIOD, SECRET, beacon
+from tests.bls import is_signed
+from tests.unit.beacon.networks import GENESIS, NETWORK, OTHER_SECRET, PERIOD, SECRET, beacon, relays
 from tests.unit.node.servers import Handler, answers, serving
 
 ROUND = 7
 RIGHT = sign(SECRET, round_message(ROUND))
 SHORT = 0.5
 """Patience of tests in which no relay is honest."""
+SIGNED = partial(is_signed, NETWORK)
 gone = threading.Event()
 
 
@@ -108,18 +111,18 @@ BAD: dict[str, tuple[Handler, str]] = {
 
 
 @contextmanager
-def relays(*handlers: Handler, patience: float = 60.0) -> Iterator[Callable[..., Relays]]:
+def asking(*handlers: Handler, patience: float = 60.0) -> Iterator[Callable[..., Relays]]:
     """`made(*others)` are relays that answer so, and others."""
     with ExitStack() as stack:
         urls = [stack.enter_context(serving(handler)).url for handler in handlers]
-        yield lambda *others: Relays(NETWORK, [*urls, *others], patience)
+        yield lambda *others: relays([*urls, *others], patience)
         gone.set()
 
 
 @pytest.mark.parametrize("fault", BAD)
 def test_a_bad_relay_alone_gives_nothing_and_is_named_with_its_fault(fault: str) -> None:
     handler, message = BAD[fault]
-    with relays(handler, patience=SHORT) as made, pytest.raises(NoRelay, match=message) as raised:
+    with asking(handler, patience=SHORT) as made, pytest.raises(NoRelay, match=message) as raised:
         made().signature(ROUND)
     ((relay, _),) = raised.value.failures
     assert relay.startswith("http://127.0.0.1:")
@@ -128,13 +131,13 @@ def test_a_bad_relay_alone_gives_nothing_and_is_named_with_its_fault(fault: str)
 
 def test_one_honest_relay_among_all_bad_ones_is_enough() -> None:
     handlers = [handler for handler, _ in BAD.values()]
-    with relays(*handlers) as made, beacon(later_round) as honest:
+    with asking(*handlers) as made, beacon(later_round) as honest:
         assert made(honest).signature(ROUND) == RIGHT
 
 
 def test_every_relay_is_named_where_none_is_honest() -> None:
     names = ("lies", "another round", "not yet", "closes")
-    with relays(*(BAD[name][0] for name in names)) as made, pytest.raises(NoRelay) as raised:
+    with asking(*(BAD[name][0] for name in names)) as made, pytest.raises(NoRelay) as raised:
         made("http://127.0.0.1:1").signature(ROUND)
     faults = [fault for _, fault in raised.value.failures]
     assert len(faults) == 5
@@ -147,37 +150,37 @@ def test_a_relay_of_another_network_is_passed_over() -> None:
     other = NETWORK.model_copy(update={"period": PERIOD + 1})
     with beacon(later_round, other) as wrong, beacon(later_round) as right:
         with pytest.raises(NoRelay, match="status 400"):
-            Relays(NETWORK, [wrong]).signature(ROUND)
-        assert Relays(NETWORK, [wrong, right]).signature(ROUND) == RIGHT
+            relays([wrong]).signature(ROUND)
+        assert relays([wrong, right]).signature(ROUND) == RIGHT
 
 
 def test_a_path_of_the_operator_s_own_comes_first() -> None:
     with serving(told()) as server:
-        assert Relays(NETWORK, [f"{server.url}/drand/"]).signature(ROUND) == RIGHT
+        assert relays([f"{server.url}/drand/"]).signature(ROUND) == RIGHT
         assert server.targets == [f"/drand/{NETWORK.chain_hash}/public/7"]
 
 
 def test_a_later_round_is_there_when_its_time_has_come() -> None:
     time = [NETWORK.time_of(ROUND) - 1]
     with beacon(lambda: time[0]) as url:
-        asking = Relays(NETWORK, [url])
+        asked = relays([url])
         with pytest.raises(NoRelay, match="status 425"):
-            asking.signature(ROUND)
+            asked.signature(ROUND)
         time[0] += 1
-        assert asking.signature(ROUND) == RIGHT
+        assert asked.signature(ROUND) == RIGHT
 
 
 def test_no_relay_is_asked_for_a_round_that_cannot_be() -> None:
     with serving(told()) as server:
         for number in (0, -1, 2**64):
             with pytest.raises(NoSuchRound):
-                Relays(NETWORK, [server.url]).signature(number)
+                relays([server.url]).signature(number)
         assert server.targets == []
 
 
 def test_an_address_that_is_none_is_refused_before_anything_is_asked() -> None:
     with pytest.raises(BadAddress):
-        Relays(NETWORK, ["http://127.0.0.1:8702", "relay"])
+        relays(["http://127.0.0.1:8702", "relay"])
 
 
 def settings(**given: object) -> NodeSettings:
@@ -186,10 +189,10 @@ def settings(**given: object) -> NodeSettings:
 
 def test_the_setting_names_relays_else_they_are_the_network_s_own() -> None:
     with beacon(later_round) as url:
-        assert relays_by(settings(relays=(url,)), NETWORK).signature(ROUND) == RIGHT
-    assert relays_by(settings(), EVMNET).addresses == default_relays(EVMNET)
+        assert relays_by(settings(relays=(url,)), NETWORK, SIGNED).signature(ROUND) == RIGHT
+    assert relays_by(settings(), EVMNET, SIGNED).addresses == default_relays(EVMNET)
     with pytest.raises(SettingsError, match="expected addresses of HTTP relays of the beacon network tests"):
-        relays_by(settings(), NETWORK)
+        relays_by(settings(), NETWORK, SIGNED)
 
 
 def test_a_setting_that_is_no_address_is_named(tmp_path: Path) -> None:

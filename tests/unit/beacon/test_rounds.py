@@ -9,13 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from assay.settings import AssaySettings
-from protocol.beacon.bn254 import public_key, round_message, verify
+from protocol.beacon.bn254 import public_key
 from protocol.beacon.errors import NetworkError, NoSuchRound
 from protocol.beacon.keys import secret_of
 from protocol.beacon.networks import DEVELOPMENT, EVMNET, default_relays, load_network
 from protocol.beacon.rounds import LAST_ROUND, Network
 from protocol.chain.accounts import DEVELOPMENT_CHAIN, development_account
 from protocol.node.http import url_of
+from tests.bls import is_signed
 
 REAL_ROUND = 9_337_227
 REAL_SIGNATURE = (
@@ -29,8 +30,8 @@ def test_the_chain_hash_of_evmnet_is_the_published_one() -> None:
 
 
 def test_a_real_round_is_evmnet_s() -> None:
-    assert verify(EVMNET.key, round_message(REAL_ROUND), bytes.fromhex(REAL_SIGNATURE))
-    assert not verify(EVMNET.key, round_message(REAL_ROUND + 1), bytes.fromhex(REAL_SIGNATURE))
+    assert is_signed(EVMNET, REAL_ROUND, bytes.fromhex(REAL_SIGNATURE))
+    assert not is_signed(EVMNET, REAL_ROUND + 1, bytes.fromhex(REAL_SIGNATURE))
 
 
 @pytest.mark.parametrize(

@@ -6,8 +6,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from protocol.beacon.bn254 import round_message, sign, verify, word
+from protocol.beacon.bn254 import round_message, sign, word
 from protocol.errors import Retryable
+from tests.bls import is_signed
 from tests.unit.beacon.networks import GENESIS, NETWORK, PERIOD, SECRET, beacon, get
 
 CHAIN = NETWORK.chain_hash
@@ -47,7 +48,7 @@ def url(running: tuple[Clock, str], clock: Clock) -> str:
 
 def signed(number: int) -> dict[str, object]:
     signature = sign(SECRET, round_message(number))
-    assert verify(NETWORK.key, round_message(number), signature)
+    assert is_signed(NETWORK, number, signature)
     return {"round": number, "signature": signature.hex()}
 
 

@@ -8,12 +8,12 @@ from types import SimpleNamespace
 import pytest
 
 from protocol.execution.replay import HonestExecutor, Work
+from protocol.execution.turns import Turns
 from protocol.execution.workers import TooLittleMemory, Workers, memory
 from protocol.program.cost import cost
 from solver import processes
 from solver.processes import WorkerRunner
 from solver.training import LocalRunner
-from solver.turns import Turns
 from tests.unit.parallel import tasks
 from tests.unit.parallel.tasks import UNITS
 
@@ -70,6 +70,7 @@ def test_a_solver_trains_with_as_many_as_fit(free: Path, tmp_path: Path, room: f
         log=log,
         home=SimpleNamespace(bundles=tmp_path),
         turns=Turns(),
+        in_turns=lambda executor, _terms: executor,
     )
     work = Work(1, program, (), {})
     executor = HonestExecutor.__new__(HonestExecutor)

@@ -12,13 +12,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from protocol.chain.parameters import TOKEN
+from protocol.tasks.admission import Clocks, Rates
 from protocol.tasks.bidding import ladder, least_undercut
 from protocol.tasks.task import Terms
 from solver.bidding import Best, Figures, Offer, Refusal, copies_at_once, decide
 from solver.floor import TASK_GAS, YEAR, Costs, Floor, floor, game_cost
 
 COSTS = Costs(machine=1.5, power=0.5, capital=0.0, late=0.0, gas=10 / TASK_GAS, margin=0.5)
-FIGURES = Figures(free=1_000, operations_a_second=1e6, costs=COSTS, opening=0.9, disk=500)
+FIGURES = Figures(free=1_000, rates=Rates(1e6), costs=COSTS, opening=0.9, disk=500)
 FLOOR = Floor(machine=30, power=10, capital=0, delay=0, gas=10, margin=25)
 TERMS = Terms(
     program_id=b"\1" * 32,
@@ -150,7 +151,7 @@ def test_a_quarter_more_time_than_training_takes_is_enough() -> None:
             replace(TERMS, bond=51),
             "a false challenge costs it 2.7e-17 tokens, and pays it half of a bond of 5.1e-17",
         ),
-        (replace(TERMS, clock=856), "it allows 906 s in a game, 907 s are safe"),
+        (replace(TERMS, clock=856), "games of this task: 907 s are needed within 906 s"),
     ],
 )
 def test_what_does_not_pay_or_cannot_be_done_is_refused_with_the_reason(terms: Terms, words: str) -> None:
@@ -161,29 +162,48 @@ def test_what_does_not_pay_or_cannot_be_done_is_refused_with_the_reason(terms: T
 
 def test_each_move_needs_two_blocks_too() -> None:
     """Replays and steps take 907 s of 1,050 s, 111 moves two blocks each."""
-    assert isinstance(decide(TERMS, replace(FIGURES, block_seconds=0.64)), Offer)
-    decision = decide(TERMS, replace(FIGURES, block_seconds=0.65))
-    assert decision == Refusal("it allows 1050 s in a game, 1051 s are safe")
+    assert isinstance(decide(TERMS, replace(FIGURES, clocks=Clocks(2 * 0.64))), Offer)
+    assert isinstance(decide(TERMS, replace(FIGURES, clocks=Clocks(0.64, look=0.64))), Offer)
+    decision = decide(TERMS, replace(FIGURES, clocks=Clocks(2 * 0.65)))
+    assert decision == Refusal("games of this task: 1051 s are needed within 1050 s")
 
 
 def test_a_long_step_of_another_task_counts_and_its_long_segment_does_not() -> None:
     """Sixteen replays take 80 s here, safely 240 s; of 1,050 s 810 s are left, 666 times a step of 1.21 s."""
     for_hours = replace(TERMS, segment_steps=3_600, clock=10**6)
-    assert isinstance(decide(TERMS, replace(FIGURES, taken=(for_hours,))), Offer)
+    assert isinstance(decide(TERMS, replace(FIGURES, taken={"task 2": for_hours})), Offer)
     long_step = replace(for_hours, step_operations=1_300_000)
-    decision = decide(TERMS, replace(FIGURES, taken=(TERMS, long_step)))
-    assert decision == Refusal("it allows 1050 s in a game, 1106 s are safe")
+    decision = decide(TERMS, replace(FIGURES, taken={"task 2": long_step}))
+    assert decision == Refusal("games of this task: 1106 s are needed within 1050 s")
     fits = replace(long_step, step_operations=1_200_000)
-    assert isinstance(decide(TERMS, replace(FIGURES, taken=(TERMS, fits))), Offer)
+    assert isinstance(decide(TERMS, replace(FIGURES, taken={"task 2": fits})), Offer)
 
 
 def test_no_step_of_its_own_may_hold_the_defence_of_another_task() -> None:
     mine = replace(TERMS, step_operations=1_300_000, clock=10**6, training_period=10**6)
-    figures = replace(FIGURES, taken=(TERMS,))
-    decision = decide(mine, figures)
-    assert decision == Refusal(
-        "beside its steps a task that was taken allows 1050 s in a game, 1106 s are safe"
+    decision = decide(mine, replace(FIGURES, taken={"task 2": TERMS}))
+    assert decision == Refusal("games of task 2: 1106 s are needed within 1050 s")
+
+
+def test_games_of_all_tasks_together_are_to_be_answered_in_time() -> None:
+    """Each task alone takes 240 s and 666 s for steps that are waited for, of 1,050 s: one fits, two do not."""
+    assert isinstance(decide(TERMS, FIGURES), Offer)
+    decision = decide(TERMS, replace(FIGURES, taken={"task 2": TERMS}))
+    assert decision == Refusal("games of this task and games of task 2: 1147 s are needed within 1050 s")
+    later = replace(TERMS, clock=1_096)
+    assert decide(later, replace(FIGURES, taken={"task 2": TERMS})) == Refusal(
+        "games of task 2 and games of this task: 1147 s are needed within 1146 s"
     )
+    assert isinstance(decide(replace(later, clock=1_097), replace(FIGURES, taken={"task 2": TERMS})), Offer)
+
+
+def test_what_was_measured_of_a_program_counts_before_what_is_set() -> None:
+    twice = Rates(1e6, programs={TERMS.program_id: 2e6})
+    assert isinstance(decide(replace(TERMS, clock=404), replace(FIGURES, rates=twice)), Offer)
+    decision = decide(replace(TERMS, clock=403), replace(FIGURES, rates=twice))
+    assert decision == Refusal("games of this task: 454 s are needed within 453 s")
+    other = Rates(1e6, programs={b"\2" * 32: 2e6})
+    assert isinstance(decide(replace(TERMS, clock=856), replace(FIGURES, rates=other)), Refusal)
 
 
 @given(st.integers(1, 10**24), st.floats(0, 1e24), st.none() | st.integers(0, 10**24), st.integers(0, 9))

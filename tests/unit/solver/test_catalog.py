@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from protocol.execution.turns import Turns
 from solver.catalog import Catalog
 from solver.metrics import Metrics
 from solver.run_store import Materials, RunStore
-from solver.turns import Turns
 from tests.unit.solver import tiny
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from contextlib import nullcontext
+from dataclasses import replace
 from itertools import accumulate, permutations
 from types import SimpleNamespace
 from typing import cast
@@ -14,16 +15,19 @@ from hypothesis import strategies as st
 
 from protocol.chain.receipts import Receipt
 from protocol.dispute.view import Phase, Verdict
+from protocol.execution.turns import Turns
 from protocol.node.logs import get
-from protocol.tasks.task import GAMES_AT_ONCE, INCLUSION_BLOCKS, least_game_time
+from protocol.tasks import owed
+from protocol.tasks.admission import Clocks, Engagement, Rates, Work, admission
+from protocol.tasks.task import GAMES_AT_ONCE, INCLUSION_BLOCKS
 from solver import defence
 from solver.context import Context
 from solver.database import Stage
 from solver.defence import Defence, by_deadline
 from solver.metrics import Metrics
 from solver.settings import SolverSettings
-from solver.turns import Turns
 from tests.chain.trees import terms
+from tests.unit.solver.simulated_games import Game, Machine, Task
 
 NODES = 16
 
@@ -57,10 +61,14 @@ def test_no_clock_runs_out_whatever_is_asked_in_sixteen_games(
     Each answer takes up to a twentieth of a replay, and each game's first one a replay.
     """
     replay = 100
-    task = terms(segment_steps=1, step_operations=replay, state_bytes=1)
+    task = replace(
+        owed.games("games", terms(segment_steps=1, step_operations=replay, state_bytes=1)), piece=Work()
+    )
     games = [[(replay + took, thought) for took, thought in game[:1]] + game[1:] for game in asked]
-    spent = play(games, INCLUSION_BLOCKS * block)
-    assert all(seconds <= least_game_time(task, 1, block) for seconds in spent)
+    inclusion = INCLUSION_BLOCKS * block
+    refused = admission([replace(task, seconds=0)], Clocks(inclusion), Rates(1))
+    assert refused is not None
+    assert all(seconds <= refused.needed for seconds in play(games, inclusion))
 
 
 def play(games: list[list[tuple[int, int]]], inclusion: int) -> list[int]:
@@ -84,6 +92,21 @@ def play(games: list[list[tuple[int, int]]], inclusion: int) -> list[int]:
     return spent
 
 
+def test_a_long_answer_makes_way_for_another_tasks_game_that_is_due_before(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A replay of 100 steps of a second, and five seconds later a question that is due in twenty."""
+    long = Game(1, 0.0, [100.0], [0.0])
+    quick = Game(2, 5.0, [1.0], [0.0])
+    tasks = [
+        Task(Engagement("long", Work(), 10_000.0), 1.0, (long,)),
+        Task(Engagement("quick", Work(), 20.0), 1.0, (quick,)),
+    ]
+    assert Machine(tasks, Clocks(2.0, 0.5), trained=0.0, phase=0.0).play(monkeypatch) == []
+    assert quick.spent <= 1 + 1 + 2, "a step that runs, its own, and two blocks"
+    assert long.spent == 100 + 1 + 2
+
+
 class Chain:
     """Games 1, 2, … on task 7 as one node knows them, and a context that looks on."""
 
@@ -101,7 +124,15 @@ class Chain:
 
     def game(self, number: int) -> SimpleNamespace:
         """A node that does not have it answers with zeros."""
-        return SimpleNamespace(task=7 if number <= self.known else 0, deadline=-number, waits=self.waits)
+        return SimpleNamespace(
+            task=7 if number <= self.known else 0,
+            deadline=-number,
+            waits=self.waits,
+            phase=Phase.SEGMENT,
+            depth=0,
+            demands=0,
+            demand_open=1,
+        )
 
     def replay(self) -> object:
         """A run."""
@@ -129,7 +160,7 @@ class Chain:
     @property
     def context(self) -> Context:
         """Of a solver that holds task 7."""
-        run_store = SimpleNamespace(program=SimpleNamespace(program=None), replay=self.replay)
+        run_store = SimpleNamespace(program=SimpleNamespace(program=None, state_types=()), replay=self.replay)
         games = SimpleNamespace(
             games=lambda: self.counted, game=self.game, ahead=list, send_moves=self.send_moves
         )
@@ -148,6 +179,7 @@ class Chain:
             turns=Turns(),
             strategy=SimpleNamespace(defence=self.defence),
             log=get("test"),
+            seconds_each=lambda: 2.0,
         )
         return cast(Context, context)
 

@@ -6,12 +6,12 @@ import pytest
 from structlog.testing import capture_logs
 
 from protocol.chain.errors import RpcRefused
+from protocol.execution.turns import Stopped
 from protocol.node.logs import get
 from protocol.numerics.self_check import SelfCheckError
 from solver.errors import RunStoreError
 from solver.failures import Failures
 from solver.metrics import Metrics
-from solver.turns import Stopped
 
 
 def fail(error: Exception) -> None:

@@ -70,6 +70,7 @@ class Stand:
         client = SimpleNamespace(
             connection=SimpleNamespace(genesis="0x" + "ab" * 32, chain_id=self.chain_id, view=self.view),
             deployment=SimpleNamespace(beacon=DEVELOPMENT),
+            beacon=SimpleNamespace(is_signed_round=None),
             tend=lambda: None,
             tokens=lambda: (0, self.tokens),
             fund=self.fund,

@@ -17,17 +17,17 @@ import pytest
 
 from protocol.commitments import CHUNK, segment_tree, state_tree, step_tree, tensor_root, trace_tree
 from protocol.execution.replay import Replay
+from protocol.execution.turns import Turns
 from protocol.program.opcodes import Op
-from solver.admission import Admission, Budget
 from solver.answers import binary
 from solver.catalog import Catalog
+from solver.concurrency import Budget, OneAtATime
 from solver.database import Stage
 from solver.limits import App, Message
 from solver.metrics import Metrics
 from solver.run_store import RunStore
 from solver.server import application
 from solver.training import Training
-from solver.turns import Turns
 from tests.unit.solver import tiny
 
 T = tiny.TASK
@@ -295,7 +295,7 @@ def test_one_replay_at_a_time_and_a_bounded_queue(slow: tuple[Pace, Catalog]) ->
     pace, catalog = slow
 
     async def ask() -> list[int]:
-        async with client(application(catalog, Admission(waiting=3, patience=20))) as session:
+        async with client(application(catalog, OneAtATime(waiting=3, patience=20))) as session:
             tasks = [T, OTHER] * 4
             asked = [asyncio.create_task(session.get(f"/tasks/{task}/segments/1/steps")) for task in tasks]
             await asyncio.sleep(0.3)
@@ -328,7 +328,7 @@ def test_waiting_ends(slow: tuple[Pace, Catalog]) -> None:
     pace, catalog = slow
 
     async def ask() -> tuple[int, str]:
-        async with client(application(catalog, Admission(waiting=3, patience=0.1))) as session:
+        async with client(application(catalog, OneAtATime(waiting=3, patience=0.1))) as session:
             first = asyncio.create_task(session.get(f"/tasks/{T}/segments/1/steps"))
             await asyncio.sleep(0.1)
             second = await session.get(f"/tasks/{T}/segments/1/steps")
@@ -341,7 +341,7 @@ def test_waiting_ends(slow: tuple[Pace, Catalog]) -> None:
 
 def test_what_was_replayed_is_let_go_when_nobody_asks(catalog: Catalog, run_store: RunStore) -> None:
     async def ask() -> None:
-        async with client(application(catalog, Admission(idle=0.01))) as session:
+        async with client(application(catalog, OneAtATime(idle=0.01))) as session:
             kept = weakref.ref(catalog.replay(run_store))
             await session.get(f"/tasks/{T}/segments/1/steps/2/trace")
             while kept() is not None:

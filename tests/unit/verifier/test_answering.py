@@ -37,6 +37,7 @@ def context(tmp_path: Path) -> Context:
             looks=SimpleNamespace(of=lambda *_: stands, accused=lambda *_: told),
             segments=lambda *_: [SEGMENT],
             terms=lambda _: SimpleNamespace(segments_per_verifier=1),
+            work_by=lambda until: until - 2.5,
         ),
     )
 
@@ -60,6 +61,9 @@ def due(context: Context, now: int = 50) -> list[str]:
 
 def test_without_a_game_it_answers_in_time(context: Context) -> None:
     assert due(context) == [ANSWER]
+    assert [job.until for job in answers(context, seen())] == [47.5], (
+        "two blocks and a look before its time is over"
+    )
     assert due(context, now=51) == []
 
 

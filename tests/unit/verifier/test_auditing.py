@@ -5,6 +5,7 @@ And what a seat attests: its digests, once it has every one, under its own salt.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -20,6 +21,7 @@ from protocol.commitments.digests import Digester, seat_digest
 from protocol.dispute.keys import NO_SEAT
 from protocol.node.database import Identity
 from protocol.node.party.exits import Observation
+from protocol.tasks.admission import Clocks, Rates
 from tests.unit.verifier.test_seats import AUDIT, ME, MINE_TOO, NOW, OTHER, VIEW, observation, seat
 from verifier.auditing import _challenge, _replay, attestations, offer
 from verifier.context import Context
@@ -145,9 +147,11 @@ class Order(Jobs):
     def __init__(self) -> None:
         super().__init__(1, 1)
         self.offered: list[tuple[int | None, str]] = []
+        self.until: list[float] = []
 
     def offer(self, job: Job) -> bool:
         self.offered.append(job.key)
+        self.until.append(job.until)
         return False
 
 
@@ -168,7 +172,14 @@ class Scene:
         self.material = SimpleNamespace(
             replayer=replays,
             terms=SimpleNamespace(
-                thinning=THINNING, jurors=jurors, segments=RESULT - 1, attest_period=PERIOD
+                thinning=THINNING,
+                jurors=jurors,
+                segments=RESULT - 1,
+                attest_period=PERIOD,
+                segment_steps=2,
+                step_operations=10,
+                state_bytes=1,
+                program_id=b"program",
             ),
             states=SimpleNamespace(tensors=lambda _number, _root: []),
         )
@@ -188,6 +199,9 @@ class Scene:
                 juries=SimpleNamespace(of=lambda _task: self.jury, has_voted_yes=lambda _task, _own: False),
                 items=SimpleNamespace(has_state=lambda _task, _number: False),
                 terms=lambda _task: self.material.terms,
+                clocks=lambda _client, now: Clocks(2.0, 0.5, now),
+                rates=Rates(3.0),
+                work_by=lambda until, waits: until - 2.0 - 0.5 * waits,
             ),
         )
 
@@ -351,6 +365,30 @@ def test_a_seat_that_has_claimed_waits_for_its_jury(database: Database) -> None:
     scene.due(DRAWN)
     assert scene.attest(replace(DRAWN, audit=replace(AUDIT, claimant=1))) == ["attest 2"]
     assert scene.attest(replace(DRAWN, audit=replace(AUDIT, claimant=3))) == ["attest 0"]
+
+
+def test_replays_of_own_seats_are_due_and_all_others_come_after_what_is_due(database: Database) -> None:
+    """Two seats with segments 1, 2 and 2: steps of a second at a third of the rates, in 30 s less 12 s."""
+    scene = Scene(database, Replays(), whistleblow=True)
+    material = scene.material.terms
+    material.step_operations = 1
+
+    def due(seen: Observation, replays: Order) -> dict[str, float]:
+        offer(scene.context, [seen], Jobs(1, 1), replays)
+        return {what: until for (_, what), until in zip(replays.offered, replays.until, strict=True)}
+
+    found = due(DRAWN, Order())
+    (until,) = {seat.until for seat in DRAWN.seats if seat.account in scene.clients}
+    own = {f"replay {segment}": until - 2.0 - 0.5 * 4 for segment in (1, 2, RESULT)}
+    assert {what: found[what] for what in own} == own
+    assert {found[what] for what in found.keys() - own.keys()} == {math.inf}
+    # What does not fit into its time alone is not due, nor is a task whose replays failed.
+    material.step_operations = 10**6
+    assert set(due(DRAWN, Order()).values()) == {math.inf}
+    material.step_operations = 1
+    failed = Order()
+    failed.rests.failed(DRAWN.view.task, 1.0)
+    assert set(due(DRAWN, failed).values()) == {math.inf}
 
 
 class Asked(Withheld):

@@ -29,10 +29,12 @@ def client(market: str, tokens: int) -> Any:
     return SimpleNamespace(
         connection=SimpleNamespace(genesis="0x" + "22" * 32, chain_id=31337),
         deployment=SimpleNamespace(beacon=DEVELOPMENT, parameters=DEVNET),
+        beacon=SimpleNamespace(is_signed_round=None),
         market=SimpleNamespace(address=market, endpoint_of=lambda _who: "", announce=announced.append),
         announced=announced,
         audit=board,
         address=ME,
+        inclusion=2.0,
         tokens=lambda: (0, tokens),
         fund=lambda _amount: None,
     )

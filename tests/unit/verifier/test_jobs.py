@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Callable
+from functools import partial
 from threading import Event
 
 import pytest
 
+from protocol.execution.turns import Turns
 from verifier.jobs import DOUBLED, FIRST_REST, Job, Jobs, Rests
 
 
@@ -59,6 +63,66 @@ def test_no_more_jobs_than_workers() -> None:
     jobs.collect()
     assert jobs.busy == 0
     jobs.close()
+
+
+def test_what_is_due_before_all_that_runs_needs_no_worker() -> None:
+    jobs, go = Jobs(2, 60), Event()
+    wait = lambda: (go.wait(5), None)[1]  # noqa: E731
+    for what, until, started in (
+        ("a", 100.0, True),
+        ("b", 50.0, True),
+        ("c", 70.0, False),
+        ("d", 50.0, False),
+        ("e", 40.0, True),
+        ("f", math.inf, False),
+    ):
+        assert jobs.offer(Job(1, what, wait, until)) == started, what
+    assert jobs.busy == 3
+    go.set()
+    jobs.close()
+
+
+def test_a_free_worker_takes_what_is_due_first_of_what_found_none() -> None:
+    jobs, go, done = Jobs(1, 60, queued=True), Event(), list[str]()
+    assert jobs.offer(Job(1, "a", lambda: (go.wait(5), None)[1], 10.0))
+    for what, until in (("b", 200.0), ("c", math.inf), ("d", math.inf), ("e", 100.0)):
+        assert not jobs.offer(Job(2, what, partial(done.append, what), until))
+    go.set()
+    until_all = time.monotonic() + 5
+    while len(done) < 4:
+        assert time.monotonic() < until_all
+        time.sleep(0.001)
+    assert done == ["e", "b", "c", "d"]
+    jobs.close()
+
+
+def test_what_waits_is_forgotten_at_the_next_look_and_where_its_task_has_failed() -> None:
+    jobs, go, done = Jobs(1, 60, queued=True), Event(), list[str]()
+
+    def fails_later() -> None:
+        go.wait(5)
+        raise ValueError("as it must")
+
+    jobs.offer(Job(1, "a", fails_later))
+    jobs.offer(Job(1, "b", partial(done.append, "b")))
+    go.set()
+    jobs.wait()
+    assert [failure.what for failure in jobs.collect()] == ["a"]
+    go.clear()
+    jobs.offer(Job(2, "a", lambda: (go.wait(5), None)[1]))
+    jobs.offer(Job(2, "b", partial(done.append, "b")))
+    assert jobs.collect() == []
+    go.set()
+    jobs.close()
+    assert done == []
+
+
+def test_a_job_computes_by_when_it_is_due() -> None:
+    turns, seen = Turns(shared=True), list[float]()
+    jobs = Jobs(1, 60, due=turns.due)
+    jobs.offer(Job(1, "a", lambda: seen.append(turns._by), 70.0))
+    jobs.close()
+    assert seen == [70.0]
 
 
 @pytest.mark.parametrize(("took", "longest", "rest"), [(0, 60, FIRST_REST), (7, 60, 7), (100, 60, 60)])

@@ -84,6 +84,7 @@ class Scene:
                 ),
                 metrics=Metrics(),
                 log=log,
+                work_by=lambda until: until - 2.5,
             ),
         )
 

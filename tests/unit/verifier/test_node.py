@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from threading import Event
+from time import sleep
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -38,6 +39,7 @@ def node(tmp_path: Path) -> Iterator[VerifierNode]:
         deployment=SimpleNamespace(
             beacon=DEVELOPMENT, parameters=replace(DEVNET, stall_period=1_000, draw_delay=2)
         ),
+        beacon=SimpleNamespace(is_signed_round=None),
         market=SimpleNamespace(address=ME),
         address=ME,
     )
@@ -186,15 +188,26 @@ def test_what_is_due_first_goes_first_whichever_task_is_older(
     node: VerifierNode, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     observed(node, monkeypatch, *(of_task(task, NOW + 100 - task) for task in range(1, ANSWERS + 2)))
-    done = list[int]()
+    begun, let_go = list[int](), Event()
+
+    def vote(task: int) -> None:
+        begun.append(task)
+        assert let_go.wait(30)
+
     monkeypatch.setattr(
         juror,
         "votes",
-        lambda _context, seen: [Job(seen.view.task, "vote", lambda: done.append(seen.view.task))],
+        lambda _context, seen: [Job(seen.view.task, "vote", lambda: vote(seen.view.task))],
     )
     node.turn(BLOCK)
+    while len(begun) < ANSWERS:
+        sleep(0.001)
+    assert sorted(begun) == list(range(2, ANSWERS + 2)), "the oldest has the most time"
+    let_go.set()
+    while len(begun) < ANSWERS + 1:
+        sleep(0.001)
     node._answers.close()
-    assert sorted(done) == list(range(2, ANSWERS + 2)), "the oldest has the most time"
+    assert begun[-1] == 1, "a worker that is free takes it without another look"
 
 
 def test_what_is_kept_for_claimants_keeps_no_vote_waiting(

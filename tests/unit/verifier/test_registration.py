@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -12,7 +13,9 @@ from protocol.chain.accounts import DEVELOPMENT_CHAIN
 from protocol.chain.client import Client
 from protocol.chain.parameters import RECOMMENDED, TOKEN
 from protocol.chain.views import Offer
-from verifier.registration import ensure_registered
+from protocol.node.settings import SettingsError
+from protocol.tasks.admission import Clocks
+from verifier.registration import ensure_registered, standing
 from verifier.settings import VerifierSettings
 
 GAS_PRICE = 10**7
@@ -31,7 +34,9 @@ class Board:
         self.made.append((level, offer))
 
 
-def registered(chain_id: int, **given: Any) -> tuple[int, Offer, dict[str, Any]]:
+def registered(
+    chain_id: int, others: Mapping[str, float] | None = None, **given: Any
+) -> tuple[int, Offer, dict[str, Any]]:
     """Level, offer, and the line of the log."""
     board = Board()
     client = SimpleNamespace(
@@ -39,11 +44,12 @@ def registered(chain_id: int, **given: Any) -> tuple[int, Offer, dict[str, Any]]
         audit=board,
         deployment=SimpleNamespace(parameters=RECOMMENDED),
         connection=SimpleNamespace(chain_id=chain_id, gas_price=GAS_PRICE),
+        inclusion=24.0,
         tokens=lambda: (10**30, 0),
         fund=lambda _amount: None,
     )
     with structlog.testing.capture_logs() as lines:
-        ensure_registered(cast(Client, client), VerifierSettings.model_validate(given))
+        ensure_registered(cast(Client, client), VerifierSettings.model_validate(given), others)
     ((level, offer),) = board.made
     return level, offer, dict(lines[-1])
 
@@ -73,3 +79,34 @@ def test_a_setting_comes_first_and_a_development_chain_asks_nothing(
 ) -> None:
     _, offer, line = registered(chain_id, **given)
     assert (offer.seat_fee, line["seat_fee"], line["made_of"]) == (units, units, why)
+
+
+LEFT = 0.9 - (24 + 65 * 0.5) / 3_600
+"""Of the shortest period, an hour: a tenth is for steps that have begun, the rest for a transaction and 65 looks."""
+
+
+def test_all_accounts_of_a_process_share_what_is_done_in_time_whatever_they_are_drawn_into() -> None:
+    _, offer, _ = registered(1, speed=6e9)
+    assert offer.speed == int(2e9 * LEFT)
+    shared = {"a": 5e8 * LEFT, "b": 5e8 * LEFT, "c": 5e8 * LEFT}
+    _, offer, _ = registered(1, shared, speed=6e9)
+    assert offer.speed == int(5e8 * LEFT)
+
+
+@pytest.mark.parametrize(
+    ("others", "given"),
+    [({}, {"seat_speed": 2e9}), ({"a": 1.8e9}, {}), ({"a": 1e9 * LEFT}, {"seat_speed": 1.01e9 * LEFT})],
+)
+def test_an_offer_that_could_not_be_kept_beside_the_others_is_not_made(
+    others: dict[str, float], given: dict[str, Any]
+) -> None:
+    """A fast setting, an account that was registered alone, or a little more than the rest."""
+    with pytest.raises(SettingsError, match=r"setting seat_speed: .*s are needed within 3600 s"):
+        registered(1, others, speed=6e9, **given)
+
+
+def test_where_periods_are_short_seats_are_reckoned_with_ten_times_what_is_beside_computing() -> None:
+    """A development chain has periods of two seconds, which hold no transaction."""
+    seats = standing("a", 1.0, 2, Clocks(2.0, 0.5))
+    assert seats.shortest == 10 * (2 + 65 * 0.5)
+    assert seats.beside == pytest.approx(0.2 * seats.shortest)

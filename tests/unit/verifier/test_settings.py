@@ -11,9 +11,15 @@ from protocol.chain.duties import GAS
 from protocol.chain.parameters import TOKEN
 from protocol.dispute.looks import LEVELS
 from protocol.node.settings import SettingsError
+from protocol.tasks.admission import Standing
 from sim.trust_table import DAY, MAINNET, ROLLUP, Chain
 from tests.chain.trees import terms
 from verifier.settings import VerifierSettings
+
+
+def seats(given: VerifierSettings) -> float:
+    """Operations a second of an account's seats where transactions take no time."""
+    return given.speed_of_seats(Standing("", 0.0, 1.0), 1 + len(given.further_accounts))
 
 
 def settings(**given: Any) -> VerifierSettings:
@@ -34,22 +40,23 @@ def test_a_stake_below_a_unit_is_refused() -> None:
 
 def test_an_offer_follows_from_what_the_machine_does_and_costs() -> None:
     given = settings(state_gib=0.5, speed=1e9, cost_per_hour="3.6")
-    offer = given.offer(640 * TOKEN, 7)
+    offer = given.offer(640 * TOKEN, 7, seats(given))
     assert (offer.seat_fee, offer.period) == (7, 10 * 86_400)
     assert (offer.speed, offer.state_bytes, offer.lock) == (10**9 // 3, 2**29, 640 * TOKEN)
     assert offer.fee == TOKEN // 1000, "a second's cost for what it does in a second"
-    assert settings(speed=3.0, cost_per_hour="1e-15").offer(1, 0).fee == 92_592_593, "rounded up"
-    assert settings(lock="2.5").offer(640 * TOKEN, 0).lock == 5 * TOKEN // 2
-    most = settings(speed=1e30, state_gib=1e6).offer(1, 2**112)
+    assert settings(speed=3.0, cost_per_hour="1e-15").offer(1, 0, 1).fee == 92_592_593, "rounded up"
+    assert settings(lock="2.5").offer(640 * TOKEN, 0, 1).lock == 5 * TOKEN // 2
+    fast = settings(speed=1e30, state_gib=1e6)
+    most = fast.offer(1, 2**112, seats(fast))
     assert most.speed == 2**64 - 1
     assert most.state_bytes == 10**6 * 2**30
     assert most.seat_fee == 2**112 - 1
-    assert settings(cost_per_hour="1e15", speed=1e-12).offer(1, 0).fee == 2**112 - 1
+    assert settings(cost_per_hour="1e15", speed=1e-12).offer(1, 0, 1).fee == 2**112 - 1
 
 
 def test_default_offers_pass_over_terms_without_time_for_the_replays() -> None:
     """So a task that no honest account could attest in time is taken by too small a share of the stake to be bid on."""
-    offer = replace(settings().offer(640 * TOKEN, 0), fee=0)
+    offer = replace(settings().offer(640 * TOKEN, 0, seats(settings())), fee=0)
     fits = replace(
         terms(), step_operations=2**40, segments_per_verifier=1, move_time=1, seat_lock=100 * TOKEN
     )
@@ -64,9 +71,13 @@ def test_default_offers_pass_over_terms_without_time_for_the_replays() -> None:
 
 def test_accounts_of_one_machine_share_the_speed_that_they_offer() -> None:
     shared = settings(speed=9e8, further_accounts=("dev:3", "dev:4"))
-    assert shared.offer(1, 0).speed == 10**8
+    assert shared.offer(1, 0, seats(shared)).speed == 10**8
     said = settings(speed=9e8, further_accounts=("dev:3", "dev:4"), seat_speed=7e8)
-    assert said.offer(1, 0).speed == 7 * 10**8
+    assert said.offer(1, 0, seats(said)).speed == 7 * 10**8
+    games = settings(speed=9e8, further_accounts=("dev:3",), whistleblow=True)
+    assert games.offer(1, 0, seats(games)).speed == 10**8, "a share is kept for games without a seat"
+    # A transaction, looks and steps that are waited for take a second of ten.
+    assert shared.speed_of_seats(Standing("", 0.0, 10.0, 1.0), 3) == pytest.approx(0.9e8)
 
 
 def test_the_least_fee_of_a_seat_is_its_gas_and_its_stakes_capital() -> None:

@@ -1,7 +1,7 @@
 """Turns at what costs the solver memory or time, whoever asks: replays, readings of checkpoints, large answers.
 
 A question about the inside of a segment costs a replay, one about a checkpoint a state in memory, so whoever may ask
-could keep the solver busy or take its memory. An `Admission` lets one question of a kind be answered at a time, of
+could keep the solver busy or take its memory. `OneAtATime` lets one question of a kind be answered at a time, of
 whatever task; a budget bounds what is on its way to slow clients. Defending a game on-chain passes neither (`defence`
 replays for itself).
 """
@@ -19,7 +19,7 @@ class Busy(InternalError):
     """Too many are waiting, or the wait was too long. The client asks again later, or on-chain."""
 
 
-class Admission:
+class OneAtATime:
     """`waiting` clients may wait, each for at most `patience` seconds. For one event loop.
 
     Nobody has asked for `idle` seconds: `on_idle` is called, for what the last answers came from to be let go.

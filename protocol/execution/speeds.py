@@ -1,0 +1,40 @@
+"""How many operations a second this machine manages, program by program, as its steps are timed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from threading import Lock
+from typing import Final
+
+STEPS: Final = 10
+"""Before a program counts as measured: its first steps compile and test kernels."""
+PROGRAMS: Final = 256
+"""That are remembered, the last ones."""
+
+
+class Speeds:
+    """Of the programs that this process runs. The quickest of all steps counts, for the others were disturbed: the
+    admission goes by a third of it, and leaves the rest to the machine's other work. Any thread may note and ask.
+    """
+
+    def __init__(self) -> None:
+        self._steps: dict[bytes, tuple[int, float]] = {}
+        self._lock = Lock()
+
+    def of(self, program: bytes, operations: int) -> Callable[[float], None]:
+        """What is told the seconds of each step of a program, of so many operations."""
+
+        def note(seconds: float) -> None:
+            with self._lock:
+                steps, most = self._steps.pop(program, (0, 0.0))
+                # At the end: the oldest goes first.
+                self._steps[program] = steps + 1, max(most, operations / max(seconds, 1e-9))
+                if len(self._steps) > PROGRAMS:
+                    del self._steps[next(iter(self._steps))]
+
+        return note
+
+    def measured(self) -> Mapping[bytes, float]:
+        """Operations a second by program id."""
+        with self._lock:
+            return {program: most for program, (steps, most) in self._steps.items() if steps >= STEPS}

@@ -1,0 +1,166 @@
+"""Whether all that a party may have to compute can be done in time, whatever is asked of it and whenever.
+
+An *engagement* is asked of a party at most once, at any time, and is due within so many seconds of that; a *standing*
+one, such as a registration that takes seats, again and again. Computing goes by earliest deadline first, and only what
+is never interrupted, a step, holds what is due before it. So an interval of d seconds may ask for the work of all
+engagements that have at most d seconds for it, and nothing else (the processor demand of Baruah, Rosier and Howell,
+Real-Time Systems 2, 1990; a self-suspending engagement is bounded by the same sum, decision 135). Where that fits for
+every d at a third of the measured rates, everything is done in time.
+
+Each transaction takes the time until its receipt. Each time that an engagement asks for the machine anew it is seen at
+the next look at the chain, and may have to wait for steps that have begun. All of this shortens its own time and takes
+none of the machine. `owed` says what a task's terms may ask for. Pure: no clock, no chain.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import accumulate
+from math import ceil, floor, inf, isclose, isfinite
+from typing import Final
+
+from protocol.tasks.task import HASH_RATE, SAFETY
+
+BEGUN: Final = 2
+"""Steps of others that are waited for each time: one that runs, and one that began before it was this one's turn."""
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """Scalar operations to replay, bytes to hash, and transactions that are sent one after the other."""
+
+    operations: int = 0
+    hashed_bytes: int = 0
+    transactions: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Clocks:
+    """Seconds: from a transaction's broadcast to its receipt, between two looks at the chain, and the chain's time."""
+
+    inclusion: float
+    look: float = 0.0
+    now: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Rates:
+    """Operations and hashed bytes a second, as measured or as set. `programs` are operations a second of what this
+    machine has run, by program id.
+    """
+
+    operations: float
+    hashed_bytes: float = HASH_RATE
+    programs: Mapping[bytes, float] = field(default_factory=dict)
+
+    def seconds(self, work: Work, program: bytes = b"") -> float:
+        """What the work takes at a third of the rates, transactions aside: the machine does other work too."""
+        speed = self.programs.get(program, self.operations)
+        return SAFETY * (work.operations / speed + work.hashed_bytes / self.hashed_bytes)
+
+
+@dataclass(frozen=True, slots=True)
+class Engagement:
+    """`work` that is due within `seconds` of being asked for. `piece` is its longest part that runs to its end. It asks
+    for the machine `waits` times. `since` is the chain's time at which it was asked for; None: it may still be.
+    """
+
+    name: str
+    work: Work
+    seconds: float
+    piece: Work = Work()
+    waits: int = 1
+    since: float | None = None
+    program: bytes = b""
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """What takes any task that asks for at most `operations` a second, one after the other. None has less time than
+    `shortest` seconds, of which `beside` are for something else than computing.
+    """
+
+    name: str
+    operations: float
+    shortest: float
+    beside: float = 0.0
+
+
+Owed = Engagement | Standing
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """The first sum that does not fit: so many seconds are `needed` for these within `there` seconds."""
+
+    names: tuple[str, ...]
+    needed: float
+    there: float
+
+    def __str__(self) -> str:
+        """For people."""
+        needed = f"{ceil(self.needed)}" if isfinite(self.needed) else "endless"
+        there = f"{floor(self.there)}" if isfinite(self.there) else "any"
+        return f"{' and '.join(self.names)}: {needed} s are needed within {there} s"
+
+
+def admission(owed: Sequence[Owed], clocks: Clocks, rates: Rates) -> Refusal | None:
+    """Whether everything is done in time, else the sum that is not: that with the earliest deadline.
+
+    Where it was None for some, and is None with more, the first ones are still done in time: so one engagement may be
+    taken after the other, each with all before it.
+    """
+    engagements = [one for one in owed if isinstance(one, Engagement)]
+    standing = [one for one in owed if isinstance(one, Standing)]
+    step = longest_step(engagements, rates)
+    share = sum(_share(one, rates) for one in standing)
+    if share > 1 and not isclose(share, 1):
+        shortest = min(one.shortest for one in standing)
+        return Refusal(tuple(one.name for one in standing), share * shortest, shortest)
+    rows = sorted((_time(one, clocks, step), number) for number, one in enumerate(engagements))
+    sums = accumulate(
+        rates.seconds(engagements[number].work, engagements[number].program) for _, number in rows
+    )
+    for row, ((time, number), seconds) in enumerate(zip(rows, sums, strict=True), 1):
+        needed = seconds + share * max(0.0, time)
+        if not needed <= time:  # nor where it is not a number
+            names = [engagements[number].name for _, number in rows[:row]]
+            names += [one.name for one in standing if share and time > 0]
+            there = _window(engagements[number], clocks)
+            return Refusal(tuple(names), needed + there - time, there)
+    return None
+
+
+def longest_step(engagements: Iterable[Engagement], rates: Rates) -> float:
+    """Seconds of the longest part that is not interrupted."""
+    return max((rates.seconds(one.piece, one.program) for one in engagements), default=0.0)
+
+
+def seconds_beside(clocks: Clocks, step: float = 0.0, transactions: int = 1, waits: int = 1) -> float:
+    """What so many transactions and waits for the machine take beside computing; `step` is the longest step's time."""
+    return transactions * clocks.inclusion + waits * (clocks.look + BEGUN * step)
+
+
+def most_operations(one: Standing, count: int, rates: Rates) -> float:
+    """Operations a second that each of so many standing engagements can take for all of them to be admitted."""
+    left = max(0.0, one.shortest - one.beside)
+    return rates.operations / SAFETY / count * (left / one.shortest)
+
+
+def _window(one: Engagement, clocks: Clocks) -> float:
+    """Seconds from now, or from the moment that it will be asked for, until it is due."""
+    return one.seconds if one.since is None else min(one.seconds, one.since + one.seconds - clocks.now)
+
+
+def _time(one: Engagement, clocks: Clocks, step: float) -> float:
+    """Of these, what transactions, looks and steps that have begun leave."""
+    return _window(one, clocks) - seconds_beside(clocks, step, one.work.transactions, one.waits)
+
+
+def _share(one: Standing, rates: Rates) -> float:
+    """Of the machine at a third of its rates. What is asked for within d seconds is done in d less what is beside it,
+    which weighs most in a row of the shortest ones.
+    """
+    left = one.shortest - one.beside
+    return SAFETY * one.operations / rates.operations * (one.shortest / left if left > 0 else inf)

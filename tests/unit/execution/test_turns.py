@@ -1,0 +1,252 @@
+"""Who computes when: one at a time, the defence before all others, these by what is due first, then by who asked."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from threading import Event, Thread
+from time import monotonic, sleep
+
+import pytest
+import torch
+
+from protocol.dispute.provider import Frame
+from protocol.execution.replay import run_steps
+from protocol.execution.turns import InTurns, Stopped, Turns
+from protocol.program.step import State
+
+SECONDS = 20
+
+
+def until(what: Callable[[], bool]) -> None:
+    deadline = monotonic() + SECONDS
+    while not what():
+        assert monotonic() < deadline
+        sleep(0.001)
+
+
+class Threads:
+    """Threads that take turns; `done` are the names of those that had theirs."""
+
+    def __init__(self, turns: Turns) -> None:
+        self.turns = turns
+        self.done: list[str] = []
+        self._threads: list[Thread] = []
+
+    def ask(self, name: str, *, urgent: bool = False, by: float = math.inf) -> None:
+        """A thread that asks for a turn, once it waits."""
+        turn = self.turns.urgent if urgent else self.turns.ordinary
+
+        def run() -> None:
+            with self.turns.due(by), turn():
+                self.done.append(name)
+
+        before = self._asking()
+        self._threads.append(Thread(target=run))
+        self._threads[-1].start()
+        until(lambda: self._asking() > before)
+
+    def _asking(self) -> int:
+        return len(self.turns._waiting) + self.turns._urgent
+
+    def join(self) -> list[str]:
+        """All have had their turns."""
+        for thread in self._threads:
+            thread.join(SECONDS)
+            assert not thread.is_alive()
+        return self.done
+
+
+def test_between_urgent_turns_that_are_reserved_no_other_begins() -> None:
+    threads = Threads(Turns())
+    with threads.turns.reserved():
+        threads.ask("trained")
+        with threads.turns.urgent():
+            pass
+        with threads.turns.urgent():
+            assert not threads.done
+    assert threads.join() == ["trained"]
+
+
+def test_what_is_urgent_goes_first_and_all_others_in_order() -> None:
+    threads = Threads(Turns())
+    with threads.turns.ordinary():
+        for name in ("a", "b", "c"):
+            threads.ask(name)
+        threads.ask("defence", urgent=True)
+    assert threads.join() == ["defence", "a", "b", "c"]
+
+
+def test_what_is_due_first_goes_first_and_what_is_not_due_last() -> None:
+    threads = Threads(Turns())
+    with threads.turns.ordinary():
+        threads.ask("trained")
+        threads.ask("late", by=300.0)
+        threads.ask("soon", by=100.0)
+        threads.ask("late too", by=300.0)
+    assert threads.join() == ["soon", "late", "late too", "trained"]
+
+
+def test_shared_turns_begin_beside_a_step_that_is_due_later_and_beside_no_other() -> None:
+    threads = Threads(Turns(shared=True))
+    with threads.turns.due(200.0), threads.turns.ordinary():
+        threads.ask("later", by=300.0)
+        threads.ask("as soon", by=200.0)
+        assert not threads.done
+        soon = Thread(target=lambda: threads.done.append("soon") if turn_of(threads.turns, 100.0) else None)
+        soon.start()
+        soon.join(SECONDS)
+        assert threads.done == ["soon"]
+    assert threads.join() == ["soon", "as soon", "later"]
+
+
+def turn_of(turns: Turns, by: float) -> bool:
+    """Take one and give it back."""
+    with turns.due(by), turns.ordinary():
+        return True
+
+
+def test_a_deadline_is_for_as_long_as_it_is_said() -> None:
+    turns = Turns()
+    with turns.due(100.0):
+        with turns.due(50.0):
+            assert turns._by == 50.0
+        assert turns._by == 100.0
+    assert turns._by == math.inf
+
+
+def test_between_the_steps_of_an_answer_another_may_be_given() -> None:
+    turns, order = Turns(), list[str]()
+
+    def make_way() -> None:
+        order.append("way")
+        if order.count("way") == 2:
+            with turns.urgent(lambda: order.append("inner way")):
+                for step in ("inner 1", "inner 2"):
+                    with turns.ordinary():
+                        order.append(step)
+
+    with turns.urgent(make_way):
+        for step in ("1", "2", "3"):
+            with turns.ordinary():
+                order.append(step)
+    assert order == ["way", "1", "way", "inner way", "inner 1", "inner way", "inner 2", "2", "way", "3"]
+    assert not turns._running
+
+
+def test_of_two_defences_the_one_whose_answer_is_due_first_computes() -> None:
+    """Of two deployments, each with a thread of its own: a long answer makes way between two of its steps."""
+    turns, order = Turns(), list[str]()
+    begun, waits = Event(), Event()
+
+    def late() -> None:
+        with turns.urgent(by=200.0):
+            for step in ("late 1", "late 2", "late 3"):
+                with turns.ordinary():
+                    order.append(step)
+                    begun.set()
+                    waits.wait(SECONDS)
+
+    def soon() -> None:
+        with turns.urgent(by=100.0):
+            for step in ("soon 1", "soon 2"):
+                with turns.ordinary():
+                    order.append(step)
+
+    threads = [Thread(target=late), Thread(target=soon)]
+    threads[0].start()
+    assert begun.wait(SECONDS)
+    threads[1].start()
+    until(lambda: bool(turns._waiting))
+    waits.set()
+    for thread in threads:
+        thread.join(SECONDS)
+    assert order == ["late 1", "soon 1", "soon 2", "late 2", "late 3"]
+
+
+def test_a_replay_has_the_turn_for_each_step_and_what_is_done_about_its_state() -> None:
+    turns = Turns()
+
+    class Counting:
+        def step(self, state: State, _number: int, /) -> State:
+            return state
+
+        def trace(self, state: State, _number: int, /) -> Frame:
+            raise AssertionError(state)
+
+    held = list[bool]()
+    noted = list[float]()
+    executor = InTurns(Counting(), turns, noted.append)
+    run_steps(executor, {"x": torch.zeros(1)}, 1, 3, lambda _n, _s: held.append(bool(turns._running)))
+    assert held == [True] * 3
+    assert len(noted) == 3
+    assert min(noted) >= 0
+
+
+def test_no_step_begins_while_the_defence_computes_its_own() -> None:
+    turns = Turns()
+    order: list[str] = []
+    begun, go = Event(), Event()
+
+    class Noting:
+        def __init__(self, name: str) -> None:
+            self.name = name
+
+        def step(self, state: State, _number: int, /) -> State:
+            order.append(self.name)
+            begun.set()
+            return state
+
+        def trace(self, state: State, _number: int, /) -> Frame:
+            raise AssertionError(state)
+
+    training, own = InTurns(Noting("training"), turns), InTurns(Noting("defence"), turns)
+    state = {"x": torch.zeros(1)}
+
+    def defend() -> None:
+        with turns.urgent():
+            own.step(state, 1)
+            go.wait(SECONDS)
+            own.step(state, 2)
+
+    defence = Thread(target=defend)
+    defence.start()
+    assert begun.wait(SECONDS)
+    trainer = Thread(target=training.step, args=(state, 1))
+    trainer.start()
+    until(lambda: bool(turns._waiting))
+    go.set()
+    defence.join(SECONDS)
+    trainer.join(SECONDS)
+    assert order == ["defence", "defence", "training"]
+
+
+def test_an_error_gives_the_turn_back() -> None:
+    turns = Turns()
+    for turn in (turns.ordinary, turns.urgent):
+        with pytest.raises(ZeroDivisionError), turn():
+            raise ZeroDivisionError
+    threads = Threads(turns)
+    with turns.urgent():
+        threads.ask("a")
+    assert threads.join() == ["a"]
+
+
+def test_closed_nobody_begins_who_waits_or_asks() -> None:
+    turns = Turns()
+    ended: list[str] = []
+
+    def wait() -> None:
+        with pytest.raises(Stopped), turns.ordinary():
+            ended.append("computed")
+        ended.append("stopped")
+
+    with turns.ordinary():
+        waiting = Thread(target=wait)
+        waiting.start()
+        until(lambda: bool(turns._waiting))
+        turns.close()
+        waiting.join(SECONDS)
+    assert ended == ["stopped"]
+    with pytest.raises(Stopped), turns.urgent():
+        ended.append("computed")

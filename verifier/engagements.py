@@ -1,0 +1,102 @@
+"""What a verifier's accounts may have to compute, and whether a game fits beside it (`protocol.tasks.admission`).
+
+An account that is free may be drawn at any time into whatever its offer takes; one that is bound owes what its place
+asks for, and answers to looks; each challenge at stake is a game. What is computed after all that is due is not
+counted: what does not fit into its time alone, or it could keep this verifier from every game; and the replays of a
+seat whose solver is challenged, or terms could be such that who finds them false has no time left to say so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from threading import Lock
+
+from protocol.chain.views import Seat, TaskStatus
+from protocol.node.party.exits import Observation
+from protocol.tasks import owed
+from protocol.tasks.admission import Engagement, Owed, Standing, admission
+from verifier import auditing
+from verifier.context import Context
+from verifier.database import Challenge
+from verifier.registration import standing
+from verifier.salts import salted_seats
+from verifier.seats import own_seats
+
+
+class Engagements:
+    """`see` is for the loop's thread, `beside` for any. Those of one process, under several contracts, count together:
+    `leading` are those of the newest ones, and one of them is `admitting` at a time.
+    """
+
+    def __init__(self, context: Context, leading: Engagements | None = None) -> None:
+        self._context = context
+        self._places: dict[int, list[Engagement]] = {}
+        self._lock = Lock()
+        self._all: list[Engagements] = [] if leading is None else leading._all
+        self._all.append(self)
+        self.admitting: Lock = Lock() if leading is None else leading.admitting
+
+    def see(self, seen: Observation) -> None:
+        """Take note of what own places of a task owe now. Raises ChainError."""
+        clocks = self._context.clocks(self._context.client, seen.now)
+        rates = self._context.rates
+        found = [one for one in self._of(seen) if admission([one], clocks, rates) is None]
+        with self._lock:
+            self._places[seen.view.task] = found
+
+    def forget(self, task: int) -> None:
+        """The task is over."""
+        with self._lock:
+            self._places.pop(task, None)
+
+    def beside(self, challenge: Challenge) -> list[Owed]:
+        """All that is owed beside a game that is not at stake yet; of what accounts may be drawn into, that under these
+        contracts: offers under others count a third of the machine for themselves. Raises ChainError.
+        """
+        owed = [one for node in self._all for one in node._owed(challenge if node is self else None)]
+        return [*owed, *self._drawable()]
+
+    def _owed(self, but: Challenge | None) -> list[Engagement]:
+        with self._lock:
+            places = [one for found in self._places.values() for one in found]
+        return [*places, *self._games(but)]
+
+    def _of(self, seen: Observation) -> Iterator[Engagement]:
+        context, task = self._context, seen.view.task
+        if seen.view.status is not TaskStatus.SUBMITTED:
+            return
+        terms = context.terms(task)
+        challenged = context.database.challenges(task)
+        for seat in () if challenged else own_seats(seen, context.clients):
+            if seen.now <= seat.until:
+                left = self._undigested(seen, seat)
+                yield owed.seat(f"seat {seat.number} of task {task}", terms, left, seat.until)
+        for place in seen.places if terms.look_chance else ():
+            if place.account in context.clients and not (place.released or place.caught):
+                yield owed.answers(f"answers for seat {place.number} of task {task}", terms)
+        jury = context.juries.of(task)
+        if jury is not None and jury.view is not None and seen.now <= jury.view.until:
+            for juror in jury.jurors:
+                if juror.account in context.clients and not jury.has_voted(juror):
+                    until = jury.view.until
+                    yield owed.seat(f"juror {juror.number} of task {task}", terms, 0, until)
+
+    def _undigested(self, seen: Observation, seat: Seat) -> int:
+        """Segments of a seat that are still to be replayed."""
+        (own,) = salted_seats(self._context, seen, [seat])
+        digested = self._context.database.digested(seen.view.task, own.hash, seen.view.root)
+        due = auditing.segments_of(self._context, seen, seat)
+        return sum(segment not in digested for segment in due if segment < seen.view.size)
+
+    def _games(self, but: Challenge | None) -> Iterator[Engagement]:
+        for row in self._context.database.open_challenges():
+            if (but is None or row.key != but.key) and row.opening_until is not None:
+                name = f"the game of task {row.task} that account {row.account} has a bond in"
+                yield owed.game(name, self._context.terms(row.task))
+
+    def _drawable(self) -> Iterator[Standing]:
+        for client in self._context.clients.values():
+            found = client.audit.registration(client.address)
+            if found is not None and not found.is_bound:
+                least = client.deployment.parameters.min_period
+                yield standing(client.address, found.offer.speed, least, self._context.clocks(client))
