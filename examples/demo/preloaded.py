@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from multiprocessing import get_context
 from pathlib import Path
@@ -35,12 +35,19 @@ class Forked:
     """A process that runs `main()` of a module. As `subprocess.Popen`, as far as `Children` asks."""
 
     def __init__(
-        self, command: Sequence[str], folder: Path, environment: Mapping[str, str], log: Path
+        self,
+        command: Sequence[str],
+        folder: Path,
+        environment: Mapping[str, str],
+        log: Path,
+        errors: Path | None = None,
+        before: Sequence[Callable[[], None]] = (),
     ) -> None:
-        """`command` is the module's name and the arguments."""
-        self._process = _context.Process(
-            target=_run, args=(list(command), folder, dict(environment), log), name=command[0]
-        )
+        """`command` is the module's name and the arguments. What it writes goes to the end of `log`, or of that and
+        `errors`. `before` is called first, in the new process.
+        """
+        given = list(command), folder, dict(environment), log, errors or log, tuple(before)
+        self._process = _context.Process(target=_run, args=given, name=command[0])
         self._process.start()
 
     @property
@@ -52,6 +59,16 @@ class Forked:
     def poll(self) -> int | None:
         """How it ended; None while it runs."""
         return self._process.exitcode
+
+    @property
+    def returncode(self) -> int | None:
+        """As `poll`."""
+        return self.poll()
+
+    def send_signal(self, number: int) -> None:
+        """Send it a signal, unless it has ended."""
+        if self.poll() is None:
+            os.kill(self.pid, number)
 
     def terminate(self) -> None:
         """Ask it to end (SIGTERM)."""
@@ -70,15 +87,24 @@ class Forked:
         return code
 
 
-def _run(command: Sequence[str], folder: Path, environment: Mapping[str, str], log: Path) -> None:
+def _run(
+    command: Sequence[str],
+    folder: Path,
+    environment: Mapping[str, str],
+    log: Path,
+    errors: Path,
+    before: Sequence[Callable[[], None]],
+) -> None:
     """In the new process."""
     os.setsid()  # Ctrl-C in the terminal is for the demo, which then asks all to stop
     os.chdir(folder)
     os.environ.clear()
     os.environ.update(environment)
-    with open(os.devnull, "rb") as nothing, log.open("ab") as written:
+    with open(os.devnull, "rb") as nothing, log.open("ab") as written, errors.open("ab") as said:
         os.dup2(nothing.fileno(), 0)
         os.dup2(written.fileno(), 1)
-        os.dup2(written.fileno(), 2)
+        os.dup2(said.fileno(), 2)
     sys.argv = list(command)
+    for call in before:
+        call()
     import_module(command[0]).main()

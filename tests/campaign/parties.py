@@ -6,7 +6,6 @@ Every party has a home folder of its own.
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Mapping, Sequence
 
 from protocol.chain.accounts import DEVELOPMENT_CHAIN
@@ -19,7 +18,6 @@ from tests.chain.solver_stage import Solver
 from tests.chain.test_verifier_watch import Watcher
 from verifier.strategy import Strategy as VerifierStrategy
 
-DAWDLE = "from tests.unit.solver import killing; killing.dawdle({seconds}); "
 LOCK_TOKENS = 10
 POLL = 0.2
 """Seconds between two looks of a node at the chain."""
@@ -62,13 +60,12 @@ def under_test(
     chosen = {"relays": [world.beacon.url], **settings}
     lines = [f"{name} = {json.dumps(value)}" for name, value in chosen.items()]  # in TOML as in JSON
     (disk.seen / "config.toml").write_text("\n".join([f"[{kind}]", *lines, ""]))
-    code = f"{DAWDLE.format(seconds=dawdle) if dawdle else ''}from {kind}.cli import main; main()"
-    command = [sys.executable, "-c", code, *verb]
+    command = [f"{kind}.cli", *verb]
     if asks_chain:
         command += ["--rpc", world.rpc.url]
         command += ["--deployment", str(world.home.deployment(DEVELOPMENT_CHAIN))]
     command += ["--dev-account", str(accounts[0])] if accounts else []
-    party = Party(command, disk, world.folder / f"{kind}-under-test.log", world.environment, typed)
+    party = Party(command, disk, world.folder / f"{kind}-under-test.log", world.environment, typed, dawdle)
     world.stack.callback(party.close)
     return party
 

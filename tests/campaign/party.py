@@ -10,18 +10,25 @@ import json
 import os
 import signal
 import subprocess
+import sys
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from time import monotonic
 from typing import Any, Final
 
+from examples.demo.preloaded import Forked
 from protocol.errors import ExitCode
 from protocol.node.home import VARIABLE
 from tests.campaign.disks import ROOT, Disk
+from tests.forked import ONE_THREAD, start
+from tests.unit.solver import killing
 
 RESTART_SECONDS: Final = 0.5
 """Between an end and the next start, as a supervisor waits."""
+LINKED: Final = "LD_PRELOAD"
+"""A process that is forked has been linked before."""
 SHOWN: Final = 12
 """Lines of the log that a failure shows."""
 
@@ -36,8 +43,8 @@ class NeedsHand(AssertionError):
 
 
 class Party:
-    """A command whose home folder lies on `disk`, started at once; `typed` by a person, or a service of a supervisor's.
-    `environment` adds to this process's.
+    """A command, its module first, whose home folder lies on `disk`, started at once; `typed` by a person, or a service
+    of a supervisor's. `environment` adds to this process's. Each training step takes `dawdle` seconds more.
     """
 
     def __init__(
@@ -47,6 +54,7 @@ class Party:
         log: Path,
         environment: Mapping[str, str] | None = None,
         typed: bool = False,
+        dawdle: float = 0.0,
     ) -> None:
         self.disk = disk
         self.starts = 0
@@ -56,12 +64,8 @@ class Party:
         """What it said when the person who had typed it had to type it again."""
         self._typed = typed
         self._command = list(command)
-        self._environment = {
-            **os.environ,
-            "OMP_NUM_THREADS": "1",
-            **(environment or {}),
-            VARIABLE: str(disk.folder),
-        }
+        self._dawdle = dawdle
+        self._environment = {**(environment or {}), VARIABLE: str(disk.folder)}
         self._log = log
         self._read = 0
         self._lines: list[dict[str, Any]] = []
@@ -151,14 +155,24 @@ class Party:
         last = [json.dumps(line, default=str)[:600] for line in self.lines()[-SHOWN:]]
         return "\n".join([f"{' '.join(self._command[-12:])} {state}; starts: {self.starts}", *last])
 
-    def _start(self) -> subprocess.Popen[bytes]:
+    def _start(self) -> Forked | subprocess.Popen[bytes]:
         self.starts += 1
         self._pauses = 0
+        module, *arguments = self._command
+        late = (
+            f"from tests.unit.solver import killing; killing.dawdle({self._dawdle})" if self._dawdle else ""
+        )
+        code = f"{late}\nfrom {module} import main\nmain()"
+        whole = [sys.executable, "-c", code, *arguments]
+        command = self.disk.command(whole)
+        if command == whole and LINKED not in self._environment:
+            before = [partial(killing.dawdle, self._dawdle)] if self._dawdle else []
+            return start(module, *arguments, log=self._log, environment=self._environment, before=before)
         with self._log.open("ab") as log:
             return subprocess.Popen(
-                self.disk.command(self._command),
+                command,
                 cwd=ROOT,
-                env=self._environment,
+                env={**os.environ, **ONE_THREAD, **self._environment},
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 import re
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +11,13 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
+from examples.demo.preloaded import Forked
 from protocol.chain.parameters import TOKEN
 from protocol.chain.views import TaskStatus
 from protocol.errors import ExitCode
 from tests.chain.solver_stage import Solver, Stage
+from tests.chain.test_verifier_watch import wait
+from tests.forked import run, start
 
 pytestmark = pytest.mark.chain
 
@@ -85,29 +85,21 @@ class Submitter:
         (folder / "line.py").write_text(SOURCE)
         self.file = folder / "line.toml"
         self.file.write_text(TASK)
-        self._server: subprocess.Popen[str] | None = None
+        self._server: Forked | None = None
 
     def run(self, *arguments: str, code: int = ExitCode.FINE) -> tuple[Any, str]:
         """The data of the command's envelope, None without one, and what it said."""
-        done = subprocess.run(
-            self._command(*arguments),
-            capture_output=True,
-            text=True,
-            timeout=90,
-            check=False,
-            env=self._environment,
-        )
+        done = run("assay.cli", *arguments, environment=self._environment)
         assert done.returncode == code, done.stderr
         told = json.loads(done.stdout)["data"] if "--json" in arguments else None
         return told, done.stderr
 
     def serve(self) -> str:
         """Start the bundle server; its address."""
-        self._server = subprocess.Popen(
-            self._command("serve", "--port", "0"), stdout=subprocess.PIPE, text=True, env=self._environment
-        )
-        assert self._server.stdout is not None
-        line = self._server.stdout.readline()
+        log = self.home / "serve.log"
+        self._server = start("assay.cli", "serve", "--port", "0", log=log, environment=self._environment)
+        wait(lambda: log.is_file() and "\n" in log.read_text())
+        line = log.read_text().splitlines()[0]
         return line.split(" at ")[1].strip().removesuffix("/bundles/")
 
     def close(self) -> None:
@@ -115,15 +107,10 @@ class Submitter:
         if self._server is not None:
             self._server.terminate()
             self._server.wait(10)
-            assert self._server.stdout is not None
-            self._server.stdout.close()
-
-    def _command(self, *arguments: str) -> list[str]:
-        return [sys.executable, "-c", "import assay.cli as cli; cli.main()", *arguments]
 
     @property
     def _environment(self) -> dict[str, str]:
-        return {**os.environ, "ASSAY_HOME": str(self.home)}
+        return {"ASSAY_HOME": str(self.home)}
 
 
 def test_from_a_file_to_a_checked_result(scene: Stage, tmp_path: Path) -> None:

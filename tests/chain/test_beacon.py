@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
 import socket
-import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -17,6 +14,7 @@ from typing import Any
 import pytest
 
 from assay.beacon import development_beacon
+from examples.demo.preloaded import Forked
 from protocol.beacon.bn254 import P, hints, public_key, round_message, sign, word
 from protocol.beacon.errors import NoRelay
 from protocol.beacon.keys import secret_of
@@ -34,6 +32,8 @@ from protocol.errors import ExitCode
 from protocol.node.http import PortTaken
 from tests.bls import is_signed
 from tests.chain.conftest import Connect
+from tests.chain.test_verifier_watch import wait
+from tests.forked import run, start
 from tests.unit.beacon.networks import get
 
 pytestmark = pytest.mark.chain
@@ -125,15 +125,11 @@ def test_a_port_in_use_is_named_with_the_option_for_another(chain: Devnet) -> No
 class Command:
     """A running `assay` command; `said` are its lines up to and with the first that has the words waited for."""
 
-    def __init__(self, process: subprocess.Popen[str], ready: str) -> None:
+    def __init__(self, process: Forked, log: Path, ready: str) -> None:
         self._process = process
-        self.said: list[str] = []
-        assert process.stdout is not None
-        for line in process.stdout:
-            self.said.append(line.rstrip())
-            if ready in line:
-                return
-        raise AssertionError(f"{process.args!r} ended: {self.said}")
+        wait(lambda: process.poll() is not None or (log.is_file() and ready in log.read_text()))
+        self.said = log.read_text().splitlines()
+        assert any(ready in line for line in self.said), f"ended: {self.said}"
 
     def address(self, words: str) -> str:
         """The address in the line with these words."""
@@ -146,23 +142,15 @@ class Command:
         return self._process.wait(60)
 
 
-def command(home: Path, *arguments: str) -> list[str]:
-    return [sys.executable, "-c", "from assay.cli import main; main()", *arguments, "--home", str(home)]
-
-
 @contextmanager
 def running(home: Path, *arguments: str, ready: str) -> Iterator[Command]:
-    process = subprocess.Popen(
-        command(home, *arguments), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
-    )
+    log = home / "command.log"
+    process = start("assay.cli", *arguments, "--home", str(home), log=log)
     try:
-        yield Command(process, ready)
+        yield Command(process, log, ready)
     finally:
-        if process.poll() is None:
-            process.kill()
+        process.kill()
         process.wait()
-        if process.stdout is not None:
-            process.stdout.close()
 
 
 def test_devnet_starts_a_beacon_and_shows_its_address(tmp_path: Path) -> None:
@@ -204,9 +192,7 @@ def test_a_beacon_signs_with_the_key_of_an_account_s_file(chain: Devnet, tmp_pat
 
 def failed(home: Path, *arguments: str) -> str:
     """The one line with which a command refuses."""
-    done = subprocess.run(
-        command(home, *arguments), capture_output=True, text=True, timeout=120, check=False, env=os.environ
-    )
+    done = run("assay.cli", *arguments, "--home", str(home))
     assert (done.returncode, done.stdout) == (ExitCode.HOPELESS, "")
     (line,) = done.stderr.splitlines()
     return line

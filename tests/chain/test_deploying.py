@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -32,6 +30,7 @@ from protocol.node.home import Home
 from protocol.node.http import NotPublic
 from protocol.node.output import Output
 from tests.chain.conftest import QUICK
+from tests.forked import run
 
 pytestmark = pytest.mark.chain
 
@@ -256,8 +255,7 @@ def test_a_check_that_fails_ends_with_the_code_for_hopeless(
 ) -> None:
     file = tmp_path / "deployment.json"
     file.write_text(other_parameters(chain, deployed).model_dump_json())
-    command = [sys.executable, "-c", "from assay.cli import main; main()", "deploy", "--check"]
-    command += ["--rpc", chain.url, "--deployment", str(file), "--home", str(tmp_path)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    where = ["--rpc", chain.url, "--deployment", str(file), "--home", str(tmp_path)]
+    done = run("assay.cli", "deploy", "--check", *where)
     assert done.returncode == ExitCode.HOPELESS
     assert done.stderr.startswith("error: contracts on chain 31337: expected those of this package")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +15,7 @@ from protocol.chain.deployment import Deployment, load_deployment
 from protocol.chain.devnet import Devnet
 from protocol.chain.errors import DeploymentError
 from protocol.errors import ExitCode
+from tests import forked
 from tests.chain.test_deployments_cut_short import forget_old_states
 
 pytestmark = pytest.mark.chain
@@ -30,8 +30,7 @@ def changed(deployed: Deployment, change: dict[str, Any]) -> dict[str, Any]:
 
 
 def run(*arguments: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-c", "from assay.cli import main; main()", "deploy", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    return forked.run("assay.cli", "deploy", *arguments)
 
 
 HOSTILE: list[tuple[dict[str, Any], str]] = [

@@ -10,11 +10,14 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
+from functools import partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from time import monotonic
 
 import pytest
 
+from examples.demo.preloaded import Forked
 from protocol.chain.accounts import development_account
 from protocol.chain.events import Follower
 from protocol.chain.parameters import TOKEN
@@ -22,29 +25,48 @@ from protocol.chain.views import NOBODY, TaskStatus, TaskView
 from protocol.commitments import BlobStore
 from protocol.commitments.checkpoints import load_checkpoint
 from tests.chain.solver_stage import Stage, stage, submitted
+from tests.forked import run, start
+from tests.unit.solver import killing
 
 pytestmark = pytest.mark.chain
 
 SEGMENTS = 12
-DAWDLE = "from tests.unit.solver import killing; killing.dawdle(0.05)"
+DAWDLE = partial(killing.dawdle, 0.05)
 """A training lasts for some blocks, so that progress is announced on the way."""
 
 
+class Running:
+    """A solver's process and what it logs."""
+
+    def __init__(self, process: Forked, log: Path) -> None:
+        self.process = process
+        self._log = log
+
+    @property
+    def log(self) -> str:
+        """What it has logged."""
+        return self._log.read_text()
+
+    def end(self, seconds: float = 90) -> int:
+        """Wait for its end; the exit code."""
+        return self.process.wait(seconds)
+
+
 @contextmanager
-def started(scene: Stage, before: str = "") -> Iterator[subprocess.Popen[str]]:
+def started(scene: Stage, *before: Callable[[], None]) -> Iterator[Running]:
     """`solver run --once` as an operator starts it; killed at the end, without a chance to tidy up.
 
-    `before` is Python that runs first.
+    `before` is called first, in it.
     """
-    code = f"{before}\nfrom solver.cli import main\nmain()"
-    command = [sys.executable, "-c", code, "run", "--once", "--log-json"]
-    command += ["--rpc", scene.devnet.url, "--dev-account", "1", "--port", "0", "--stake", "600"]
-    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
-    try:
-        yield process
-    finally:
-        process.kill()
-        process.communicate()
+    flags = ["--log-json", "--rpc", scene.devnet.url, "--dev-account", "1", "--port", "0", "--stake", "600"]
+    with TemporaryDirectory() as folder:
+        log = Path(folder, "solver.log")
+        process = start("solver.cli", "run", "--once", *flags, log=log, before=before)
+        try:
+            yield Running(process, log)
+        finally:
+            process.kill()
+            process.wait()
 
 
 def configured(scene: Stage) -> None:
@@ -75,9 +97,8 @@ def test_killed_at_every_stage_it_finishes_and_sends_nothing_twice(tmp_path: Pat
             scene.until_drawn(task)
         scene.attest(task)
         scene.end_challenges(task)
-        with started(scene) as process:
-            _, log = process.communicate(timeout=90)
-        assert process.returncode == 0, log
+        with started(scene) as last:
+            assert last.end() == 0, last.log
         view = scene.submitter.market.task(task)
         assert (view.status, view.size, view.solver) == (TaskStatus.SETTLED, SEGMENTS + 1, solver)
         contracts = scene.submitter.contracts
@@ -96,11 +117,11 @@ def test_killed_while_it_keeps_a_checkpoint_nothing_is_announced_that_is_not_the
         configured(scene)
         task = scene.post(segments=SEGMENTS)
         for moment, number in (("rename", 14), ("row", 3), ("put", 8), ("known", 2)):
-            kill = f"from tests.unit.solver import killing; killing.install({moment!r}, {number})"
-            with started(scene, kill) as process:
+            kill = partial(killing.install, moment, number)
+            with started(scene, kill) as solver:
                 if scene.submitter.market.task(task).status is TaskStatus.BIDDING:
                     scene.end_bidding(task)
-                assert process.wait(90) == -signal.SIGKILL
+                assert solver.end() == -signal.SIGKILL
             (file,) = scene.home.root.rglob("solver.sqlite")
             with closing(sqlite3.connect(file)) as database:
                 rows = database.execute(
@@ -120,13 +141,12 @@ def test_killed_while_it_keeps_a_checkpoint_nothing_is_announced_that_is_not_the
 def test_asked_to_stop_it_stops_and_says_what_is_at_stake(tmp_path: Path) -> None:
     with stage(tmp_path) as scene:
         configured(scene)
-        with started(scene) as process:
+        with started(scene) as solver:
             task = scene.sold()
             scene.until(task, submitted)
-            process.send_signal(signal.SIGTERM)
-            _, log = process.communicate(timeout=30)
-        assert process.returncode == 130, log
-        last = json.loads(log.strip().splitlines()[-1])
+            solver.process.terminate()
+            assert solver.end(30) == 130, solver.log
+            last = json.loads(solver.log.strip().splitlines()[-1])
         assert (last["event"], last["tasks_at_stake"]) == ("stopped", [task])
 
 
@@ -142,9 +162,8 @@ WRONG = (
 def test_wrong_input_is_one_line_and_an_exit_code(tmp_path: Path) -> None:
     with stage(tmp_path) as scene:
         for flags, code, words in WRONG:
-            command = [sys.executable, "-c", "from solver.cli import main; main()", "run", "--port", "0"]
             given = ["--rpc", scene.devnet.url, "--dev-account", "1"][: 2 if "--account" in flags else 4]
-            done = subprocess.run([*command, *given, *flags], capture_output=True, text=True, timeout=60)
+            done = run("solver.cli", "run", "--port", "0", *given, *flags)
             assert done.returncode == code, done.stderr
             assert done.stdout == ""
             errors = [line for line in done.stderr.splitlines() if line.startswith("error: ")]
@@ -158,10 +177,10 @@ def test_free_tokens_are_withdrawn_when_asked(tmp_path: Path) -> None:
         with scene.client("dev:1") as client:
             client.fund(7 * TOKEN)
             before = client.token.balance_of(client.address)
-        command = [sys.executable, "-c", "from solver.cli import main; main()", "withdraw", "--json"]
-        command += ["--rpc", scene.devnet.url, "--dev-account", "1"]
+        command = ["withdraw", "--json", "--rpc", scene.devnet.url, "--dev-account", "1"]
         for flags, units, left in ((["--dry-run"], 7, 7), ([], 7, 0), ([], 0, 0)):
-            done = subprocess.run([*command, *flags], capture_output=True, text=True, timeout=60, check=True)
+            done = run("solver.cli", *command, *flags)
+            assert done.returncode == 0, done.stderr
             data = json.loads(done.stdout)["data"]
             assert data["units"] == str(units * TOKEN)
             assert (data["transaction"] is None) == (left == units)

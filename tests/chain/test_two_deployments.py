@@ -7,12 +7,10 @@ twice: to be upgraded, and once more while each deployment has a task in flight.
 from __future__ import annotations
 
 import json
-import os
 import signal
-import subprocess
-import sys
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -20,6 +18,7 @@ import pytest
 from assay import results
 from assay.commands import Context, status
 from assay.errors import ResultError
+from examples.demo.preloaded import Forked
 from protocol.chain.accounts import development_account
 from protocol.chain.deployment import kept_file
 from protocol.chain.events import Follower
@@ -33,17 +32,18 @@ from protocol.node.output import Output
 from protocol.tasks.bundles import Limits
 from solver.strategy import Strategy
 from tests.adversaries.tiny import moves_a_weight_far
-from tests.chain.second_arithmetic import SECOND, Later, computed
+from tests.chain.second_arithmetic import SECOND, Later, computed, register
 from tests.chain.solver_stage import Solver, Stage, mined_at_once, submitted
 from tests.chain.test_verifier_watch import Watcher, until_registered, wait
+from tests.forked import start
+from tests.unit.solver import killing
 
 pytestmark = pytest.mark.chain
 
-SLOWLY = "from tests.unit.solver import killing; killing.dawdle(0.05)"
-BOTH = "from tests.chain.second_arithmetic import register; register()"
+SLOWLY = partial(killing.dawdle, 0.05)
 SEGMENTS = 8
 PATIENCE = 180.0
-"""Seconds for what processes do that may only be starting: six do, each with torch."""
+"""Seconds for what processes do that may only be starting."""
 ONCE = (
     "BidPlaced",
     "Assigned",
@@ -66,18 +66,11 @@ class Party:
         self._command = [command, "--log-json", "--rpc", scene.devnet.url, "--dev-account", str(account)]
         self._command += ["--port", "0", *flags]
         self._party = party
-        self._process: subprocess.Popen[bytes] | None = None
+        self._process: Forked | None = None
 
-    def start(self, before: str) -> None:
-        """As an operator does; `before` is Python that runs first."""
-        code = f"{before}\nfrom {self._party}.cli import main\nmain()"
-        with self.log.open("ab") as log:
-            self._process = subprocess.Popen(
-                [sys.executable, "-c", code, *self._command],
-                stdout=log,
-                stderr=log,
-                env={**os.environ, "OMP_NUM_THREADS": "1"},
-            )
+    def start(self, *before: Callable[[], None]) -> None:
+        """As an operator does; `before` is called first, in it."""
+        self._process = start(f"{self._party}.cli", *self._command, log=self.log, before=before)
 
     def end(self, how: signal.Signals) -> int:
         """Send a signal; the exit code."""
@@ -192,8 +185,8 @@ def upgraded(scene: Stage, parties: tuple[Party, Party]) -> Later:
     with mined_at_once(scene):
         later = Later(scene)
     solver, verifier = parties
-    solver.start(f"{SLOWLY}\n{BOTH}")
-    verifier.start(BOTH)
+    solver.start(SLOWLY, register)
+    verifier.start(register)
     return later
 
 
@@ -204,7 +197,7 @@ def test_an_old_task_ends_on_the_old_contracts_and_a_new_one_on_the_new(
 ) -> None:
     scene, (solver, verifier) = alone, parties
     before = {party.address: worth((scene,), party.address) for party in parties}
-    verifier.start("")
+    verifier.start()
     wait(lambda: scene.submitter.audit.registered() > 0, PATIENCE)
     solver.start(SLOWLY)
     wait(lambda: has_announced(scene, solver), PATIENCE)
@@ -225,8 +218,8 @@ def test_an_old_task_ends_on_the_old_contracts_and_a_new_one_on_the_new(
 
     for party in parties:
         party.end(signal.SIGKILL)
-    solver.start(BOTH)
-    verifier.start(BOTH)
+    solver.start(register)
+    verifier.start(register)
     both: tuple[tuple[Stage, int], ...] = ((scene, old), (later, new))
     home = tmp_path / "another"
     limits = Limits(allowed=(scene.bundles.parent.as_uri(),), this_machine=True)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -24,6 +23,7 @@ from protocol.program.execute import Interpreter
 from tests.adversaries.outsourcing import DigestService, attest_by, offer
 from tests.chain.solver_stage import PARAMETERS, Solver, Stage
 from tests.chain.test_verifier_watch import Watcher, until_registered, wait
+from tests.forked import run
 from tests.unit.solver import tiny
 from tests.unit.verifier.test_replaying import canonical
 from verifier.context import Context
@@ -230,18 +230,10 @@ def test_the_command_informs_by_hand_and_says_why_not(
     deployment.write_text(scene.deployment.model_dump_json())
 
     def command(salt: str) -> subprocess.CompletedProcess[str]:
-        words = [
-            sys.executable,
-            "-c",
-            "import verifier.cli as cli; cli.main()",
-            "inform",
-            str(task),
-            "0",
-            salt,
-        ]
+        words = ["inform", str(task), "0", salt]
         words += ["--dev-account", "5", "--rpc", scene.devnet.url, "--deployment", str(deployment)]
         words += ["--home", str(tmp_path / "by-hand"), "--json"]
-        return subprocess.run(words, capture_output=True, text=True, timeout=60, check=False)
+        return run("verifier.cli", *words)
 
     early = command(own.salt.hex())
     assert (early.returncode, "no attestation yet" in early.stderr) == (ExitCode.HOPELESS, True)

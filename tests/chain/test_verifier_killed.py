@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from collections import Counter
 from pathlib import Path
 
 import pytest
 
+from examples.demo.preloaded import Forked
 from protocol.chain.events import Follower
 from protocol.chain.views import TaskStatus
 from protocol.dispute.view import Verdict
@@ -20,6 +18,7 @@ from tests.adversaries.tiny import moves_a_weight_far
 from tests.attacks import blinding
 from tests.chain.solver_stage import Solver, Stage, over
 from tests.chain.test_verifier_watch import until_registered, wait
+from tests.forked import run, start
 
 pytestmark = pytest.mark.chain
 
@@ -44,7 +43,7 @@ class Process:
         bundles = json.dumps([scene.bundles.as_uri()])
         settings = f'poll = 0.05\nport = 0\nrelays = ["{scene.relay}"]\nbundles = {bundles}\n'
         (home / "config.toml").write_text(f"[verifier]\n{settings}")
-        self.command = [sys.executable, "-c", "import verifier.cli as cli; cli.main()", "watch", "--once"]
+        self.command = ["verifier.cli", "watch", "--once"]
         self.command += [*(flags or ("--whistleblow",)), "--dev-account", str(account)]
         self.command += ["--rpc", scene.devnet.url]
         self.command += ["--home", str(home), "--deployment", str(deployment)]
@@ -67,11 +66,8 @@ class Process:
             self._process.kill()
             self._process.wait()
 
-    def _start(self) -> subprocess.Popen[bytes]:
-        with self._log.open("ab") as log:
-            return subprocess.Popen(
-                self.command, stdout=log, stderr=log, env={**os.environ, "OMP_NUM_THREADS": "1"}
-            )
+    def _start(self) -> Forked:
+        return start(*self.command, log=self._log)
 
 
 def events(scene: Stage) -> Counter[str]:
@@ -136,9 +132,7 @@ def test_a_second_verifier_from_one_account_is_refused(scene: Stage, tmp_path: P
     second = None
     try:
         until_registered(scene)
-        second = subprocess.run(
-            verifier.command, capture_output=True, text=True, timeout=60, check=False, env=dict(os.environ)
-        )
+        second = run(*verifier.command)
     finally:
         verifier.close()
     assert second.returncode == ExitCode.RETRY

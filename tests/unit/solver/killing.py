@@ -73,7 +73,8 @@ def install(moment: str, number: int) -> None:
         setattr(owner, name, function)
 
 
-if __name__ == "__main__":
+def main() -> None:
+    """The tiny training in a folder, killed at the moment that the arguments name."""
     install(sys.argv[2], int(sys.argv[3]))
     training = Training(tiny.run_store(Path(sys.argv[1]), tiny.database(Path(sys.argv[1]))), tiny.initial)
     while not training.done:

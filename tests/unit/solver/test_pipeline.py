@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import gc
 import signal
-import subprocess
-import sys
 import threading
 import weakref
 from collections.abc import Callable, Iterator
@@ -25,6 +23,7 @@ from solver.errors import KeepingError
 from solver.pipeline import Pipeline
 from solver.run_store import RunStore
 from solver.training import Training
+from tests.forked import run
 from tests.unit.solver import tiny
 from tests.unit.solver.killing import MOMENTS
 
@@ -307,8 +306,7 @@ def test_killed_at_any_moment_of_keeping_it_goes_on_from_the_last_whole_checkpoi
     tmp_path: Path, moment: str, number: int
 ) -> None:
     assert moment in MOMENTS
-    command = [sys.executable, "-m", "tests.unit.solver.killing", str(tmp_path), moment, str(number)]
-    process = subprocess.run(command, timeout=60, capture_output=True, text=True, check=False)
+    process = run("tests.unit.solver.killing", str(tmp_path), moment, str(number))
     assert process.returncode == -signal.SIGKILL, process.stderr
     checkpoint = (number - 1) // 3 if moment in ("put", "rename") else number - 1
     database = tiny.database(tmp_path)
