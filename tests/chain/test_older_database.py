@@ -14,7 +14,7 @@ from tests.adversaries.tiny import moves_a_weight_far
 from tests.chain.solver_stage import Solver, Stage, over, submitted
 from tests.chain.test_verifier_informing import wealth
 from tests.chain.test_verifier_killed import events
-from tests.chain.test_verifier_watch import Watcher, until_registered, wait
+from tests.chain.test_verifier_watch import Watcher, pass_false_accuser, until_registered, wait
 from tests.unit.solver import tiny
 from verifier.strategy import Strategy
 
@@ -43,12 +43,9 @@ def test_a_solver_trains_again_what_it_has_submitted_and_defends_it(scene: Stage
         wait(lambda: scene.submitter.game.games() > 0, 90)
         solver = Solver(scene)
         stack.callback(solver.close)
-        game = scene.submitter.game.game
         wait(lambda: len(solver.node.context.database.checkpoints(task)) == tiny.SEGMENTS + 1)
-        wait(lambda: scene.submitter.game.claim(game(1).claim).posted_at > 0 and game(1).step > 0)
-        scene.devnet.skip(game(1).deadline - scene.submitter.now() + 1)
-        wait(lambda: game(1).verdict is not Verdict.NONE)
-        assert game(1).verdict is Verdict.CHALLENGER_SILENT
+        pass_false_accuser(scene)
+        assert scene.submitter.game.game(1).verdict is Verdict.CHALLENGER_SILENT
         scene.until_drawn(task)
         scene.attest(task)
         scene.end_challenges(task)

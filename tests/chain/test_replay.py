@@ -53,7 +53,7 @@ def test_an_honest_task_settles(replayed: Replayed) -> None:
 def test_a_cheat_is_judged_and_slashed(replayed: Replayed) -> None:
     ended, amounts = played(replayed, "cheat")
     spoke = amounts.game_cost + 2 * amounts.audit_fee
-    assert ended.judged == ("replayed > half, instruction 2 (mul)",)
+    assert ended.judged == ("replayed > scaled, instruction 2 (mul)",)
     assert of(ended, "solver") == -amounts.stake
     assert of(ended, "verifier") == amounts.reward + spoke
     assert of(ended, "submitter") == amounts.restitution - amounts.draw_fee

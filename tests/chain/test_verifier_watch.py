@@ -99,6 +99,17 @@ def outcome(watcher: Watcher, task: int) -> str | None:
     return challenges[0].outcome if challenges else None
 
 
+def pass_false_accuser(scene: Stage) -> None:
+    """Until the first game is over, whose challenger moves a weight far away: in the trace of the step nothing is left
+    to be judged, so its own clock runs out.
+    """
+    game_of, claim_of = scene.submitter.game.game, scene.submitter.game.claim
+    wait(lambda: scene.submitter.game.games() > 0 and game_of(1).phase is Phase.FRAME)
+    wait(lambda: claim_of(game_of(1).claim).posted_at > 0)
+    scene.devnet.skip(game_of(1).deadline - scene.submitter.now() + 1)
+    wait(lambda: game_of(1).verdict is not Verdict.NONE)
+
+
 def is_suspended(scene: Stage, watcher: Watcher) -> bool:
     """Whether the watcher was silent in a seat, and has not resumed."""
     registration = scene.submitter.audit.registration(watcher.client.address)
@@ -190,12 +201,7 @@ def test_a_false_accuser_loses_its_bond_and_the_solver_is_paid(scene: Stage) -> 
     solver = Solver(scene)
     try:
         task = scene.sold()
-        game_of, claim_of = scene.submitter.game.game, scene.submitter.game.claim
-        # In the trace of the step nothing is left to be judged, and its own clock runs.
-        wait(lambda: scene.submitter.game.games() > 0 and game_of(1).phase is Phase.FRAME)
-        wait(lambda: claim_of(game_of(1).claim).posted_at > 0)
-        scene.devnet.skip(game_of(1).deadline - scene.submitter.now() + 1)
-        wait(lambda: scene.submitter.game.game(1).verdict is not Verdict.NONE)
+        pass_false_accuser(scene)
         game = scene.submitter.game.game(1)
         scene.until_drawn(task)
         scene.attest(task)

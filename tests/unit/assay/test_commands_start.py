@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import resource
 import subprocess
 import sys
 from pathlib import Path
@@ -22,7 +21,8 @@ HELP = [
     ("solver.cli", ["--help"]),
     ("solver.cli", ["run", "--help"]),
 ]
-LIMIT_SECONDS = 0.5
+MODULES = 300
+"""Loaded at most for a help text. What that takes is measured by the benchmarks: half a second."""
 
 
 def run(code: str, *arguments: str, home: Path | None = None) -> subprocess.CompletedProcess[str]:
@@ -35,21 +35,18 @@ def run(code: str, *arguments: str, home: Path | None = None) -> subprocess.Comp
 
 
 @pytest.mark.parametrize(("module", "arguments"), HELP)
-def test_help_loads_nothing_heavy_and_is_quick(module: str, arguments: list[str]) -> None:
+def test_help_loads_little_and_nothing_heavy(module: str, arguments: list[str]) -> None:
     code = (
         f"import sys, {module} as cli\n"
         "try:\n    cli.main()\n"
         "except SystemExit as end:\n"
-        f"    print('loaded:', *sorted(set({HEAVY!r}) & set(sys.modules)))\n"
+        f"    print('loaded:', len(sys.modules), *sorted(set({HEAVY!r}) & set(sys.modules)))\n"
     )
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
     done = run(code, *arguments)
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
     assert "Usage:" in done.stdout
-    assert done.stdout.splitlines()[-1] == "loaded:"
-    # Processor time, for other work on the machine is not the command's.
-    used = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-    assert used < LIMIT_SECONDS
+    _, count, *heavy = done.stdout.splitlines()[-1].split()
+    assert not heavy
+    assert int(count) <= MODULES
 
 
 WRONG = [
