@@ -46,6 +46,8 @@ class Forked:
         """`command` is the module's name and the arguments. What it writes goes to the end of `log`, or of that and
         `errors`. `before` is called first, in the new process.
         """
+        for path in (log, errors or log):
+            path.touch()  # so that it can be read from now on
         given = list(command), folder, dict(environment), log, errors or log, tuple(before)
         self._process = _context.Process(target=_run, args=given, name=command[0])
         self._process.start()
