@@ -98,7 +98,7 @@ class Submitter:
         """Start the bundle server; its address."""
         log = self.home / "serve.log"
         self._server = start("assay.cli", "serve", "--port", "0", log=log, environment=self._environment)
-        wait(lambda: log.is_file() and "\n" in log.read_text())
+        wait(lambda: "\n" in log.read_text())
         line = log.read_text().splitlines()[0]
         return line.split(" at ")[1].strip().removesuffix("/bundles/")
 

@@ -127,7 +127,7 @@ class Command:
 
     def __init__(self, process: Forked, log: Path, ready: str) -> None:
         self._process = process
-        wait(lambda: process.poll() is not None or (log.is_file() and ready in log.read_text()))
+        wait(lambda: process.poll() is not None or ready in log.read_text())
         self.said = log.read_text().splitlines()
         assert any(ready in line for line in self.said), f"ended: {self.said}"
 
