@@ -8,9 +8,10 @@ second time with another nonce.
 from __future__ import annotations
 
 import sqlite3
+import threading
 import time
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -65,35 +66,46 @@ class Journal:
     """The journal at `path`, made if it is not there. Raises JournalError for a damaged file or another
     version.
 
-    Safe to use from several threads; SQLite serialises them.
+    Safe to use from several threads. `close` it in the end.
     """
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self._lock = threading.Lock()
         path.parent.mkdir(parents=True, exist_ok=True)
-        try:
-            with self._open() as database:
-                database.execute("PRAGMA journal_mode = WAL")
-                (version,) = database.execute("PRAGMA user_version").fetchone()
-                if version == 0:
-                    database.executescript(f"BEGIN; {_SCHEMA} PRAGMA user_version = {VERSION}; COMMIT;")
-                elif version != VERSION:
-                    raise JournalError(
-                        f"journal {path}",
-                        expected=f"version {VERSION}",
-                        got=version,
-                        remedy="use the release that wrote it, until nothing is pending in it",
-                    )
-                (damage,) = database.execute("PRAGMA quick_check(1)").fetchone()
-                if damage != "ok":
-                    raise sqlite3.DatabaseError(damage)
-        except sqlite3.DatabaseError as error:
-            raise JournalError(
-                f"journal {path}",
-                expected="an SQLite file of this program",
-                got=str(error),
-                remedy="move the file away; pending transactions will not be known any more",
-            ) from error
+        with ExitStack() as opened:
+            try:
+                # One connection, kept: when a file's last one is closed, all that its log holds is written once more.
+                self._database = opened.enter_context(
+                    closing(sqlite3.connect(path, timeout=10.0, check_same_thread=False))
+                )
+                self._prepare()
+            except sqlite3.DatabaseError as error:
+                raise JournalError(
+                    f"journal {path}",
+                    expected="an SQLite file of this program",
+                    got=str(error),
+                    remedy="move the file away; pending transactions will not be known any more",
+                ) from error
+            opened.pop_all()
+
+    def _prepare(self) -> None:
+        with self._open() as database:
+            database.execute("PRAGMA journal_mode = WAL")
+            database.execute("PRAGMA synchronous = FULL")
+            (version,) = database.execute("PRAGMA user_version").fetchone()
+            if version == 0:
+                database.executescript(f"BEGIN; {_SCHEMA} PRAGMA user_version = {VERSION}; COMMIT;")
+            elif version != VERSION:
+                raise JournalError(
+                    f"journal {self.path}",
+                    expected=f"version {VERSION}",
+                    got=version,
+                    remedy="use the release that wrote it, until nothing is pending in it",
+                )
+            (damage,) = database.execute("PRAGMA quick_check(1)").fetchone()
+            if damage != "ok":
+                raise sqlite3.DatabaseError(damage)
 
     def write(self, entries: Iterable[Entry]) -> None:
         """Add signed transactions, all or none; on return they are on disk."""
@@ -135,14 +147,12 @@ class Journal:
             rows = database.execute(query, values).fetchall()
         return [Entry(row[0], row[1], row[2], row[3], row[4], Status(row[5]), row[6]) for row in rows]
 
+    def close(self) -> None:
+        """Let go of the file."""
+        with self._lock:
+            self._database.close()
+
     @contextmanager
     def _open(self) -> Iterator[sqlite3.Connection]:
-        # A connection per use: SQLite's objects do not cross threads, and opening costs far less than a
-        # signature.
-        database = sqlite3.connect(self.path, timeout=10.0)
-        try:
-            database.execute("PRAGMA synchronous = FULL")
-            with database:
-                yield database
-        finally:
-            database.close()
+        with self._lock, self._database:
+            yield self._database

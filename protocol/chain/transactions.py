@@ -139,6 +139,7 @@ class Sender(Unmined):
 
     def close(self) -> None:
         """Give the account's lock back."""
+        self.journal.close()
         self._lock_file.close()
 
     def __enter__(self) -> Self:

@@ -18,6 +18,7 @@ from typing import Any, Final
 
 import requests
 from requests.adapters import HTTPAdapter
+from requests.utils import get_netrc_auth
 from web3 import HTTPProvider
 from web3.types import RPCEndpoint, RPCResponse
 
@@ -48,7 +49,7 @@ class Transport:
 
     def __init__(self, url: str, timeout: float, opened: Callable[[], None]) -> None:
         # One session for all threads: web3 would keep one for each thread that ever asked, and close none.
-        self._session = requests.Session()
+        self._session = _session(url)
         self._session.mount(url, _Adapter(opened))
         self._provider = _Provider(url, timeout, self._session)
 
@@ -78,6 +79,17 @@ class Transport:
     def close(self) -> None:
         """Let go of the sockets. A later question opens new ones."""
         self._session.close()
+
+
+def _session(url: str) -> requests.Session:
+    """With what the environment says of proxies, certificates and passwords, read once: to read it again for each
+    question takes as long as to send that.
+    """
+    session = requests.Session()
+    found = session.merge_environment_settings(url, {}, None, None, None)
+    session.proxies, session.verify, session.auth = found["proxies"], found["verify"], get_netrc_auth(url)
+    session.trust_env = False
+    return session
 
 
 class _Numbers:

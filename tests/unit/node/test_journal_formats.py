@@ -31,6 +31,7 @@ def test_what_was_sent_and_is_pending_is_known(tmp_path: Path, dump: Dump) -> No
     assert journal.of_intent(pending.intent)[0].status is Status.MINED
     journal.write([Entry("0xff", "later", "label", 99, b"raw", Status.PENDING, None)])
     assert journal.pending()[-1].intent == "later"
+    journal.close()
 
 
 def test_every_version_has_a_dump() -> None:
@@ -53,6 +54,7 @@ def test_a_damaged_one_is_refused(tmp_path: Path) -> None:
     journal.write(
         [Entry(f"0x{n:064x}", "intent", "label", n, bytes(900), Status.PENDING, None) for n in range(200)]
     )
+    journal.close()
     data = bytearray(path.read_bytes())
     data[20 * 4_096 : 24 * 4_096] = bytes(4 * 4_096)
     path.write_bytes(data)
