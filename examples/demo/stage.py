@@ -1,4 +1,4 @@
-"""The stage: a chain, the contracts, tokens, a bundle server, a long-lived verifier, the solvers and their tasks.
+"""The stage: a chain, the contracts, tokens, a bundle server, verifiers, the solvers and their tasks.
 
 Everybody is a process of its own that knows the node's URL and the deployment file. Afterwards all of it is gone but
 the logs and home folders under the demo's folder.
@@ -43,7 +43,7 @@ DEPLOYER, SUBMITTER, VERIFIER, ACCUSER, SILENT, SEAT, ACCOMPLICE, OUTSOURCER, ON
 )
 FIRST_SEATED = FIRST_SOLVER + len(STORIES)
 FIRST_REFUSED = DEVELOPMENT_ACCOUNTS - 5
-"""Indices of development accounts. From FIRST_SEATED on they take seats beside VERIFIER's, in the same process."""
+"""Indices of development accounts. From FIRST_SEATED on they take seats, all in one process; VERIFIER has another."""
 SEATED = range(FIRST_SEATED, FIRST_REFUSED)
 REFUSED = range(FIRST_REFUSED, DEVELOPMENT_ACCOUNTS)
 """Two seats and three jurors of the story whose data are withheld, all but one in a process of their own."""
@@ -63,6 +63,7 @@ STAMP_NAME = "rubber-stamp"
 LOOK_NAME = "look-verifier"
 FED_NAME = "fed-seat"
 REFUSED_NAME = "refused-verifier"
+BLOCK_SECONDS = 1
 MARK = ".assay-demo"
 """A folder with this file may be emptied."""
 PURSE = 5_000 * TOKEN
@@ -143,11 +144,12 @@ class Stage:
 
     def _set_up(self) -> Self:
         os.environ[VARIABLE] = str(self.home.root)
-        self.chain = self._stack.enter_context(Devnet(log=self.children.log("anvil")))
+        # Until the play begins a block for each transaction: a hundred and fifty that follow each other set the stage.
+        self.chain = self._stack.enter_context(Devnet(block_time=None, log=self.children.log("anvil")))
         beacon = self._stack.enter_context(development_beacon(self.chain.connection, 0))
         os.environ["ASSAY_RELAYS"] = self._beacon = beacon.url
         self._stack.enter_context(self.children)
-        self._say(f"{self.chain.client} on {self.chain.url}, a block each second; its beacon on {beacon.url}")
+        self._say(f"{self.chain.client} on {self.chain.url}; its beacon on {beacon.url}")
         with ThreadPoolExecutor(1) as beside:
             preparing = beside.submit(self._prepare)
             with Sender(self.chain.connection, development_account(DEPLOYER, self.chain.chain_id)) as sender:
@@ -165,6 +167,8 @@ class Stage:
         self._wait("registered verifiers", lambda: self.client.audit.registered() > len(SEATED))
         self._wait("all solvers to be ready", self._all_announced)
         self._post(url)
+        self.chain.make_blocks_every(BLOCK_SECONDS)
+        self._say(f"all posted; from now on a block each {BLOCK_SECONDS} s")
         return self
 
     def _prepare(self) -> dict[str, Prepared]:
@@ -189,13 +193,16 @@ class Stage:
             "--deployment",
             str(self.home.deployment(self.chain.chain_id)),
         ]
-        watch = [*_command("verifier"), "watch", *common, "--dev-account", str(VERIFIER), "--whistleblow"]
-        watch += ["--port", "0", "--stake", "10"]
+        watch = [*_command("verifier"), "watch", *common, "--port", "0", "--stake", "10"]
         for number, story in enumerate(POSTED, start=1):
             watch += [] if story.accomplice or story.withheld else ["--task", str(number)]
-        watch += [part for index in SEATED for part in ("--further-account", f"dev:{index}")]
-        # The only busy verifier: half a second between two looks at the chain would be a third of its time.
-        self.children.start("verifier", watch, self._home("verifier"), {"ASSAY_POLL": "0.2"})
+        first, *others = SEATED
+        seats = ["--dev-account", str(first)]
+        seats += [part for index in others for part in ("--further-account", f"dev:{index}")]
+        whistleblower = ["--dev-account", str(VERIFIER), "--whistleblow"]
+        # The only busy verifiers: half a second between two looks at the chain would be a third of their time.
+        for name, own in (("seats", seats), ("verifier", whistleblower)):
+            self.children.start(name, [*watch, *own], self._home(name), {"ASSAY_POLL": "0.2"})
         for number, story in enumerate(POSTED, start=1):
             account = ["--dev-account", str(self.solver(story)), "--task", str(number)]
             if story.cheat is None:

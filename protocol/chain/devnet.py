@@ -114,6 +114,10 @@ class Devnet:
         """Make blocks now."""
         self.connection.request("anvil_mine", hex(blocks), attempts=1)
 
+    def make_blocks_every(self, seconds: int) -> None:
+        """From now on a block each so many seconds, whoever sends, and none for each transaction."""
+        self.connection.request("evm_setIntervalMining", seconds, attempts=1)
+
     def skip(self, seconds: int) -> None:
         """Let the chain's clock run ahead by some seconds, and make a block there."""
         self.connection.request("evm_increaseTime", hex(seconds), attempts=1)

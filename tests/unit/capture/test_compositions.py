@@ -20,9 +20,9 @@ def test_compositions_follow_torch(start: int) -> None:
 
 
 @pytest.mark.heavy
-@pytest.mark.parametrize("start", range(80, 2080, 100))
+@pytest.mark.parametrize("start", range(80, 2080, 25))
 def test_many_compositions_follow_torch(start: int) -> None:
-    for seed in range(start, start + 100):
+    for seed in range(start, start + 25):
         _follows(seed)
 
 
