@@ -62,11 +62,6 @@ class Forked:
         """How it ended; None while it runs."""
         return self._process.exitcode
 
-    @property
-    def returncode(self) -> int | None:
-        """As `poll`."""
-        return self.poll()
-
     def send_signal(self, number: int) -> None:
         """Send it a signal, unless it has ended."""
         if self.poll() is None:

@@ -49,6 +49,13 @@ def test_help_loads_little_and_nothing_heavy(module: str, arguments: list[str]) 
     assert int(count) <= MODULES
 
 
+@pytest.mark.parametrize("module", ["assay.cli", "solver.cli", "verifier.cli"])
+def test_the_module_of_a_command_loads_nothing_heavy(module: str) -> None:
+    heavy = {*HEAVY, "pydantic", "uvicorn"}
+    done = run(f"import sys, {module}\nprint('loaded:', *sorted({heavy!r} & set(sys.modules)))\n")
+    assert done.stdout.splitlines() == ["loaded:"], done.stderr
+
+
 WRONG = [
     ("assay", ["submit", "none.toml"], 2, "expected a readable file"),
     ("assay", ["status", "--rpc", "http://127.0.0.1:1"], 1, "expected an Ethereum node"),
