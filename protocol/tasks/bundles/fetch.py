@@ -12,6 +12,7 @@ from hashlib import sha256
 from itertools import islice
 from pathlib import Path
 from threading import Lock
+from weakref import WeakValueDictionary
 
 import torch
 
@@ -37,6 +38,12 @@ from protocol.tasks.bundles.limits import Limits
 from protocol.tasks.bundles.manifest import Manifest, ProgramEntry, TensorEntry, parse_manifest
 from protocol.tasks.bundles.sources import FileSource, Source, open_source
 from protocol.tasks.bundles.write import BLOBS, MANIFEST
+
+_Key = tuple[tuple[tuple[str, str], ...], tuple[tuple[bytes, str], ...], tuple[tuple[str, ...], int, int]]
+_STEPS: WeakValueDictionary[_Key, StepProgram] = WeakValueDictionary()
+"""Steps that a bundle in use has, by the hashes of their programs and what the manifest says of them: tasks that
+train the same model share one, with the plans that are kept with it.
+"""
 
 
 def fetch_bundle(
@@ -95,16 +102,17 @@ def _step(source: Source, store: BlobStore, manifest: Manifest, limits: Limits) 
         bytes.fromhex(entry.id): entry.hint.name for entry in manifest.programs if entry.hint is not None
     }
     names[bytes.fromhex(manifest.programs[-1].id)] = "step"
+    parts = (tuple(entry.name for entry in manifest.state), len(manifest.dataset), len(manifest.constants))
+    key = (tuple((entry.id, entry.blob) for entry in manifest.programs), tuple(names.items()), parts)
     try:
-        program = decode_closure([_encoded(source, store, entry) for entry in manifest.programs], names)
-        _require_listed(manifest, program)
-        step = StepProgram(
-            program,
-            tuple(entry.name for entry in manifest.state),
-            len(manifest.dataset),
-            len(manifest.constants),
-        )
-        step.check()
+        encoded = [_encoded(source, store, entry) for entry in manifest.programs]  # into the store in any case
+        step = _STEPS.get(key)
+        if step is None:
+            program = decode_closure(encoded, names)
+            _require_listed(manifest, program)
+            step = StepProgram(program, *parts)
+            step.check()
+            _STEPS[key] = step
     except (ProgramError, CommitmentError, RecursionError) as error:
         raise BundleMalformed(
             "programs of the bundle",
@@ -112,7 +120,7 @@ def _step(source: Source, store: BlobStore, manifest: Manifest, limits: Limits) 
             got=error,
             remedy="refuse this bundle",
         ) from error
-    for entry, type_ in zip(manifest.tensors, program.inputs, strict=True):
+    for entry, type_ in zip(manifest.tensors, step.program.inputs, strict=True):
         _require(
             f"type of {entry.name}",
             str(type_),

@@ -117,3 +117,21 @@ def test_a_root_is_that_of_the_bytes_under_every_name() -> None:
     tensor = Tensor.from_array("a", np.arange(1000, dtype=np.float32))
     assert tensor.renamed("b", (10, 100)).root == tensor.root == tensor_root(tensor.data)
     assert tensor.renamed("b", (10, 100)).renamed("a", (1000,)) == tensor
+
+
+def test_a_program_in_use_is_shared_by_the_bundles_that_have_it(tmp_path: Path) -> None:
+    write_bundle(bundle(), tmp_path / "a")
+    write_bundle(bundle(), tmp_path / "b")
+    first, second = load_bundle(tmp_path / "a"), load_bundle(tmp_path / "b")
+    assert first.step is second.step
+
+
+def test_a_program_in_use_does_not_hide_what_a_manifest_gets_wrong(tmp_path: Path) -> None:
+    write_bundle(bundle(), tmp_path)
+    right = load_bundle(tmp_path)
+    manifest = json.loads((tmp_path / "manifest.json").read_bytes())
+    manifest["programs"][-1]["id"] = bytes(32).hex()
+    (tmp_path / "manifest.json").write_text(json.dumps(manifest))
+    with pytest.raises(BundleMismatch, match="ids of the bundle's programs"):
+        load_bundle(tmp_path)
+    assert right.step.program.name == "step"
