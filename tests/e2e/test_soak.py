@@ -19,7 +19,9 @@ pytestmark = [pytest.mark.heavy, pytest.mark.chain, pytest.mark.timeout(3_000)]
 
 
 def started(folder: Path) -> subprocess.Popen[str]:
-    """A soak in its short form."""
+    """A soak in its short form, which Ctrl-C stops even where whoever runs the tests ignores it, as a shell does for what
+    it runs in the background.
+    """
     environment = {name: value for name, value in os.environ.items() if not name.startswith("ASSAY_")}
     return subprocess.Popen(
         [sys.executable, "-m", "benchmarks.soak", "--short", "--folder", str(folder)],
@@ -27,6 +29,7 @@ def started(folder: Path) -> subprocess.Popen[str]:
         env=environment,
         stdout=subprocess.PIPE,
         text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
 
 

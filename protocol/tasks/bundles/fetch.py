@@ -105,7 +105,8 @@ def _step(source: Source, store: BlobStore, manifest: Manifest, limits: Limits) 
     parts = (tuple(entry.name for entry in manifest.state), len(manifest.dataset), len(manifest.constants))
     key = (tuple((entry.id, entry.blob) for entry in manifest.programs), tuple(names.items()), parts)
     try:
-        encoded = [_encoded(source, store, entry) for entry in manifest.programs]  # into the store in any case
+        # In any case, for they are put into the store.
+        encoded = [_encoded(source, store, entry) for entry in manifest.programs]
         step = _STEPS.get(key)
         if step is None:
             program = decode_closure(encoded, names)
