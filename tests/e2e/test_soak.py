@@ -19,9 +19,7 @@ pytestmark = [pytest.mark.heavy, pytest.mark.chain, pytest.mark.timeout(3_000)]
 
 
 def started(folder: Path) -> subprocess.Popen[str]:
-    """A soak in its short form, which Ctrl-C stops even where whoever runs the tests ignores it, as a shell does for what
-    it runs in the background.
-    """
+    """A soak in its short form, which Ctrl-C stops even where it is ignored, as in a shell's background job."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith("ASSAY_")}
     return subprocess.Popen(
         [sys.executable, "-m", "benchmarks.soak", "--short", "--folder", str(folder)],
