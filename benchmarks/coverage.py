@@ -14,12 +14,27 @@ from torch import Tensor, nn
 
 from examples import digits, gpt, resnet
 from protocol.capture import CapturedStep, Coverage, capture
+from protocol.capture.expansion.table import BEYOND_RULES, EXPANSIONS
 from protocol.capture.lowering.checks import DEFAULT_REMEDY, REMEDIES
 from protocol.capture.lowering.rules import RULES, Rule
 
 PAGE = Path(__file__).parents[1] / "docs" / "coverage.md"
 REFUSED = "Refused: "
 """How the docstring of a rule begins that exists to give a remedy of its own."""
+
+COMPLEX = "complex numbers: a program has none"
+CORE = {
+    "_embedding_bag": "bags whose bounds are data: use an embedding and a sum or mean of rows of one length",
+    "_fft_c2r": COMPLEX,
+    "_fft_r2c": COMPLEX,
+    "_local_scalar_dense": "a number of the data as a number of Python, which decides what the step is",
+    "_native_batch_norm_legit": "written in place; a trace has its functional form, which has a rule",
+    "as_strided": "a view of memory, which a program has none of: use unfold, slices and expand",
+    "atan2.out": "written into a result that is given; a trace has the plain form",
+    "empty_strided": "elements that nobody wrote",
+    "nonzero": "a shape that depends on the data",
+}
+"""Why operations of torch's core ATen set are not taken; the page fails where a reason is missing."""
 
 INTRODUCTION = """\
 # What `capture` takes
@@ -45,7 +60,7 @@ decompositions and autograd make them; a rule is general in shapes and axes unle
 def page(models: Mapping[str, CapturedStep]) -> str:
     """The whole page, with counts of `models`."""
     seen = {name: step.coverage() for name, step in models.items()}
-    return INTRODUCTION + "\n".join([*_models(seen), *_operations(seen), *_refused()]) + "\n"
+    return INTRODUCTION + "\n".join([*_models(seen), *_operations(seen), *_expanded(), *_refused()]) + "\n"
 
 
 def captured() -> dict[str, CapturedStep]:
@@ -100,6 +115,40 @@ def _operations(seen: Mapping[str, tuple[Coverage, ...]]) -> Iterator[str]:
         yield ""
 
 
+def _expanded() -> Iterator[str]:
+    families: dict[str, list[tuple[str, str]]] = {}
+    for overload, expansion in EXPANSIONS.items():
+        of_torch = not expansion.__module__.startswith("protocol.")
+        meaning = "as torch decomposes it" if of_torch else _meaning(expansion)
+        where = "where no rule takes it: " if overload in BEYOND_RULES else ""
+        family = "decomposed by torch" if of_torch else _family(expansion)
+        families.setdefault(family, []).append((str(overload), where + meaning))
+    yield f"## Expansions: {len(EXPANSIONS)}\n"
+    yield "Operations without a rule, or uses that a rule does not take, are written in those above, in torch code"
+    yield "(`protocol/capture/expansion`); gradients are autograd's of that code.\n"
+    for family, lines in sorted(families.items()):
+        yield f"### expanded: {family}\n"
+        yield "| operation | consists of |"
+        yield "|---|---|"
+        for name, meaning in sorted(lines):
+            yield f"| `{_short(name)}` | {meaning} |"
+        yield ""
+
+
+def _core() -> Iterator[str]:
+    """What of torch's core ATen set has neither rule nor expansion, each with its reason."""
+    packets = (getattr(torch.ops.aten, name) for name in dir(torch.ops.aten))
+    overloads = (getattr(each, o) for each in packets if hasattr(each, "overloads") for o in each.overloads())
+    # Composite ones are never met: torch decomposes them before anything is traced.
+    core = [each for each in overloads if torch.Tag.core in each.tags and not each._can_decompose()]
+    missing = sorted(str(each) for each in core if each not in RULES and each not in EXPANSIONS)
+    yield f"\nOf the {len(core)} operations of torch's core ATen set {len(missing)} are not taken:\n"
+    yield "| operation | reason |"
+    yield "|---|---|"
+    for name in missing:
+        yield f"| `{_short(name)}` | {CORE[_short(name)]} |"
+
+
 def _refused() -> Iterator[str]:
     yield "## Refused\n"
     yield "Everything else, in one error that names every line and what to do. These have a remedy of their own:\n"
@@ -113,6 +162,7 @@ def _refused() -> Iterator[str]:
     for name, remedy in sorted(({f"aten.{name}": text for name, text in REMEDIES.items()} | own).items()):
         yield f"| `{_short(name)}` | {remedy} |"
     yield f"\nThe remedy for the rest: {DEFAULT_REMEDY}."
+    yield from _core()
 
 
 def _meaning(rule: Rule) -> str:

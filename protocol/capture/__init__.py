@@ -5,6 +5,7 @@ capture fails with one error that lists all that cannot be lowered. Each stage i
 
     inputs       the arguments: model and dataset, examined
     tracing      one step of the code as a graph of ATen operations
+    expansion    operations without a rule, written by those that have one
     analysis     the role of every contraction in the graph, and so its bits
     lowering     the graph as instructions, by one rule per operation (`lowering.ops`)
     optimisers   the update of the parameters as instructions, learning rates as tables

@@ -15,6 +15,7 @@ from protocol.capture.assembly.checks import within_limits
 from protocol.capture.assembly.state import initial_tensors
 from protocol.capture.assembly.step import assemble
 from protocol.capture.errors import Problem, Problems
+from protocol.capture.expansion.expand import expand
 from protocol.capture.inputs.checks import (
     not_watched,
     require_code,
@@ -26,13 +27,14 @@ from protocol.capture.inputs.checks import (
 from protocol.capture.inputs.dataset import committed, example_batch
 from protocol.capture.inputs.python_state import PythonState, left_as_it_was
 from protocol.capture.lowering.lower import without_rule
+from protocol.capture.lowering.rules import RULES
 from protocol.capture.optimisers.checks import require_optimizer
 from protocol.capture.optimisers.schedules import as_in_another_step, learning_rates
 from protocol.capture.optimisers.update import update_of
 from protocol.capture.preflight.repeat import moved, traced_otherwise
 from protocol.capture.preflight.run import Preflight
 from protocol.capture.result import CapturedStep
-from protocol.capture.tracing.checks import TraceError, left_untouched
+from protocol.capture.tracing.checks import TraceError, left_untouched, unvalidated
 from protocol.capture.tracing.step import Objective
 from protocol.capture.tracing.tracer import TracedStep, as_torch_raises, is_traced, trace_step
 from protocol.capture.types import as_committed
@@ -127,6 +129,7 @@ def _captured(
     if preflight and traced is not None and batch is not None:
         problems.add(_traced_again(model, objective, batch, traced, kept, optimizer, scheduler))
     if traced is not None:
+        expand(traced.graph, RULES.__contains__)
         with problems.collected():
             require_ranges(traced, data, steps)
     trainable = {name: p for name, p in model.named_parameters() if p.requires_grad}
@@ -156,7 +159,7 @@ def _captured(
     with within_limits():
         program.check()
     initial = initial_tensors(assembled.state, parameters | written)
-    notes = (*left_untouched(traced.untouched), *not_watched(kept))
+    notes = (*left_untouched(traced.untouched), *unvalidated(traced.distributions), *not_watched(kept))
     captured = CapturedStep(program, data, constants, initial, assembled.coverage, notes)
     if not preflight:
         return captured

@@ -20,6 +20,7 @@ STAGES = (
     "streams",
     "inputs",
     "tracing",
+    "expansion",
     "analysis",
     "lowering",
     "optimisers",

@@ -19,7 +19,10 @@ ALONG_AN_AXIS = {
     *(aten.scatter.src, aten.scatter.value, aten.scatter_add.default),
 }
 """Of a tensor, an axis and indices; torch takes no negative ones."""
-FROM_EITHER_END = {aten.index.Tensor, aten.index_put.default}
+FROM_EITHER_END = {
+    *(aten.index.Tensor, aten._unsafe_index.Tensor),
+    *(aten.index_put.default, aten._unsafe_index_put.default),
+}
 """Of a tensor and a list of indices for its first axes; negative ones count from the end."""
 OF_LABELS = {aten.nll_loss_forward.default, aten.nll_loss2d_forward.default}
 """Of log-probabilities, with classes along the second axis (the only one, for one example), and labels."""

@@ -38,7 +38,7 @@ from protocol.capture.tracing.tracer import TracedStep
 aten = torch.ops.aten
 OF_NO_NUMBER = torch.iinfo(torch.int64).min
 """What a conversion makes of infinity and NaN. C++ does not define it; models drop such elements afterwards."""
-RANDOM = {aten.native_dropout.default, aten.bernoulli.p}
+RANDOM = {aten.native_dropout.default, aten.bernoulli.p, aten.rand.default}
 
 
 class Origin(IntFlag):

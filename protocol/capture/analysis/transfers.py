@@ -92,6 +92,7 @@ def _moved(_: Node, x: Interval, *__: Any, **___: Any) -> Interval:
 @transfers(
     *(aten.amax.default, aten.amin.default, aten.max.default, aten.min.default),
     *(aten.index_select.default, aten.gather.default, aten.embedding.default, aten.index.Tensor),
+    aten._unsafe_index.Tensor,
     *(aten.upsample_nearest2d.default, aten.upsample_nearest2d.vec),
 )
 def _chosen(_: Node, x: Interval, *__: Any, **___: Any) -> Interval:
@@ -133,7 +134,7 @@ def _scattered(_: Node, x: Interval, __: int, ___: Any, value: Any) -> Interval:
     return hull([x, as_interval(value)])
 
 
-@transfers(aten.index_put.default)
+@transfers(aten.index_put.default, aten._unsafe_index_put.default)
 def _put(_: Node, x: Interval, __: Any, values: Interval, accumulate: bool = False) -> Interval:
     return UNKNOWN if accumulate else hull([x, values])
 
@@ -346,9 +347,10 @@ def _place(node: Node, _: Any, axis: int | None = None, *__: Any) -> Interval:
 
 
 @transfers(aten.max.dim, aten.min.dim)
-def _place_of_extreme(node: Node, _: Any, axis: int, *__: Any) -> Interval:
+def _place_of_extreme(node: Node, x: Any, axis: int, *__: Any) -> Interval:
     operand: Any = node.args[0]
-    return Interval(0, operand.meta["val"].shape[axis] - 1)
+    places = Interval(0, operand.meta["val"].shape[axis] - 1)
+    return hull([x, places]) if is_integer(operand) else places
 
 
 @transfers(aten.max_pool2d_with_indices.default)

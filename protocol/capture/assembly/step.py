@@ -15,7 +15,7 @@ from protocol.capture.analysis.roles import Roles
 from protocol.capture.assembly.batch import draw
 from protocol.capture.assembly.micro_batches import mean_over_units
 from protocol.capture.assembly.state import KEY, STEP, metric_names, state_types
-from protocol.capture.lowering.context import Lowering, Mask
+from protocol.capture.lowering.context import Draw, Lowering
 from protocol.capture.lowering.lower import lower
 from protocol.capture.lowering.views import View
 from protocol.capture.optimisers.update import Update
@@ -33,14 +33,14 @@ class Assembled:
     what (`result.Coverage`).
 
     `with_gradients` is the program with more outputs, the gradients in the parameters' order before any clipping;
-    `masks` tells how random masks are drawn, by the name of their node in the traced graph.
+    `draws` tells how random draws are drawn, by the name of their node in the traced graph.
     """
 
     program: Program
     state: Mapping[str, TensorType]
     coverage: Mapping[tuple[str, str], int]
     with_gradients: Program
-    masks: Mapping[str, Mask]
+    draws: Mapping[str, Draw]
 
 
 def assemble(
@@ -68,7 +68,7 @@ def assemble(
 
     index = draw(b, data, state[KEY], state[STEP], batch_size)
     coverage: Counter[tuple[str, str]] = Counter()
-    masks: dict[str, Mask] = {}
+    draws: dict[str, Draw] = {}
 
     def evaluate(
         b: Builder, given: Sequence[Value], batch: Sequence[Value], key: Value, counter: Value
@@ -76,7 +76,7 @@ def assemble(
         lowering = Lowering(b, roles, key, counter)
         results = lower(lowering, traced.graph, [View.of(value) for value in (*given, *batch)])
         coverage.update(lowering.coverage)
-        masks.update(lowering.masks)
+        draws.update(lowering.draws)
         return [lowering.elements(result) for result in results]
 
     known = state | fixed
@@ -102,4 +102,4 @@ def assemble(
     program = b.build()
     for gradient in values[:count]:
         b.output(gradient)
-    return Assembled(program, types, coverage, b.build(), masks)
+    return Assembled(program, types, coverage, b.build(), draws)

@@ -10,7 +10,7 @@ import torch
 
 from protocol.capture.errors import Problem
 from protocol.capture.tracing.checks import DRAWN
-from protocol.capture.tracing.sources import REMEDY_KEY, source_of
+from protocol.capture.tracing.sources import source_of
 from protocol.errors import InternalError
 from protocol.numerics.types import DType
 
@@ -18,18 +18,14 @@ DEFAULT_REMEDY = (
     "rewrite it with supported operations, or add a rule for it under protocol/capture/lowering/ops"
 )
 CONSTANT = "make it of float32, int64 or bool, or register it as a buffer of the model in one of these types"
-RANDOM = f"draw noise when the data are made: {DRAWN}"
+RANDOM = f"draw it when the data are made: {DRAWN}"
+GENERATOR = "leave it out: all random numbers are drawn with the state's key"
 LINEAR_ALGEBRA = (
     "no program has matrix decompositions, inverses or solvers: keep what it gives as a buffer, if it is the same in "
     "every step, or use products alone, as a Newton-Schulz iteration does"
 )
 REMEDIES = {
-    **dict.fromkeys(("bernoulli", "binomial", "cauchy", "exponential", "geometric", "log_normal"), RANDOM),
-    **dict.fromkeys(("multinomial", "normal", "normal_functional", "poisson", "rand", "rand_like"), RANDOM),
-    **dict.fromkeys(
-        ("randint", "randint_like", "randn", "randn_like", "random", "randperm", "uniform"), RANDOM
-    ),
-    **dict.fromkeys(("_sample_dirichlet", "_standard_gamma"), RANDOM),
+    **dict.fromkeys(("binomial", "poisson", "_sample_dirichlet", "_standard_gamma"), RANDOM),
     **dict.fromkeys(("cholesky_inverse", "cholesky_solve", "geqrf", "lu_unpack", "ormqr"), LINEAR_ALGEBRA),
     **dict.fromkeys(("triangular_solve",), LINEAR_ALGEBRA),
 }
@@ -54,7 +50,7 @@ def wrong_type(dtype: DType) -> Unsupported:
 def unsupported(node: torch.fx.Node, error: Exception) -> Problem:
     """A node has no rule, its rule refuses it, or the program refuses what the rule wrote."""
     remedy = error.remedy if isinstance(error, Unsupported) else DEFAULT_REMEDY
-    return Problem(f"{node.target}: {error}", node.meta.get(REMEDY_KEY) or remedy, source_of(node))
+    return Problem(f"{node.target}: {error}", remedy, source_of(node))
 
 
 def made_inside(user: torch.fx.Node) -> Problem:

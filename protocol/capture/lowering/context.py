@@ -22,11 +22,11 @@ Scalar = bool | int | float
 
 
 @dataclass(frozen=True)
-class Mask:
-    """Ones where a word of Philox's `stream` is less than `below`, else zeros."""
+class Draw:
+    """Random numbers of Philox's `stream`: ones where a word is below `below`, else zeros; uniform ones without it."""
 
     stream: int
-    below: int
+    below: int | None
 
 
 class Lowering:
@@ -39,8 +39,8 @@ class Lowering:
         self._streams = count(FIRST_OPERATION_STREAM)
         self.coverage: Counter[tuple[str, str]] = Counter()
         """How often each ATen operation became what (`result.Coverage`)."""
-        self.masks: dict[str, Mask] = {}
-        """How the random masks are drawn, by the name of their node; a mask of one value is not drawn."""
+        self.draws: dict[str, Draw] = {}
+        """How random numbers are drawn, by the name of their node; a mask of one value is not drawn."""
         self.called: list[str] = []
         """Library functions that the current rule has called."""
 
@@ -87,10 +87,10 @@ class Lowering:
         value = node.meta["val"]
         return dtype_of(value if isinstance(value, Tensor) else next(v for v in value if v is not None))
 
-    def next_mask(self, node: torch.fx.Node, below: int) -> Mask:
-        """A mask from a Philox stream that nothing else in the step draws from; numbered in the graph's order."""
-        self.masks[node.name] = Mask(next(self._streams), below)
-        return self.masks[node.name]
+    def next_draw(self, node: torch.fx.Node, below: int | None) -> Draw:
+        """A draw from a Philox stream that nothing else in the step draws from; numbered in the graph's order."""
+        self.draws[node.name] = Draw(next(self._streams), below)
+        return self.draws[node.name]
 
 
 def dtype_of(value: Tensor) -> DType:

@@ -16,10 +16,11 @@ from torch._ops import OpOverload
 from torch.fx.node import map_arg
 
 from protocol.capture.errors import Problem, raise_any
+from protocol.capture.expansion.expand import is_expanded
 from protocol.capture.lowering import ops  # noqa: F401 - registers the rules
 from protocol.capture.lowering.checks import Unsupported, made_inside, unsupported
 from protocol.capture.lowering.context import Lowering, dtype_of
-from protocol.capture.lowering.rules import Lowered, Rule, rule_of
+from protocol.capture.lowering.rules import RULES, Lowered, Rule, rule_of
 from protocol.capture.lowering.views import View
 from protocol.program.errors import ProgramError
 
@@ -62,7 +63,7 @@ def without_rule(graph: torch.fx.Graph) -> list[Problem]:
     found: list[Problem] = []
     for node in graph.nodes:
         try:
-            if node.op == "call_function" and node.users:
+            if node.op == "call_function" and node.users and not is_expanded(node, RULES.__contains__):
                 rule_of(node)
         except Unsupported as error:
             found.append(unsupported(node, error))

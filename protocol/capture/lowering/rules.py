@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import torch
 from torch._ops import OpOverload
 
-from protocol.capture.lowering.checks import Unsupported, remedy_of
+from protocol.capture.lowering.checks import GENERATOR, Unsupported, remedy_of
 from protocol.capture.lowering.views import View
 
 Lowered = View | tuple["Lowered", ...] | None
@@ -37,6 +37,8 @@ def rule_of(node: torch.fx.Node) -> Rule:
     if not isinstance(node.target, OpOverload):
         raise Unsupported("not an ATen operation")
     name = node.target.overloadpacket.__name__
+    if node.kwargs.get("generator") is not None:
+        raise Unsupported("with a generator", GENERATOR)
     if node.target not in RULES:
         raise Unsupported("not supported", remedy_of(name))
     return RULES[node.target]

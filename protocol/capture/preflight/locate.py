@@ -21,7 +21,7 @@ from protocol.capture.analysis.roles import OPERANDS, Roles
 from protocol.capture.lowering.context import Lowering
 from protocol.capture.lowering.lower import lower
 from protocol.capture.lowering.views import View
-from protocol.capture.preflight.reference import Masks, call, in_type, inputs_of
+from protocol.capture.preflight.reference import Draws, call, in_type, inputs_of
 from protocol.capture.tracing.sources import source_of
 from protocol.capture.tracing.tracer import TracedStep
 from protocol.capture.types import tensor_type
@@ -62,7 +62,7 @@ class LocalError:
 
 
 def local_errors(
-    traced: TracedStep, roles: Roles, state: State, batch: Mapping[str, Tensor], masks: Masks, counter: int
+    traced: TracedStep, roles: Roles, state: State, batch: Mapping[str, Tensor], draws: Draws, counter: int
 ) -> Iterator[LocalError]:
     """The error of every operation in the order of the graph."""
     exact = _values(traced, roles, inputs_of(traced, state, batch), state["key"], counter)
@@ -77,11 +77,11 @@ def local_errors(
             known[node] = in_type(getattr(traced.graph.owning_module, node.target), torch.float64)
             continue
         args, kwargs = (map_arg(x, known.__getitem__) for x in (node.args, node.kwargs))
-        true = call(node.target, args, kwargs, torch.float64, masks)
+        true = call(node.target, args, kwargs, torch.float64, draws)
         known[node] = true
         if node in exact:
             error, size = _error(exact[node], true), _norm(true)
-            explained = MOST_ERROR * size + _explained(node, known, masks) + UNDERFLOW * true.numel() ** 0.5
+            explained = MOST_ERROR * size + _explained(node, known, draws) + UNDERFLOW * true.numel() ** 0.5
             yield LocalError(
                 str(_maker(node).target),
                 source_of(node),
@@ -132,7 +132,7 @@ def _maker(node: Node) -> Node:
     return operand
 
 
-def _explained(node: Node, known: Mapping[Node, Any], masks: Masks) -> float:
+def _explained(node: Node, known: Mapping[Node, Any], draws: Draws) -> float:
     """The norm of the error that cancelling terms and rounded operands explain beside a relative one."""
     maker = _maker(node)
     place = None if maker is node else node.args[1]
@@ -140,7 +140,7 @@ def _explained(node: Node, known: Mapping[Node, Any], masks: Masks) -> float:
     terms = [tree_map(_absolute, x) for x in args]
 
     def norm(of: list[Any]) -> float:
-        found = call(maker.target, of, kwargs, torch.float64, masks)
+        found = call(maker.target, of, kwargs, torch.float64, draws)
         return _norm(found if place is None else found[place])
 
     if maker.target in SUMS:

@@ -1,6 +1,6 @@
 """The same step by torch: the submitter's own code as it stands, and the traced graph in a type of one's choice.
 
-Both take the program's batch and the program's random masks, so that only arithmetic can make a difference.
+Both take the program's batch and the program's random numbers, so that only arithmetic can make a difference.
 """
 
 from __future__ import annotations
@@ -17,16 +17,27 @@ from torch.fx import GraphModule, Interpreter
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_map
 
+from protocol.capture.expansion.table import EXPANSIONS
 from protocol.capture.inputs.model import places, tensors_of, with_attributes
-from protocol.capture.lowering.context import Mask
+from protocol.capture.lowering.context import Draw
 from protocol.capture.tracing.step import Objective, StepModule, decomposed_kernels
 from protocol.capture.tracing.tracer import TracedStep
 from protocol.numerics.philox import mask as drawn
+from protocol.numerics.philox import philox
 from protocol.program.step import State
 
 aten = torch.ops.aten
-RANDOM = (aten.native_dropout.default, aten.bernoulli.p, aten.bernoulli_.float)
-"""What draws masks in torch and has a rule in `lowering.ops.random`; `bernoulli_` is `bernoulli` in a trace."""
+RANDOM = (aten.native_dropout.default, aten.bernoulli.p, aten.bernoulli_.float, aten.rand.default)
+"""What draws in torch and has a rule in `lowering.ops.random`; `bernoulli_` is `bernoulli` in a trace."""
+IN_PLACE = {
+    aten.normal_.default: aten.normal_functional.default,
+    aten.uniform_.default: aten.uniform.default,
+    aten.exponential_.default: aten.exponential.default,
+    aten.bernoulli_.Tensor: aten.bernoulli.Tensor,
+    aten.random_.to: aten.random.to,
+    getattr(aten.random_, "from"): getattr(aten.random, "from"),
+}
+"""What draws in place, and its name in a trace."""
 
 
 @dataclass(frozen=True)
@@ -38,27 +49,31 @@ class Results:
     buffers: Mapping[str, Tensor]
 
 
-class Masks:
-    """The random masks of one step, or of one unit of it, in the order in which the graph draws them."""
+class Draws:
+    """The random numbers of one step, or of one unit of it, in the order in which the graph draws them."""
 
-    def __init__(self, graph: torch.fx.Graph, masks: Mapping[str, Mask], key: Tensor, counter: int) -> None:
-        self._masks = [masks.get(node.name) for node in graph.nodes if node.target in RANDOM]
+    def __init__(self, graph: torch.fx.Graph, draws: Mapping[str, Draw], key: Tensor, counter: int) -> None:
+        self._draws = [draws.get(node.name) for node in graph.nodes if node.target in RANDOM]
         self._key, self._counter = key, torch.tensor(counter, dtype=torch.int64).to(torch.int32)
         self._next = 0
 
     def __bool__(self) -> bool:
         """Whether the step draws any."""
-        return bool(self._masks)
+        return bool(self._draws)
 
     def draw(self, func: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-        """What `func`, one of `RANDOM`, returns when it draws the program's next mask."""
-        mask = self._masks[self._next]
+        """What `func`, one of `RANDOM`, returns when it draws the program's next numbers."""
+        draw = self._draws[self._next]
         self._next += 1
+        if func is aten.rand.default:
+            assert draw is not None, "uniform numbers are always drawn"
+            words = philox(self._key, self._counter, draw.stream, tuple(args[0]))
+            return ((words >> 8) & 0xFFFFFF).to(kwargs.get("dtype") or torch.float32) * 2.0**-24
         given = {**dict(zip(("x", "p", "train"), args)), **kwargs}
         x: Tensor = given["x"] if "x" in given else given["self"] if "self" in given else given["input"]
         p = given.get("p", 0.5)
         keep = 1.0 - p if func is aten.native_dropout.default else p
-        ones = self._ones(mask, x, keep)
+        ones = self._ones(draw, x, keep)
         if func is aten.bernoulli_.float:
             return x.copy_(ones)
         if func is aten.bernoulli.p:
@@ -67,18 +82,18 @@ class Masks:
             return x.clone(), torch.ones_like(x, dtype=torch.bool)
         return x * ones * (0.0 if p == 1 else 1.0 / (1.0 - p)), ones.bool()
 
-    def _ones(self, mask: Mask | None, x: Tensor, keep: float) -> Tensor:
-        if mask is None:  # nothing is drawn where all elements are kept, or none
+    def _ones(self, draw: Draw | None, x: Tensor, keep: float) -> Tensor:
+        if draw is None or draw.below is None:  # nothing is drawn where all elements are kept, or none
             return torch.full(x.shape, float(math.floor(keep * 2**32) >= 2**32))
-        return drawn(self._key, self._counter, mask.stream, tuple(x.shape), mask.below)
+        return drawn(self._key, self._counter, draw.stream, tuple(x.shape), draw.below)
 
 
 class _Drawing(TorchDispatchMode):
-    """torch's masks are the program's while it is active."""
+    """torch's random numbers are the program's while it is active."""
 
-    def __init__(self, masks: Masks) -> None:
+    def __init__(self, draws: Draws) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
-        self._masks = masks
+        self._draws = draws
 
     def __torch_dispatch__(
         self,
@@ -88,7 +103,11 @@ class _Drawing(TorchDispatchMode):
         kwargs: Mapping[str, Any] | None = None,
     ) -> Any:
         if func in RANDOM:
-            return self._masks.draw(func, args, kwargs or {})
+            return self._draws.draw(func, args, kwargs or {})
+        if torch.Tag.nondeterministic_seeded in func.tags and IN_PLACE.get(func, func) in EXPANSIONS:
+            with self:
+                found = EXPANSIONS[IN_PLACE.get(func, func)](*args, **(kwargs or {}))
+            return args[0].copy_(found) if func in IN_PLACE else found
         return func(*args, **(kwargs or {}))
 
 
@@ -98,7 +117,7 @@ def by_torch(
     traced: TracedStep,
     state: State,
     batch: Mapping[str, Tensor],
-    masks: Masks,
+    draws: Draws,
 ) -> Results:
     """The step by the submitter's own code in float32, with the tensors of `state` in the model's place."""
     tensors = dict(zip((*traced.parameters, *traced.buffers), inputs_of(traced, state, {})))
@@ -110,7 +129,7 @@ def by_torch(
         f"model.{place}": with_attributes(tensors[name], originals[name])
         for place, name in places(model).items()
     }
-    with _Drawing(masks), decomposed_kernels():
+    with _Drawing(draws), decomposed_kernels():
         found = functional_call(StepModule(model, objective), named, (dict(batch), leaves), tie_weights=False)
     gradients = {name: g.detach() for name, g in zip(traced.parameters, found.gradients)}
     place_of = {name: place for place, name in places(model).items()}
@@ -123,31 +142,31 @@ def in_type(value: Any, dtype: torch.dtype) -> Any:
     return value.to(dtype) if isinstance(value, Tensor) and value.is_floating_point() else value
 
 
-def call(target: Any, args: Any, kwargs: Any, dtype: torch.dtype, masks: Masks) -> Any:
-    """An operation of the graph with `dtype` in place of float32, and with the program's masks."""
+def call(target: Any, args: Any, kwargs: Any, dtype: torch.dtype, draws: Draws) -> Any:
+    """An operation of the graph with `dtype` in place of float32, and with the program's random numbers."""
     args, kwargs = (tree_map(lambda x: dtype if x is torch.float32 else x, given) for given in (args, kwargs))
-    return masks.draw(target, args, kwargs) if target in RANDOM else target(*args, **kwargs)
+    return draws.draw(target, args, kwargs) if target in RANDOM else target(*args, **kwargs)
 
 
 class _InType(Interpreter):
     """Runs a traced graph in another type."""
 
-    def __init__(self, graph: torch.fx.Graph, dtype: torch.dtype, masks: Masks) -> None:
+    def __init__(self, graph: torch.fx.Graph, dtype: torch.dtype, draws: Draws) -> None:
         super().__init__(GraphModule(graph.owning_module or nn.Module(), graph))
-        self._dtype, self._masks = dtype, masks
+        self._dtype, self._draws = dtype, draws
 
     def call_function(self, target: Any, args: Any, kwargs: Any) -> Any:
         """One operation."""
-        return call(target, args, kwargs, self._dtype, self._masks)
+        return call(target, args, kwargs, self._dtype, self._draws)
 
 
 def by_graph(
-    traced: TracedStep, state: State, batch: Mapping[str, Tensor], masks: Masks, dtype: torch.dtype
+    traced: TracedStep, state: State, batch: Mapping[str, Tensor], draws: Draws, dtype: torch.dtype
 ) -> Results:
     """The step by torch's own operations as they were traced, in `dtype` instead of float32."""
     inputs = [in_type(t, dtype) for t in inputs_of(traced, state, batch)]
     with torch.no_grad():
-        found = _InType(traced.graph, dtype, masks).run(*inputs, enable_io_processing=False)
+        found = _InType(traced.graph, dtype, draws).run(*inputs, enable_io_processing=False)
     count, metrics = len(traced.parameters), len(traced.metrics)
     return Results(
         found[count],

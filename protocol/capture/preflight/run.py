@@ -17,7 +17,7 @@ from protocol.capture.preflight import checks
 from protocol.capture.preflight.clocks import asked_clocks
 from protocol.capture.preflight.compare import Difference, differences, measure, not_finite
 from protocol.capture.preflight.locate import LocalError, local_errors
-from protocol.capture.preflight.reference import Masks, Results, by_graph, by_torch, mean
+from protocol.capture.preflight.reference import Draws, Results, by_graph, by_torch, mean
 from protocol.capture.preflight.repeat import moved
 from protocol.capture.result import CapturedStep, Report
 from protocol.capture.streams import BATCH_STREAM
@@ -31,7 +31,7 @@ from protocol.program.step import METRIC, State
 BATCHES = 2
 """Steps that are compared."""
 SEED = 0
-"""The state's key, and so which batches and masks are seen."""
+"""The state's key, and so which batches and draws are seen."""
 SHOWN = 3
 """Differences that an error names."""
 ATTEMPTS = 8
@@ -83,7 +83,7 @@ class Preflight:
     # ------------------------------------------------------------------ one step, in three ways
 
     def _units(self, state: State) -> Iterator[tuple[dict[str, Tensor], int]]:
-        """The batches of a step's equal parts, as the objective sees them, and the counter that keys their masks."""
+        """The batches of a step's equal parts, as the objective sees them, and the counter that keys their draws."""
         step, dataset = int(state[STEP]), self.captured.dataset
         rows = next(iter(dataset.values())).shape[0]
         draw = sampling.draw_batch.kernel({"batch": self.batch_size, "rows": rows, "stream": BATCH_STREAM})
@@ -92,29 +92,29 @@ class Preflight:
             batch = {name: t[part].to(as_seen_by_torch(t.dtype)) for name, t in dataset.items()}
             yield batch, step * self.micro_batches + unit
 
-    def _masks(self, state: State, counter: int) -> Masks:
-        return Masks(self.traced.graph, self.assembled.masks, state[KEY], counter)
+    def _draws(self, state: State, counter: int) -> Draws:
+        return Draws(self.traced.graph, self.assembled.draws, state[KEY], counter)
 
     def _mean_of(
-        self, state: State, compute: Callable[[State, Mapping[str, Tensor], Masks], Results]
+        self, state: State, compute: Callable[[State, Mapping[str, Tensor], Draws], Results]
     ) -> Results:
         return mean(
-            [compute(state, batch, self._masks(state, counter)) for batch, counter in self._units(state)]
+            [compute(state, batch, self._draws(state, counter)) for batch, counter in self._units(state)]
         )
 
-    def _by_torch(self, state: State, batch: Mapping[str, Tensor], masks: Masks) -> Results:
+    def _by_torch(self, state: State, batch: Mapping[str, Tensor], draws: Draws) -> Results:
         try:
-            return by_torch(self.model, self.objective, self.traced, state, batch, masks)
+            return by_torch(self.model, self.objective, self.traced, state, batch, draws)
         except CaptureError:
             raise
         except Exception as error:
             raise CaptureError([checks.refused_by_torch(error)]) from error
 
-    def _in_float32(self, state: State, batch: Mapping[str, Tensor], masks: Masks) -> Results:
-        return by_graph(self.traced, state, batch, masks, torch.float32)
+    def _in_float32(self, state: State, batch: Mapping[str, Tensor], draws: Draws) -> Results:
+        return by_graph(self.traced, state, batch, draws, torch.float32)
 
-    def _in_float64(self, state: State, batch: Mapping[str, Tensor], masks: Masks) -> Results:
-        return by_graph(self.traced, state, batch, masks, torch.float64)
+    def _in_float64(self, state: State, batch: Mapping[str, Tensor], draws: Draws) -> Results:
+        return by_graph(self.traced, state, batch, draws, torch.float64)
 
     def _exactly(self, state: State) -> tuple[Results, State]:
         """The exact step and the state after it."""
@@ -167,9 +167,9 @@ class Preflight:
         if not found:
             return []
         batch, counter = next(self._units(state))
-        masks = self._masks(state, counter)
+        draws = self._draws(state, counter)
         worst: list[LocalError] = []
-        for local in local_errors(self.traced, self.roles, state, batch, masks, counter):
+        for local in local_errors(self.traced, self.roles, state, batch, draws, counter):
             if not local.times_explained <= 1:
                 refused = checks.computed_otherwise(local.operation, local.source, local.error, _shown(found))
                 raise CaptureError([refused])

@@ -15,7 +15,9 @@ from torch.utils._pytree import tree_leaves
 from protocol.capture.errors import CaptureError, Problem, Problems, raise_any
 from protocol.capture.types import type_name
 
-DRAWN = "the random numbers of a step are the batch draw and dropout's masks"
+DRAWN = (
+    "the random numbers of a step are uniform, normal and exponential ones, integers, masks and permutations"
+)
 SHOWN = 5
 """Parameters that a note names."""
 
@@ -32,6 +34,12 @@ def data_dependent(source: str, remedy: str = "") -> Problem:
     """The line `source` decides something, or makes a shape, by what the batch holds."""
     usual = "use torch.where or a mask in place of `if`, `.item()`, boolean indexing and `nonzero`"
     return Problem("a decision or a shape depends on the data", remedy or usual, source)
+
+
+def state_made_inside(source: str) -> Problem:
+    """A line of the step makes a module, whose parameters would be new random numbers in every step."""
+    remedy = "a module is made inside the step, and its constructor makes state: make it part of the model"
+    return Problem("new parameters in every step", remedy, source)
 
 
 def outside_torch(error: Exception, source: str) -> Problem | None:
@@ -66,6 +74,12 @@ def left_untouched(parameters: Sequence[str]) -> Iterator[str]:
         more = f" and {len(parameters) - SHOWN} more" if len(parameters) > SHOWN else ""
         shown = ", ".join(parameters[:SHOWN])
         yield f"the loss does not reach {shown}{more}: left as they are, as torch leaves them"
+
+
+def unvalidated(distributions: Sequence[str]) -> Iterator[str]:
+    """The note on distributions, if the step makes any."""
+    if distributions:
+        yield f"{', '.join(distributions)}: no program checks the arguments of torch.distributions"
 
 
 def require_traced(operands: Any, source: str) -> None:

@@ -24,7 +24,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
 from protocol.capture.errors import CaptureError, Problem
-from protocol.capture.tracing.checks import DRAWN, data_dependent, require_traced
+from protocol.capture.tracing.checks import DRAWN, data_dependent, require_traced, state_made_inside
 
 HIDDEN = (os.path.dirname(torch.__file__) + os.sep, str(Path(__file__).parents[1]) + os.sep)
 """Frames of torch and of `protocol.capture`; the first frame in none of these is the submitter's."""
@@ -32,8 +32,6 @@ SOURCE_KEY = "source"
 """Where `node.meta` keeps the line."""
 BACKWARD_KEY = "backward"
 """Whether the autograd engine made the node."""
-REMEDY_KEY = "remedy"
-"""What to do about a node that draws random numbers, where its code is of a known kind (`remedy_here`)."""
 TORCH = os.path.dirname(torch.__file__)
 MAKING_STATE = os.path.join(TORCH, "nn", "init") + ".py"
 VALIDATING = os.path.join(TORCH, "distributions", "distribution") + ".py", ("__init__", "_validate_sample")
@@ -72,8 +70,8 @@ class SourceRecorder(TorchDispatchMode):
             made = list(islice(reversed(nodes), len(nodes) - before))
             for node in made:
                 node.meta[SOURCE_KEY] = source
-                if torch.Tag.nondeterministic_seeded in func.tags:
-                    node.meta[REMEDY_KEY] = remedy_here()
+                if torch.Tag.nondeterministic_seeded in func.tags and made_here():
+                    self.problems.append(state_made_inside(source))
                 node.meta[BACKWARD_KEY] = torch._C._current_autograd_node() is not None
             number = isinstance(result, torch.SymInt | torch.SymFloat | torch.SymBool)
             if number or _sized_by_data(result):
@@ -140,18 +138,18 @@ def source_of_error(error: BaseException) -> str:
     return _line(reversed(list(traceback.walk_tb(error.__traceback__))))
 
 
+def made_here() -> bool:
+    """Whether the code that runs gives a new parameter its first value."""
+    frames = (frame.f_code.co_filename for frame, _ in traceback.walk_stack(sys._getframe(1)))
+    return MAKING_STATE in frames
+
+
 def remedy_here() -> str:
     """What to do about the code that runs, if it is of a kind that many models have; empty for any other."""
     for frame, _ in traceback.walk_stack(sys._getframe(1)):
         code = frame.f_code
-        if code.co_filename == MAKING_STATE:
-            return (
-                "a module is made inside the step, and its constructor makes state: make it part of the model"
-            )
         if code.co_filename == VALIDATING[0] and code.co_name in VALIDATING[1]:
             return "pass validate_args=False to the distribution: it checks what its tensors hold"
-        if code.co_name in ("drop_path", "stochastic_depth"):
-            return f"build the model with drop_path_rate=0 (stochastic_depth_prob=0 in torchvision): {DRAWN}"
         if {"layerdrop", "layer_drop"} & {*code.co_names}:
             return f"build the model with layerdrop=0: {DRAWN}"
         if not code.co_filename.startswith(HIDDEN):

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import functools
 import logging
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from types import FrameType
-from typing import cast
+from typing import Any, cast
 
 import torch
 from torch import Tensor, nn
+from torch.distributions import Distribution
 from torch.func import functional_call
 from torch.jit._fuser import optimized_execution
 from torch.nn.attention import SDPBackend, sdpa_kernel
@@ -78,6 +80,27 @@ def silent_failures() -> Iterator[None]:
         yield
     finally:
         log.disabled = before
+
+
+@contextmanager
+def without_validation(made: list[str]) -> Iterator[None]:
+    """Let distributions check nothing of what their tensors hold, which no trace knows, unless the code asks them to.
+    The names of their classes are `made`.
+    """
+    make, before = Distribution.__init__, Distribution._validate_args
+
+    @functools.wraps(make)
+    def making(self: Distribution, *args: Any, **kwargs: Any) -> None:
+        made.append(type(self).__name__)
+        make(self, *args, **kwargs)
+
+    Distribution.set_default_validate_args(False)
+    Distribution.__init__ = making  # type: ignore[method-assign]
+    try:
+        yield
+    finally:
+        Distribution.__init__ = make  # type: ignore[method-assign]
+        Distribution.set_default_validate_args(before)
 
 
 @contextmanager

@@ -44,6 +44,7 @@ from protocol.capture.tracing.step import (
     decomposed_kernels,
     run_plainly,
     silent_failures,
+    without_validation,
 )
 from protocol.capture.types import as_committed
 
@@ -59,7 +60,8 @@ class TracedStep:
     order. `buffers` holds what the step does not train: parameters that the loss does not reach (`untouched`), frozen
     ones, buffers, and tensors that the code spells out (`literal.0`, …). `written` names those that the step writes, as
     batch norm writes its running statistics. The outputs are the gradients in the parameters' order, the loss,
-    `metrics`, and the new contents of `written`, each in order.
+    `metrics`, and the new contents of `written`, each in order. `distributions` are the classes of torch.distributions
+    that the step makes.
     """
 
     graph: torch.fx.Graph
@@ -68,6 +70,7 @@ class TracedStep:
     metrics: tuple[str, ...]
     written: tuple[str, ...]
     untouched: tuple[str, ...]
+    distributions: tuple[str, ...]
 
 
 def trace_step(
@@ -89,6 +92,7 @@ def trace_step(
     originals = dict(tensors_of(model))
     metric_names: list[str] = []
     untouched: list[str] = []
+    distributions: list[str] = []
     recorder = SourceRecorder()
 
     def run(p: list[Tensor], b: list[Tensor], x: list[Tensor]) -> list[Tensor]:
@@ -101,7 +105,8 @@ def trace_step(
         p: list[Tensor], b: list[Tensor], x: list[Tensor]
     ) -> tuple[list[Tensor], list[Tensor]]:
         leaves = [value.detach().requires_grad_() for value in p]
-        with recorder, recorder.names_of(model), decomposed_kernels(), compiling():
+        settings = decomposed_kernels(), compiling(), without_validation(distributions)
+        with recorder, recorder.names_of(model), settings[0], settings[1], settings[2]:
             tensors = dict(zip(parameters, leaves)) | dict(zip(buffers, b))
             tensors = {name: with_attributes(t, originals[name]) for name, t in tensors.items()}
             named = {f"model.{place}": tensors[name] for place, name in where.items()}
@@ -144,7 +149,15 @@ def trace_step(
     buffers = {name: parameters.pop(name) for name in untouched} | buffers
     buffers |= literals_as_inputs(traced, len(parameters) + len(buffers), {*parameters, *buffers})
     fixed = {name: as_committed(b) for name, b in buffers.items()}
-    return TracedStep(traced.graph, tuple(parameters), fixed, tuple(metric_names), written, tuple(untouched))
+    return TracedStep(
+        graph=traced.graph,
+        parameters=tuple(parameters),
+        buffers=fixed,
+        metrics=tuple(metric_names),
+        written=written,
+        untouched=tuple(untouched),
+        distributions=tuple(dict.fromkeys(distributions)),
+    )
 
 
 def as_torch_raises(problem: Problem, model: nn.Module, objective: Objective, batch: Batch) -> Problem:

@@ -9,7 +9,6 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from protocol.capture import CaptureError
 from protocol.program.library import CATALOGUE
 from tests.unit.capture.steps import captured, follow
 
@@ -68,14 +67,6 @@ def test_each_gradient_has_its_own_function() -> None:
     assert covered["conv"] == 2
     assert covered["conv_grad_input, conv_grad_weight, sum_rows"] == 1
     assert covered["conv_grad_weight, sum_rows"] == 1
-
-
-def test_three_axes_are_refused_with_a_remedy() -> None:
-    model = nn.Sequential(nn.Conv3d(1, 2, 2), nn.Flatten(), nn.Linear(2 * 3 * 7 * 6, 3))
-    volume = IMAGES | {"x": IMAGES["x"][:, None]}
-    with pytest.raises(CaptureError, match="over 3 axes") as caught:
-        captured(model, dataset=volume)
-    assert "one or two axes" in caught.value.problems[0].remedy
 
 
 def run(name: str, *operands: Tensor, **attributes: int) -> Tensor:

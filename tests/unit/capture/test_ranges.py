@@ -253,9 +253,7 @@ FLOATS = {
     ),
     *(
         "log",
-        "log10",
         "log1p",
-        "log2",
         "log_sigmoid_forward",
         "logsumexp",
         "mean",
@@ -265,7 +263,7 @@ FLOATS = {
         "mv",
     ),
     *("native_batch_norm", "native_dropout", "native_group_norm", "native_layer_norm", "nll_loss2d_forward"),
-    *("nll_loss_forward", "pow", "reciprocal", "round", "rsqrt", "scatter_add", "sigmoid", "silu", "sin"),
+    *("nll_loss_forward", "rand", "reciprocal", "round", "rsqrt", "scatter_add", "sigmoid", "silu", "sin"),
     *("smooth_l1_loss", "softplus", "sqrt", "std", "tanh", "threshold", "var", "var_mean", "xlogy"),
 }
 """Operations whose rules refuse integers, or make floats of them."""

@@ -31,8 +31,8 @@ class Head(nn.Module):
 class Several(Head):
     def before(self, x: Tensor) -> Tensor:
         h = torch.lgamma(self.out(x) @ self.out.weight)
-        h = h * torch.rand_like(h)
-        return h.cumprod(1)
+        h = h * torch.poisson(h)
+        return h.erfinv()
 
 
 class Gamma(nn.Module):
@@ -84,15 +84,15 @@ def test_every_unsupported_operation_is_listed_with_its_line_and_a_remedy() -> N
     assert {
         "aten.lgamma.default",
         "aten.digamma.default",
-        "aten.rand_like.default",
-        "aten.cumprod.default",
+        "aten.poisson.default",
+        "aten.erfinv.default",
     } <= set(found)
     assert "test_refusals.py" in found["aten.lgamma.default"].source
     assert "h = torch.lgamma(self.out(x) @ self.out.weight)" in found["aten.lgamma.default"].source
     # The backward pass has no line of its own; it names the forward one.
     assert found["aten.digamma.default"].source == found["aten.lgamma.default"].source
-    assert "return h.cumprod(1)" in found["aten.cumprod.default"].source
-    assert "noise" in found["aten.rand_like.default"].remedy
+    assert "return h.erfinv()" in found["aten.erfinv.default"].source
+    assert "when the data are made" in found["aten.poisson.default"].remedy
 
 
 def test_the_module_is_named() -> None:
@@ -126,14 +126,14 @@ class Everything(Head):
         if x.sum() > 0:
             x = torch.lgamma(x)
         if x.max().item() > 0:
-            x = x.cumprod(1)
+            x = x.erfinv()
         return x
 
 
 class Loop(Head):
     def before(self, x: Tensor) -> Tensor:
         while x.sum() < 100:
-            x = x.cumprod(1)
+            x = x.erfinv()
         return x
 
 
@@ -151,7 +151,7 @@ def test_problems_of_all_kinds_are_listed_together() -> None:
     assert "depends on the data" in places["if x.sum() > 0:"]
     assert "depends on the data" in places["if x.max().item() > 0:"]
     assert "lgamma" in places["x = torch.lgamma(x)"] or "digamma" in places["x = torch.lgamma(x)"]
-    assert "cumprod" in places["x = x.cumprod(1)"]
+    assert "erfinv" in places["x = x.erfinv()"]
     what = " ".join(problem.what for problem in problems)
     for part in ("out.weight is float64", "out.bias is float64", "Rprop"):
         assert part in what
@@ -160,7 +160,7 @@ def test_problems_of_all_kinds_are_listed_together() -> None:
 def test_a_loop_on_data_ends_with_its_line() -> None:
     problems = refused(Loop())
     assert any("while x.sum() < 100" in problem.source for problem in problems)
-    assert any("cumprod" in problem.what for problem in problems)
+    assert any("erfinv" in problem.what for problem in problems)
 
 
 def test_what_came_before_a_shape_that_depends_on_data_is_listed_too() -> None:
@@ -185,16 +185,8 @@ def test_what_has_no_exact_form_is_refused(model: type[nn.Module], what: str) ->
 @pytest.mark.parametrize(
     ("change", "operation"),
     [
-        (torch.exp2, "exp2"),
-        (lambda x: x**0.3, "pow"),
-        (lambda x: 2.0**x, "pow"),
-        (lambda x: x % 0.5, "remainder"),
-        (lambda x: x.sort(1).values, "sort"),
-        (lambda x: x.topk(8).values, "topk"),
         (lambda x: x.index_put((torch.tensor([0, 0]),), x[:2]), "index_put"),
         (lambda x: x.scatter(1, torch.zeros(6, 2, dtype=torch.long), x), "scatter"),
-        (lambda x: x.norm(p=3, dim=1, keepdim=True) * x, "linalg_vector_norm"),
-        (lambda x: x.prod(1, keepdim=True) * x, "prod"),
         (lambda x: (x.int() // (x.int() + 1)).float(), "floor_divide"),
     ],
 )
@@ -229,8 +221,6 @@ def test_tensors_of_other_types_and_arguments_without_a_rule_are_refused() -> No
     (problem,) = refused(Head(), lambda m, batch: F.cross_entropy(m(batch["x"] + outside), batch["y"]))
     assert "outside" in problem.what
     assert "+ outside" in problem.source
-    refused(Head(), lambda m, batch: F.cross_entropy(m(batch["x"].div(2, rounding_mode="floor")), batch["y"]))
-    refused(Head(), lambda m, batch: (cross_entropy(m, batch), {"odd": (batch["x"] % 2).mean()}))
 
 
 def test_a_loss_without_the_model_and_a_metric_called_loss_are_refused() -> None:

@@ -58,27 +58,18 @@ GENERATOR = torch.Generator().manual_seed(0)
         lambda x: x.clone().uniform_(generator=GENERATOR),
         lambda _: torch.multinomial(torch.ones(3), 1, generator=GENERATOR).float(),
         lambda _: torch.bernoulli(torch.full((3,), 0.5), generator=GENERATOR),
-        lambda x: x.clone().exponential_(),
-        lambda x: torch.poisson(x.abs()),
+        lambda x: torch.ones_like(x).bernoulli_(0.5, generator=GENERATOR),
     ],
 )
-def test_random_numbers(draw: Callable[[Tensor], Tensor]) -> None:
+def test_numbers_from_a_generator(draw: Callable[[Tensor], Tensor]) -> None:
     problems = refused(lambda m, batch: cross_entropy(m, batch) * draw(batch["x"]).mean())
-    assert any("batch draw and dropout's masks" in problem.remedy for problem in problems)
+    assert all("with a generator" in problem.what for problem in problems)
+    assert all("leave it out" in problem.remedy for problem in problems)
 
 
-def test_masks_drawn_from_a_generator() -> None:
-    def objective(model: nn.Module, batch: Batch) -> Tensor:
-        kept = torch.ones_like(batch["x"]).bernoulli_(0.5, generator=GENERATOR)
-        return F.cross_entropy(model(batch["x"] * kept), batch["y"])
-
-    (problem,) = refused(objective)
-    assert "with a generator" in problem.what
-    assert "leave it out" in problem.remedy
-
-
-def drop_path(x: Tensor, rate: float) -> Tensor:
-    return x / (1 - rate) * (1 - rate + torch.rand((x.shape[0], 1))).floor()
+def test_numbers_of_other_distributions() -> None:
+    problems = refused(lambda m, batch: cross_entropy(m, batch) * torch.poisson(batch["x"].abs()).mean())
+    assert any("uniform, normal and exponential ones" in problem.remedy for problem in problems)
 
 
 def normal(model: nn.Module, batch: Batch, **options: Any) -> Tensor:
@@ -106,16 +97,15 @@ class Layers:
 
     def run(self, model: nn.Module, batch: Batch) -> Tensor:
         skipped = torch.rand([]) < self.layerdrop
-        return cross_entropy(model, batch) * (~skipped).float()
+        return cross_entropy(model, batch) * (2.0 if skipped else 1.0)
 
 
 @pytest.mark.parametrize(
     ("objective", "remedy"),
     [
-        (lambda m, b: F.cross_entropy(drop_path(m(b["x"]), 0.1), b["y"]), "drop_path_rate=0"),
         (Layers().run, "layerdrop=0"),
-        (normal, "validate_args=False"),
-        (categorical, "validate_args=False"),
+        (lambda m, b: normal(m, b, validate_args=True), "validate_args=False"),
+        (lambda m, b: categorical(m, b, validate_args=True), "validate_args=False"),
         (made_inside, "its constructor makes state: make it part of the model"),
         (lambda m, b: WEIGHTED(m(b["x"]), b["y"]), "constructor makes state"),
     ],
@@ -125,7 +115,13 @@ def test_code_that_many_models_share(objective: Callable[[nn.Module, Batch], Ten
 
 
 @pytest.mark.parametrize("objective", [normal, categorical])
-def test_distributions_that_check_nothing_are_captured(objective: Callable[..., Tensor]) -> None:
+def test_distributions_are_captured_without_their_checks(objective: Callable[..., Tensor]) -> None:
+    step = captured(nn.Linear(8, 3), objective)
+    (note,) = step.notes
+    assert note.startswith(("Normal:", "Categorical:"))
+    assert distributions.Distribution._validate_args
+    with pytest.raises(ValueError, match="scale"):
+        distributions.Normal(torch.zeros(1), -torch.ones(1))
     captured(nn.Linear(8, 3), lambda m, batch: objective(m, batch, validate_args=False))
 
 

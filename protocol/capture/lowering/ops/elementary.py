@@ -6,7 +6,6 @@ import math
 
 import torch
 
-from protocol.capture.lowering.checks import Unsupported
 from protocol.capture.lowering.context import Lowering
 from protocol.capture.lowering.ops.operands import f32, shaped, unary
 from protocol.capture.lowering.rules import lowers
@@ -35,12 +34,6 @@ def tanh_grad(lowering: Lowering, node: torch.fx.Node, g: View, y: View) -> View
     return shaped(lowering, node, View.of(b.mul(g.broadcast(b), b.sub(f32(lowering, 1.0), b.mul(y_, y_)))))
 
 
-@lowers(aten.exp2.default, aten.log2.default, aten.log10.default, aten.pow.Tensor_Tensor, aten.pow.Scalar)
-def powers(*_: object) -> View:
-    """Refused: use exp and log with a constant factor."""
-    raise Unsupported("a power or logarithm of another base", "use exp and log with a constant factor")
-
-
 def log1p(b: Builder, x: Value) -> Value:
     """log(1 + x) without loss near 0: log(u) x / (u - 1) for the rounded u = 1 + x; the errors of u cancel (Kahan)."""
     one, infinity = (b.constant(DType.F32, (), value) for value in (1.0, math.inf))
@@ -59,7 +52,16 @@ def expm1(b: Builder, x: Value) -> Value:
     return b.select(b.eq(u, one), x, flat)
 
 
+def exp2(b: Builder, x: Value) -> Value:
+    """2^n e^(f log 2) for n, the integer nearest to x, and f = x - n, which is exact; beyond 400 0 or infinite."""
+    least, most, log_2 = (b.constant(DType.F32, (), value) for value in (-400.0, 400.0, math.log(2)))
+    near = b.maximum(b.minimum(x, most), least)
+    whole = b.rint(near)
+    return b.scale(elementary.exp.call(b, b.mul(b.sub(near, whole), log_2)), b.f32_to_i32(whole))
+
+
 unary(aten.exp.default, "exp", lambda b, x: elementary.exp.call(b, x))
+unary(aten.exp2.default, "exp2", exp2)
 unary(aten.log.default, "log", lambda b, x: elementary.log.call(b, x))
 unary(aten.tanh.default, "tanh", lambda b, x: elementary.tanh.call(b, x))
 unary(aten.sigmoid.default, "sigmoid", lambda b, x: elementary.sigmoid.call(b, x))

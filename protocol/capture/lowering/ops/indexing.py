@@ -28,7 +28,7 @@ LARGEST = 2**31
 """Flat indices are i32, so an indexed tensor has fewer elements than this."""
 
 
-@lowers(aten.index.Tensor)
+@lowers(aten.index.Tensor, aten._unsafe_index.Tensor)
 def index(lowering: Lowering, _: torch.fx.Node, x: View, indices: Indices) -> View:
     """x[i, :, j, …] for integer tensors i, j, …, which broadcast; negative ones count from the end."""
     chosen = _Chosen(lowering, x.shape, indices)
@@ -44,7 +44,7 @@ def index_select(lowering: Lowering, node: torch.fx.Node, x: View, axis: int, ch
     return index(lowering, node, x, _along(x, axis, chosen))
 
 
-@lowers(aten.index_put.default)
+@lowers(aten.index_put.default, aten._unsafe_index_put.default)
 def index_put(
     lowering: Lowering, node: torch.fx.Node, x: View, indices: Indices, values: View, accumulate: bool = False
 ) -> View:

@@ -6,7 +6,7 @@ import torch
 
 from protocol.capture.lowering.checks import Unsupported
 from protocol.capture.lowering.context import Lowering, Scalar
-from protocol.capture.lowering.ops.operands import Operand, binary, require_f32, shaped, unary
+from protocol.capture.lowering.ops.operands import Operand, binary, f32, require_f32, shaped, unary
 from protocol.capture.lowering.rules import lowers
 from protocol.capture.lowering.views import View
 from protocol.numerics.types import DType
@@ -14,8 +14,6 @@ from protocol.program.builder import Builder, Value
 from protocol.program.library import elementary
 
 aten = torch.ops.aten
-LARGEST_POWER = 16
-"""Exponents up to here become products."""
 
 
 @lowers(aten.add.Tensor, aten.add.Scalar)
@@ -89,11 +87,6 @@ def power(lowering: Lowering, node: torch.fx.Node, x: View, exponent: Scalar) ->
     """Products from the left, times a square root for a half; a negative exponent divides 1 by its positive."""
     b = lowering.builder
     size = abs(float(exponent))
-    if not (2 * size).is_integer() or size > LARGEST_POWER:
-        raise Unsupported(
-            f"with exponent {exponent}",
-            f"use multiples of one half up to {LARGEST_POWER}, or exp and log",
-        )
     factors = [x] * int(size)
     if not size.is_integer():
         factors.append(View.of(b.sqrt(require_f32(x).broadcast(b))))
@@ -155,14 +148,33 @@ def clamp_max(lowering: Lowering, node: torch.fx.Node, x: View, high: Operand) -
 def floor_divide(
     lowering: Lowering, node: torch.fx.Node, x: View, y: Operand, *, rounding_mode: str = "floor"
 ) -> View:
-    """floor(x / y) of integers, for a divisor that the code spells out."""
+    """floor(x / y) of floats, or their quotient towards zero; of integers for a divisor that the code spells out."""
+    if lowering.dtype_of(node) is DType.F32 and rounding_mode in ("floor", "trunc"):
+        b = lowering.builder
+        ratio = b.div(lowering.operand(x, DType.F32), lowering.operand(y, DType.F32))
+        whole = b.floor(ratio)
+        if rounding_mode == "trunc":
+            negative = b.lt(ratio, f32(lowering, 0.0))
+            whole = b.select(negative, b.neg(b.floor(b.neg(ratio))), whole)
+        return shaped(lowering, node, View.of(whole))
     return shaped(lowering, node, View.of(_quotient(lowering, node, x, y, rounding_mode)[0]))
 
 
 @lowers(aten.remainder.Scalar, aten.remainder.Tensor)
 def remainder(lowering: Lowering, node: torch.fx.Node, x: View, y: Operand) -> View:
-    """x - y floor(x / y) of integers, for a divisor that the code spells out."""
+    """x - y floor(x / y); of integers for a divisor that the code spells out. Of floats a difference of rounded
+    numbers, put back between 0 and y where the quotient was rounded up."""
     b = lowering.builder
+    if lowering.dtype_of(node) is DType.F32:
+        dividend, modulus, zero = (
+            lowering.operand(x, DType.F32),
+            lowering.operand(y, DType.F32),
+            f32(lowering, 0.0),
+        )
+        remains = b.sub(dividend, b.mul(modulus, b.floor(b.div(dividend, modulus))))
+        beyond = b.xor(b.lt(remains, zero), b.lt(modulus, zero))
+        outside = b.and_(beyond, b.xor(b.eq(remains, zero), b.constant(DType.BOOL, (), True)))
+        return shaped(lowering, node, View.of(b.select(outside, b.add(remains, modulus), remains)))
     quotient, divisor = _quotient(lowering, node, x, y, "floor")
     factor = b.i32((divisor + 2**31) % 2**32 - 2**31)  # an int64 may be larger; the low 32 bits decide
     rest = b.sub(lowering.operand(x, DType.I32), b.mul(quotient, factor))

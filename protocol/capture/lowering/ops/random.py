@@ -1,6 +1,7 @@
-"""Dropout: masks from Philox, keyed by the state's key and step, with a stream of its own for every mask in the graph.
+"""Random numbers from Philox, keyed by the state's key and step, with a stream of its own for every draw in the graph:
+uniform ones, of which `expansion.ops.random` makes all others, and dropout's masks.
 
-Forward and backward pass read the same mask, which is one node of the graph. Other random numbers are refused.
+Forward and backward pass read the same numbers, which are one node of the graph.
 """
 
 from __future__ import annotations
@@ -10,8 +11,8 @@ from typing import Any
 
 import torch
 
-from protocol.capture.lowering.checks import Unsupported
-from protocol.capture.lowering.context import Lowering
+from protocol.capture.lowering.checks import Unsupported, wrong_type
+from protocol.capture.lowering.context import Draw, Lowering
 from protocol.capture.lowering.ops.operands import f32, require_f32
 from protocol.capture.lowering.rules import lowers
 from protocol.capture.lowering.views import View
@@ -22,15 +23,32 @@ from protocol.program.library import dropout as library
 
 aten = torch.ops.aten
 WORDS = 2**32
+UNUSED_BITS = 8
+"""Of a word, so that what is left is exact in f32."""
+
+
+@lowers(aten.rand.default)
+def uniform(lowering: Lowering, node: torch.fx.Node, *_: Any, **__: Any) -> View:
+    """The first 24 bits of a word times 2^-24: in [0, 1)."""
+    if lowering.dtype_of(node) is not DType.F32:
+        raise wrong_type(lowering.dtype_of(node))
+    b = lowering.builder
+    draw = _draw(lowering, node, None)
+    words = b.philox(lowering.key, lowering.step, draw.stream, tuple(node.meta["val"].shape))
+    bits = b.cast(b.shr(words, b.constant(DType.U32, (), UNUSED_BITS)), DType.F32)
+    return View.of(b.mul(bits, f32(lowering, 2.0 ** (UNUSED_BITS - 32))))
 
 
 @lowers(aten.bernoulli.p)
 def bernoulli(
-    lowering: Lowering, node: torch.fx.Node, _: View | None, p: float, *, generator: Any = None
+    lowering: Lowering,
+    node: torch.fx.Node,
+    _: View | None,
+    p: float,
+    *,
+    generator: Any = None,  # noqa: ARG001 - refused before (`rules.rule_of`)
 ) -> View:
     """1 with probability floor(p 2^32) / 2^32, else 0; the operand only gives the shape."""
-    if generator is not None:
-        raise Unsupported("with a generator", "leave it out: masks are drawn with the state's key")
     return _mask(lowering, node, p)
 
 
@@ -62,12 +80,7 @@ def _mask(lowering: Lowering, node: torch.fx.Node, p: float) -> View:
     below = math.floor(p * WORDS)
     if below in (0, WORDS):
         return View(f32(lowering, 1.0 if below else 0.0), shape, (0,) * len(shape))
-    if node.meta.get(BACKWARD_KEY):
-        raise Unsupported(
-            "drawn again in the backward pass, as torch.utils.checkpoint does",
-            "turn checkpointing off, or dropout: the second mask would not be the first",
-        )
-    drawn = lowering.next_mask(node, below)
+    drawn = _draw(lowering, node, below)
     mask = lowering.call(
         library.keep_mask,
         lowering.key,
@@ -77,6 +90,16 @@ def _mask(lowering: Lowering, node: torch.fx.Node, p: float) -> View:
         **library.axes(shape),
     )
     return View.of(mask)
+
+
+def _draw(lowering: Lowering, node: torch.fx.Node, below: int | None) -> Draw:
+    """The node's draw. Raises `Unsupported` in a part of the forward pass that runs again."""
+    if node.meta.get(BACKWARD_KEY):
+        raise Unsupported(
+            "drawn again in the backward pass, as torch.utils.checkpoint does",
+            "turn checkpointing off, or what draws: the second numbers would not be the first",
+        )
+    return lowering.next_draw(node, below)
 
 
 def _scaled(lowering: Lowering, x: View, mask: View, scale: float) -> Value:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import torch
 
 from protocol.capture.lowering.context import Lowering, Scalar
-from protocol.capture.lowering.ops.operands import binary, chosen, f32, shaped
+from protocol.capture.lowering.ops.operands import chosen, f32, shaped
+from protocol.capture.lowering.ops.pointwise import maximum
 from protocol.capture.lowering.rules import lowers
 from protocol.capture.lowering.views import View
 from protocol.numerics.types import DType
@@ -16,7 +17,7 @@ aten = torch.ops.aten
 @lowers(aten.relu.default)
 def relu(lowering: Lowering, node: torch.fx.Node, x: View) -> View:
     """max(x, 0)."""
-    return binary(lowering, node, x, 0.0, lowering.builder.maximum)
+    return maximum(lowering, node, x, lowering.constant(0, lowering.dtype_of(node)))
 
 
 @lowers(aten.threshold_backward.default)

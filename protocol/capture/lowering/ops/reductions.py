@@ -1,4 +1,4 @@
-"""Sums, means, variances, norms, extremes and positions along axes: arithmetic.md section 5.
+"""Sums, means, variances, norms and running sums along axes: arithmetic.md section 5.
 
 Reduced axes are made the last one, [kept, reduced]; only sums over leading axes go the other way round, as columns.
 """
@@ -6,13 +6,13 @@ Reduced axes are made the last one, [kept, reduced]; only sums over leading axes
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 
 import torch
 
 from protocol.capture.lowering.checks import Unsupported
 from protocol.capture.lowering.context import Lowering, Scalar
 from protocol.capture.lowering.ops.operands import f32, require_f32, reshaped
+from protocol.capture.lowering.ops.rows import Axes, axes_of, largest_of_rows, rows_of
 from protocol.capture.lowering.rules import lowers
 from protocol.capture.lowering.views import View
 from protocol.numerics.types import DType
@@ -21,7 +21,6 @@ from protocol.program.library import elementary, sums
 from protocol.program.library.rows import mean_last, sum_last
 
 aten = torch.ops.aten
-Axes = Sequence[int] | int | None
 
 
 @lowers(aten.sum.default, aten.sum.dim_IntList)
@@ -52,7 +51,7 @@ def mean(
 ) -> View:
     """The sum, rounded, divided by the number of terms, rounded."""
     total = _sum(lowering, _as_f32(lowering, x), axes)
-    count = math.prod(x.shape[axis] for axis in _axes(x, axes))
+    count = math.prod(x.shape[axis] for axis in axes_of(x, axes))
     return reshaped(lowering, node, lowering.builder.div(total, f32(lowering, float(count))))
 
 
@@ -102,70 +101,26 @@ def norm(
 ) -> View:
     """The root of the sum of squares, the sum or the largest of magnitudes."""
     b = lowering.builder
-    rows = _rows(lowering, require_f32(x), axes).elements(b)
+    rows = rows_of(lowering, require_f32(x), axes).elements(b)
     if order == 2:
         return reshaped(lowering, node, b.sqrt(lowering.call(sums.sum_rows, b.mul(rows, rows))))
     if order == 1:
         return reshaped(lowering, node, lowering.call(sums.sum_rows, b.abs(rows)))
     if order == math.inf:
-        return reshaped(lowering, node, _largest(lowering, b.abs(rows)))
-    raise Unsupported(f"of order {order}", "use a norm of order 1, 2 or infinity")
+        return reshaped(lowering, node, largest_of_rows(lowering.builder, b.abs(rows)))
+    raise Unsupported(f"of order {order}")  # all others are expanded
 
 
 @lowers(aten.logsumexp.default)
 def log_sum_exp(lowering: Lowering, node: torch.fx.Node, x: View, axes: Axes, _keepdim: bool = False) -> View:
     """log(sum(exp(x - m))) + m for the maximum m, or 0 in its place where that is infinite."""
     b = lowering.builder
-    rows = _rows(lowering, require_f32(x), axes).elements(b)
-    largest = _largest(lowering, rows)
+    rows = rows_of(lowering, require_f32(x), axes).elements(b)
+    largest = largest_of_rows(lowering.builder, rows)
     infinite = b.eq(b.abs(largest), f32(lowering, math.inf))
     shift = b.select(infinite, f32(lowering, 0.0), largest)
     total = sum_last(b, elementary.exp.call(b, b.sub(rows, shift)))
     return reshaped(lowering, node, b.add(elementary.log.call(b, total), shift))
-
-
-@lowers(aten.amax.default, aten.max.default)
-def largest(
-    lowering: Lowering, node: torch.fx.Node, x: View, axes: Axes = None, _keepdim: bool = False
-) -> View:
-    """The maximum; NaN if any is."""
-    rows = _rows(lowering, require_f32(x), axes).elements(lowering.builder)
-    return reshaped(lowering, node, _largest(lowering, rows))
-
-
-@lowers(aten.amin.default, aten.min.default)
-def smallest(
-    lowering: Lowering, node: torch.fx.Node, x: View, axes: Axes = None, _keepdim: bool = False
-) -> View:
-    """The minimum; NaN if any is."""
-    rows = _rows(lowering, require_f32(x), axes).elements(lowering.builder)
-    return reshaped(lowering, node, _smallest(lowering, rows))
-
-
-@lowers(aten.max.dim, aten.min.dim)
-def extreme(
-    lowering: Lowering, node: torch.fx.Node, x: View, axis: int, _keepdim: bool = False
-) -> tuple[View, View]:
-    """The maximum or minimum along an axis, and the lowest index of it, or of the first NaN."""
-    b = lowering.builder
-    rows = _rows(lowering, require_f32(x), axis).elements(b)
-    up = node.target is aten.max.dim
-    value = _largest(lowering, rows) if up else _smallest(lowering, rows)
-    place = lowering.call(sums.argmax_rows, rows if up else b.neg(rows))
-    shape = tuple(node.meta["val"][0].shape)
-    value_view, place_view = (View.of(v).apply(b, aten.view.default, shape) for v in (value, place))
-    return value_view, place_view
-
-
-@lowers(aten.argmax.default, aten.argmin.default)
-def position(
-    lowering: Lowering, node: torch.fx.Node, x: View, axis: int | None = None, _keepdim: bool = False
-) -> View:
-    """The first NaN, else the lowest index of the maximum or minimum."""
-    b = lowering.builder
-    rows = _rows(lowering, require_f32(x), axis).elements(b)
-    up = node.target is aten.argmax.default
-    return reshaped(lowering, node, lowering.call(sums.argmax_rows, rows if up else b.neg(rows)))
 
 
 @lowers(aten.any.default, aten.any.dim, aten.any.dims)
@@ -179,7 +134,7 @@ def any_(lowering: Lowering, node: torch.fx.Node, x: View, axes: Axes = None, _k
 def all_(lowering: Lowering, node: torch.fx.Node, x: View, axes: Axes = None, _keepdim: bool = False) -> View:
     """Whether no element is zero."""
     b = lowering.builder
-    terms = math.prod(x.shape[axis] for axis in _axes(x, axes))
+    terms = math.prod(x.shape[axis] for axis in axes_of(x, axes))
     return reshaped(lowering, node, b.eq(_count(lowering, _as_bool(lowering, x), axes), b.i32(terms)))
 
 
@@ -208,12 +163,12 @@ def cumulative_sum(
 def _sum(lowering: Lowering, x: View, axes: Axes) -> Value:
     """f32 [kept elements]; the leading axes of a tensor are summed as columns, all others as rows."""
     b = lowering.builder
-    chosen = _axes(x, axes)
+    chosen = axes_of(x, axes)
     if 0 < len(chosen) < len(x.shape) and chosen == list(range(len(chosen))):
         columns = math.prod(x.shape[len(chosen) :])
         table = x.apply(b, aten.view.default, (-1, columns))
         return lowering.call(sums.sum_columns, table.elements(b))
-    return lowering.call(sums.sum_rows, _rows(lowering, x, axes).elements(b))
+    return lowering.call(sums.sum_rows, rows_of(lowering, x, axes).elements(b))
 
 
 def _count(lowering: Lowering, x: View, axes: Axes) -> Value:
@@ -221,46 +176,18 @@ def _count(lowering: Lowering, x: View, axes: Axes) -> Value:
     b = lowering.builder
     if x.dtype is DType.F32:
         raise Unsupported("from float32 to an integer", "sum first, then convert")
-    rows = b.cast(_rows(lowering, x, axes).elements(b), DType.I64)
+    rows = b.cast(rows_of(lowering, x, axes).elements(b), DType.I64)
     return b.cast(b.sum(b.pad_rows(rows, 0)), DType.I32)
 
 
 def _moments(lowering: Lowering, x: View, axes: Axes, correction: Scalar | None) -> tuple[Value, Value]:
     """Variance and mean, both [kept elements, 1]; torch corrects by 1 unless told otherwise."""
     b = lowering.builder
-    rows = _rows(lowering, require_f32(x), axes).elements(b)
+    rows = rows_of(lowering, require_f32(x), axes).elements(b)
     mean_ = mean_last(b, rows)
     centred = b.sub(rows, mean_)
     terms = max(0.0, float(rows.shape[-1]) - float(1 if correction is None else correction))
     return b.div(sum_last(b, b.mul(centred, centred)), f32(lowering, terms)), mean_
-
-
-def _largest(lowering: Lowering, rows: Value) -> Value:
-    """[M, K] to [M, 1]."""
-    b = lowering.builder
-    return b.max(b.pad_rows(rows, -math.inf))
-
-
-def _smallest(lowering: Lowering, rows: Value) -> Value:
-    """[M, K] to [M, 1]; a zero is +0."""
-    b = lowering.builder
-    return b.add(b.neg(_largest(lowering, b.neg(rows))), f32(lowering, 0.0))
-
-
-def _rows(lowering: Lowering, x: View, axes: Axes) -> View:
-    """[kept elements, reduced elements]."""
-    chosen = _axes(x, axes)
-    kept = [axis for axis in range(len(x.shape)) if axis not in chosen]
-    length = math.prod(x.shape[axis] for axis in chosen)
-    permuted = x.apply(lowering.builder, aten.permute.default, kept + chosen)
-    return permuted.apply(lowering.builder, aten.view.default, (-1, length))
-
-
-def _axes(x: View, axes: Axes) -> list[int]:
-    """Sorted and counted from the front; none or an empty list is all of them."""
-    rank = len(x.shape)
-    given = [axes] if isinstance(axes, int) else axes
-    return sorted(axis % rank for axis in given) if given and rank else list(range(rank))
 
 
 def _as_f32(lowering: Lowering, x: View) -> View:

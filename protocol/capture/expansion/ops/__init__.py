@@ -1,0 +1,31 @@
+"""Torch code for operations without a rule, by topic. A new one is a function with `@expands(overload, …)`."""
+
+from protocol.capture.expansion.ops import (
+    elementary,
+    making,
+    ordering,
+    padding,
+    pointwise,
+    products,
+    random,
+    reductions,
+    resizing,
+    scattering,
+    volumes,
+    windows,
+)
+
+__all__ = [
+    "elementary",
+    "making",
+    "ordering",
+    "padding",
+    "pointwise",
+    "products",
+    "random",
+    "reductions",
+    "resizing",
+    "scattering",
+    "volumes",
+    "windows",
+]

@@ -1,0 +1,179 @@
+"""Elementary functions made of those that have a rule; each a few units in the last place from the exact value."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.fx import Node
+
+from protocol.capture.expansion.table import NotExpanded, aten, expands
+
+LARGEST_POWER = 16
+"""Up to here a power is a product of factors, which has a rule."""
+ARCTANGENT = (
+    0.9999999818725116,
+    -0.33332796935195796,
+    0.19974404785888172,
+    -0.13851478426925348,
+    0.07984962911564944,
+)
+"""atan(z) / z by powers of z^2 for |z| <= tan(pi / 8): least squares at the zeros of Chebyshev's polynomial of degree
+400, at most 2e-8 away.
+"""
+
+
+@expands(aten.log2.default)
+def log2(x: Tensor) -> Tensor:
+    """log x / log 2."""
+    return x.log() * (1 / math.log(2))
+
+
+@expands(aten.log10.default)
+def log10(x: Tensor) -> Tensor:
+    """log x / log 10."""
+    return x.log() * (1 / math.log(10))
+
+
+@expands(aten.pow.Tensor_Tensor)
+def power(x: Tensor, y: Tensor) -> Tensor:
+    """2^(y log2 |x|), negative for an odd y of a negative x, NaN for a y that is no integer; 1 for y = 0 and x = 1.
+
+    The relative error grows with |y log2 x|, to 1e-5 where the result is near the largest f32.
+    """
+    if not x.is_floating_point() and not y.is_floating_point():
+        raise NotExpanded("integers have no powers that fit")
+    x, y = x.float(), y.float()
+    size = (y * log2(torch.where(x == 0, 1.0, x.abs()))).exp2()
+    at_zero = torch.where(y > 0, 0.0, math.inf)
+    size = torch.where(x == 0, at_zero, size)
+    odd = (y * 0.5).floor() * 2 != y
+    signed = torch.where(y.floor() != y, math.nan, torch.where(odd, -size, size))
+    return torch.where((y == 0) | (x == 1), 1.0, torch.where(x < 0, signed, size))
+
+
+def _is_no_product(node: Node) -> bool:
+    """Whether an exponent is no multiple of one half, or too large to multiply so often."""
+    exponent: Any = node.args[1]
+    size = abs(float(exponent))
+    return not (2 * size).is_integer() or size > LARGEST_POWER
+
+
+@expands(aten.pow.Tensor_Scalar, where=_is_no_product)
+def power_by_number(x: Tensor, y: float) -> Tensor:
+    """`power` by one number."""
+    return power(x, torch.full((), y, device=x.device))
+
+
+@expands(aten.pow.Scalar)
+def power_of_number(x: float, y: Tensor) -> Tensor:
+    """`power` of one number."""
+    return power(torch.full((), x, device=y.device), y)
+
+
+@expands(aten.tan.default)
+def tan(x: Tensor) -> Tensor:
+    """sin x / cos x."""
+    return x.sin() / x.cos()
+
+
+@expands(aten.sinh.default)
+def sinh(x: Tensor) -> Tensor:
+    """(u + u / (u + 1)) / 2 for u = e^|x| - 1, with the sign of x: without loss near 0."""
+    far = (x.abs() - math.log(2)).exp()  # e^x / 2, where e^x itself may be infinite
+    u = x.abs().clamp(max=80.0).expm1()
+    return x.sign() * torch.where(x.abs() > 80.0, far, (u + u / (u + 1)) * 0.5)
+
+
+@expands(aten.cosh.default)
+def cosh(x: Tensor) -> Tensor:
+    """(e^|x| + e^-|x|) / 2."""
+    half = (x.abs() - math.log(2)).exp()
+    return torch.where(x.abs() > 80.0, half, (x.exp() + (-x).exp()) * 0.5)
+
+
+@expands(aten.asinh.default)
+def asinh(x: Tensor) -> Tensor:
+    """log(1 + y + y^2 / (1 + sqrt(1 + y^2))) for y = |x|, with the sign of x; log(2 y) far out."""
+    y = x.abs()
+    near = y.clamp(max=1e9)
+    curve = (near + near * near / (1 + (near * near + 1).sqrt())).log1p()
+    return x.sign() * torch.where(y > 1e9, y.log() + math.log(2), curve)
+
+
+@expands(aten.acosh.default)
+def acosh(x: Tensor) -> Tensor:
+    """log(1 + t + sqrt(2 t + t^2)) for t = x - 1; log(2 x) far out; NaN below 1."""
+    t = x.clamp(max=1e9) - 1
+    return torch.where(x > 1e9, x.log() + math.log(2), (t + (2 * t + t * t).sqrt()).log1p())
+
+
+@expands(aten.atanh.default)
+def atanh(x: Tensor) -> Tensor:
+    """log(1 + 2 x / (1 - x)) / 2 of |x|, with the sign of x."""
+    y = x.abs()
+    return x.sign() * (2 * y / (1 - y)).log1p() * 0.5
+
+
+@expands(aten.atan.default)
+def atan(x: Tensor) -> Tensor:
+    """A polynomial on |x| <= tan(pi / 8), to which greater ones are reduced by -1 / x and (x - 1) / (x + 1)."""
+    y = x.abs()
+    far, middle = y > 1 + math.sqrt(2), y > math.sqrt(2) - 1
+    z = torch.where(far, -1 / y, torch.where(middle, (y - 1) / (y + 1), y))
+    start = torch.where(far, math.pi / 2, torch.where(middle, math.pi / 4, 0.0))
+    square = z * z
+    series = torch.zeros_like(z)
+    for factor in reversed(ARCTANGENT):
+        series = series * square + factor
+    return x.sign() * (start + z * series)
+
+
+@expands(aten.atan2.default)
+def atan2(y: Tensor, x: Tensor) -> Tensor:
+    """The angle of (x, y): atan(y / x) turned into its quadrant; 0 or pi where y = 0."""
+    angle = (y / torch.where(x == 0, 1.0, x)).atan()
+    turned = angle + torch.where(y < 0, -math.pi, math.pi)
+    upright = torch.where(y == 0, 0.0, torch.where(y < 0, -math.pi / 2, math.pi / 2))
+    return torch.where(x > 0, angle, torch.where(x < 0, turned, upright))
+
+
+@expands(aten.asin.default)
+def asin(x: Tensor) -> Tensor:
+    """atan2(x, sqrt((1 - x) (1 + x)))."""
+    return torch.atan2(x, ((1 - x) * (1 + x)).sqrt())
+
+
+@expands(aten.acos.default)
+def acos(x: Tensor) -> Tensor:
+    """atan2(sqrt((1 - x) (1 + x)), x)."""
+    return torch.atan2(((1 - x) * (1 + x)).sqrt(), x)
+
+
+@expands(aten.erfc.default)
+def erfc(x: Tensor) -> Tensor:
+    """1 - erf x: as exact as the difference, which is not relative to the result where x is large."""
+    return 1 - x.erf()
+
+
+@expands(aten.sinc.default)
+def sinc(x: Tensor) -> Tensor:
+    """sin(pi x) / (pi x); 1 at 0."""
+    y = x * math.pi
+    return torch.where(x == 0, 1.0, y.sin() / torch.where(x == 0, 1.0, y))
+
+
+@expands(aten.logit.default)
+def logit(x: Tensor, eps: float | None = None) -> Tensor:
+    """log(x / (1 - x)), of x clamped to [eps, 1 - eps]."""
+    x = x if eps is None else x.clamp(eps, 1 - eps)
+    return (x / (1 - x)).log()
+
+
+@expands(aten.logaddexp.default)
+def logaddexp(x: Tensor, y: Tensor) -> Tensor:
+    """max + log(1 + e^-|x - y|)."""
+    high = torch.maximum(x, y)
+    return torch.where(x == y, high + math.log(2), high + (-(x - y).abs()).exp().log1p())

@@ -1,0 +1,110 @@
+"""Elements in order, and their places among others: by comparing each with each, so that ties are decided by place.
+
+torch leaves open which of equal elements comes first, unless it is asked for a stable order; here it is the first.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from protocol.capture.expansion.table import aten, expands
+
+
+@expands(aten.sort.default)
+def sort(x: Tensor, axis: int = -1, descending: bool = False) -> tuple[Tensor, Tensor]:
+    """The elements in order, equal ones in that of their places, and where they were."""
+    return _first(x, x.shape[axis] if x.dim() else 1, axis, descending)
+
+
+@expands(aten.sort.stable)
+def sort_stable(
+    x: Tensor,
+    *,
+    stable: bool | None = None,  # noqa: ARG001
+    dim: int = -1,
+    descending: bool = False,
+) -> tuple[Tensor, Tensor]:
+    """`sort`, which is stable."""
+    return sort(x, dim, descending)
+
+
+@expands(aten.topk.default)
+def topk(
+    x: Tensor,
+    count: int,
+    axis: int = -1,
+    largest: bool = True,
+    in_order: bool = True,  # noqa: ARG001
+) -> tuple[Tensor, Tensor]:
+    """The first `count` elements in order, and where they were."""
+    return _first(x, count, axis, largest)
+
+
+@expands(aten.kthvalue.default)
+def kthvalue(x: Tensor, k: int, axis: int = -1, keepdim: bool = False) -> tuple[Tensor, Tensor]:
+    """The k-th smallest element, from 1, and where it was."""
+    values, places = (found.narrow(axis, k - 1, 1) for found in _first(x, k, axis, False))
+    return (values, places) if keepdim else (values.squeeze(axis), places.squeeze(axis))
+
+
+@expands(aten.median.default)
+def median(x: Tensor) -> Tensor:
+    """The lower median of all elements."""
+    return kthvalue(x.reshape(-1), (x.numel() + 1) // 2, 0)[0]
+
+
+@expands(aten.median.dim)
+def median_along(x: Tensor, axis: int, keepdim: bool = False) -> tuple[Tensor, Tensor]:
+    """The lower median along an axis, and where it was."""
+    return kthvalue(x, (x.shape[axis] + 1) // 2, axis, keepdim)
+
+
+@expands(aten.searchsorted.Tensor)
+def searchsorted(
+    row: Tensor,
+    x: Tensor,
+    *,
+    out_int32: bool = False,
+    right: bool = False,
+    side: str | None = None,
+    sorter: Tensor | None = None,
+) -> Tensor:
+    """How many elements of a row in order are below each x; with `right`, below it or equal."""
+    if sorter is not None:
+        row = row.gather(-1, sorter)
+    before = (
+        row.unsqueeze(-2) <= x.unsqueeze(-1)
+        if right or side == "right"
+        else row.unsqueeze(-2) < x.unsqueeze(-1)
+    )
+    return before.to(torch.int32 if out_int32 else torch.int64).sum(-1)
+
+
+@expands(aten.bucketize.Tensor)
+def bucketize(x: Tensor, boundaries: Tensor, *, out_int32: bool = False, right: bool = False) -> Tensor:
+    """The bucket of each element between boundaries in order."""
+    before = boundaries <= x.unsqueeze(-1) if right else boundaries < x.unsqueeze(-1)
+    return before.to(torch.int32 if out_int32 else torch.int64).sum(-1)
+
+
+@expands(aten.isin.Tensor_Tensor)
+def isin(x: Tensor, among: Tensor, *, assume_unique: bool = False, invert: bool = False) -> Tensor:  # noqa: ARG001
+    """Whether each element is one of some."""
+    found = (x.unsqueeze(-1) == among.reshape(-1)).any(-1)
+    return ~found if invert else found
+
+
+def _first(x: Tensor, count: int, axis: int, descending: bool) -> tuple[Tensor, Tensor]:
+    """The first `count` elements in order along an axis and their places: of each rank the one element that has it."""
+    if not x.dim():
+        return x.clone(), torch.zeros((), dtype=torch.int64, device=x.device)
+    rows = x.transpose(axis, -1)
+    place = torch.arange(rows.shape[-1], device=x.device)
+    mine, other = rows.unsqueeze(-1), rows.unsqueeze(-2)
+    ahead = other > mine if descending else other < mine
+    ahead = ahead | ((other == mine) & (place < place.unsqueeze(-1)))
+    rank = ahead.to(torch.int64).sum(-1)
+    wanted = torch.arange(count, device=x.device).unsqueeze(-1)
+    places = torch.where(rank.unsqueeze(-2) == wanted, place, 0).sum(-1)
+    return rows.gather(-1, places).transpose(axis, -1), places.transpose(axis, -1)

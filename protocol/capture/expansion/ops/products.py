@@ -1,0 +1,57 @@
+"""Products of matrices and vectors, and distances."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from protocol.capture.expansion.table import aten, expands, gradient
+
+
+@expands(aten.vdot.default)
+def vdot(x: Tensor, y: Tensor) -> Tensor:
+    """The product of two vectors."""
+    return x.dot(y)
+
+
+@expands(aten.addr.default)
+def addr(x: Tensor, left: Tensor, right: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
+    """beta x + alpha left right^T, elements multiplied as they are."""
+    product = left.unsqueeze(-1) * right
+    return (x if beta == 1 else x * beta) + (product if alpha == 1 else product * alpha)
+
+
+@expands(aten._cdist_forward.default)
+def cdist(x: Tensor, y: Tensor, order: float, _: int | None) -> Tensor:
+    """Distances of each row from each row."""
+    apart = x.unsqueeze(-2) - y.unsqueeze(-3)
+    distances: Tensor = torch.linalg.vector_norm(apart, order, -1)
+    return distances
+
+
+@expands(aten._cdist_backward.default)
+def cdist_gradient(g: Tensor, x: Tensor, y: Tensor, order: float, found: Tensor) -> Tensor:
+    """The gradient at x; 0 where two rows are the same."""
+    apart = x.unsqueeze(-2) - y.unsqueeze(-3)
+    g, found = g.unsqueeze(-1), found.unsqueeze(-1)
+    if order == 1:
+        slope = apart.sign()
+    elif order == 2:
+        slope = apart / torch.where(found == 0, 1.0, found)
+    else:  # the largest
+        slope = apart.sign() * (apart.abs() == found)
+    return (g * slope).sum(-2)
+
+
+@expands(aten._pdist_forward.default)
+def pdist(x: Tensor, order: float = 2.0) -> Tensor:
+    """Distances of each row from those behind it."""
+    rows, columns = torch.triu_indices(x.shape[0], x.shape[0], 1, device=x.device).unbind(0)
+    distances: Tensor = torch.linalg.vector_norm(x[rows] - x[columns], order, -1)
+    return distances
+
+
+@expands(aten._pdist_backward.default)
+def pdist_gradient(g: Tensor, x: Tensor, order: float, _: Tensor) -> Tensor:
+    """The gradient at the rows."""
+    return gradient(lambda leaf: pdist(leaf, order), x, g)

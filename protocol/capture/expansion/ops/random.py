@@ -1,0 +1,147 @@
+"""Random numbers of every kind, made of uniform ones (`lowering.ops.random`), which have 24 random bits."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from protocol.capture.expansion.table import aten, expands
+
+MOST_EXACT = 2**24
+"""Numbers that one uniform number tells apart."""
+
+
+@expands(aten.rand_like.default)
+def rand_like(x: Tensor, *, dtype: torch.dtype | None = None, **_: Any) -> Tensor:
+    """Uniform in [0, 1)."""
+    return torch.rand(x.shape, dtype=dtype or x.dtype, device=x.device)
+
+
+@expands(aten.randn.default)
+def randn(shape: Sequence[int], *, dtype: torch.dtype | None = None, **_: Any) -> Tensor:
+    """sqrt(-2 log(1 - u)) cos(2 pi v) for uniform u and v (Box and Muller): normal, and at most 5.8 in magnitude."""
+    u, v = torch.rand(shape, dtype=dtype), torch.rand(shape, dtype=dtype)
+    return (-2 * (1 - u).log()).sqrt() * (v * (2 * math.pi)).cos()
+
+
+@expands(aten.randn_like.default)
+def randn_like(x: Tensor, *, dtype: torch.dtype | None = None, **_: Any) -> Tensor:
+    """Normal."""
+    return torch.randn(x.shape, dtype=dtype or x.dtype, device=x.device)
+
+
+@expands(aten.normal_functional.default)
+def normal(x: Tensor, mean: float = 0.0, std: float = 1.0, **_: Any) -> Tensor:
+    """Normal, of one mean and deviation."""
+    return torch.randn_like(x) * std + mean
+
+
+@expands(aten.normal.float_float)
+def normal_of_shape(mean: float, std: float, shape: Sequence[int], **_: Any) -> Tensor:
+    """Normal, of one mean and deviation."""
+    return torch.randn(shape) * std + mean
+
+
+@expands(aten.normal.Tensor_float, aten.normal.float_Tensor, aten.normal.Tensor_Tensor)
+def normal_of_each(mean: Tensor | float, std: Tensor | float = 1.0, **_: Any) -> Tensor:
+    """Normal, each element of its own mean or deviation."""
+    shape = torch.broadcast_shapes(*(x.shape for x in (mean, std) if isinstance(x, Tensor)))
+    return torch.randn(shape) * std + mean
+
+
+@expands(aten.uniform.default)
+def uniform(x: Tensor, low: float = 0.0, high: float = 1.0, **_: Any) -> Tensor:
+    """Uniform between two numbers."""
+    return torch.rand_like(x) * (high - low) + low
+
+
+@expands(aten.exponential.default)
+def exponential(x: Tensor, rate: float = 1.0, **_: Any) -> Tensor:
+    """-log(1 - u) / rate for a uniform u; 0 is possible."""
+    return (1 - torch.rand_like(x)).log() * (-1 / rate)
+
+
+@expands(aten.bernoulli.default)
+def bernoulli(p: Tensor, **_: Any) -> Tensor:
+    """1 with each element's probability, else 0."""
+    return (torch.rand_like(p) < p).to(p.dtype)
+
+
+@expands(aten.bernoulli.Tensor)
+def bernoulli_of_each(x: Tensor, p: Tensor, **_: Any) -> Tensor:
+    """1 with each probability, else 0, in the shape and type of x."""
+    return (torch.rand(x.shape, device=x.device) < p).to(x.dtype)
+
+
+@expands(aten.randint.default)
+def randint(high: int, shape: Sequence[int], *, dtype: torch.dtype | None = torch.int64, **_: Any) -> Tensor:
+    """Integers from 0 below `high`."""
+    return randint_from(0, high, shape, dtype=dtype)
+
+
+@expands(aten.randint.low)
+def randint_from(
+    low: int, high: int, shape: Sequence[int], *, dtype: torch.dtype | None = torch.int64, **_: Any
+) -> Tensor:
+    """Integers from `low` below `high`: the floor of a uniform number times how many there are. Of more than 2^24, 31
+    bits modulo how many there are, so that some come more often than others.
+    """
+    count = high - low
+    u = torch.rand(shape, dtype=torch.float32)
+    if count <= MOST_EXACT:
+        found = (u * count).to(torch.int64).clamp(max=count - 1)
+    else:
+        above = (torch.rand(shape, dtype=torch.float32) * 128).to(torch.int64)
+        found = (above * MOST_EXACT + (u * MOST_EXACT).to(torch.int64)) % count
+    return (found + low).to(dtype or torch.int64)
+
+
+@expands(aten.randint_like.default)
+def randint_like(x: Tensor, high: int, *, dtype: torch.dtype | None = None, **_: Any) -> Tensor:
+    """Integers from 0 below `high`."""
+    return randint_from(0, high, x.shape, dtype=dtype or x.dtype)
+
+
+@expands(aten.randint_like.low_dtype)
+def randint_like_from(
+    x: Tensor, low: int, high: int, *, dtype: torch.dtype | None = None, **_: Any
+) -> Tensor:
+    """Integers from `low` below `high`."""
+    return randint_from(low, high, x.shape, dtype=dtype or x.dtype)
+
+
+@expands(aten.random.to)
+def random_below(x: Tensor, high: int, **_: Any) -> Tensor:
+    """Integers from 0 below `high`."""
+    return randint_from(0, high, x.shape, dtype=x.dtype)
+
+
+@expands(getattr(aten.random, "from"))
+def random_from(x: Tensor, low: int, high: int | None, **_: Any) -> Tensor:
+    """Integers from `low` below `high`."""
+    return randint_from(low, 2**31 if high is None else high, x.shape, dtype=x.dtype)
+
+
+@expands(aten.randperm.default)
+def randperm(count: int, *, dtype: torch.dtype | None = torch.int64, **_: Any) -> Tensor:
+    """The order of as many uniform numbers; it compares each with each."""
+    return torch.rand(count).sort(stable=True).indices.to(dtype or torch.int64)
+
+
+@expands(aten.multinomial.default)
+def multinomial(weights: Tensor, count: int, replacement: bool = False, **_: Any) -> Tensor:
+    """Places, each with a probability in proportion to its weight; without replacement the first of a race, in which
+    each place takes an exponential time at its weight as the rate.
+    """
+    if replacement:
+        upto = weights.cumsum(-1)
+        u = torch.rand((*weights.shape[:-1], count), device=weights.device) * upto[..., -1:]
+        place = (upto.unsqueeze(-2) <= u.unsqueeze(-1)).to(torch.int64).sum(-1)
+        return place.clamp(max=weights.shape[-1] - 1)
+    times = -(1 - torch.rand_like(weights)).log() / weights
+    times = torch.where(weights > 0, times, math.inf)
+    return times.topk(count, largest=False).indices

@@ -1,0 +1,128 @@
+"""Products, counts and norms along axes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+from torch.fx import Node
+
+from protocol.capture.expansion.table import EXPANSIONS, aten, expands, expands_as_torch, gradients
+
+expands_as_torch(
+    *(aten.norm.Scalar, aten.norm.ScalarOpt_dim, aten.dist.default, aten.renorm.default),
+    aten._weight_norm_interface.default,
+    *(aten.std_mean.correction, aten.var.dim, aten.aminmax.default),
+)
+
+
+def _is_of_another_order(node: Node) -> bool:
+    return len(node.args) > 1 and node.args[1] not in (1, 2, math.inf)
+
+
+@expands(aten.linalg_vector_norm.default, where=_is_of_another_order)
+def norm(
+    x: Tensor,
+    order: float = 2,
+    axes: Sequence[int] | None = None,
+    keepdim: bool = False,
+    *,
+    dtype: torch.dtype | None = None,  # noqa: ARG001
+) -> Tensor:
+    """The root of a sum of powers of magnitudes; how many are not 0 for order 0, the least one for -inf."""
+    axes = list(range(x.dim())) if axes is None else list(axes)
+    if order == 0:
+        return (x != 0).to(x.dtype).sum(axes, keepdim)
+    if order == -math.inf:
+        return x.abs().amin(axes, keepdim)
+    return (x.abs() ** order).sum(axes, keepdim) ** (1 / order)
+
+
+@expands(aten._weight_norm_interface_backward.default)
+def weight_norm_gradient(g: Tensor, v: Tensor, size: Tensor, _: Tensor, axis: int) -> tuple[Tensor, ...]:
+    """The gradients at the direction and at the size of a weight."""
+    normed = EXPANSIONS[aten._weight_norm_interface.default]
+    return gradients(lambda *parts: normed(*parts, axis)[0], (v, size), g)
+
+
+@expands(aten.prod.default)
+def prod(x: Tensor, *, dtype: torch.dtype | None = None) -> Tensor:
+    """The product of all elements."""
+    return prod_along(x.reshape(-1), 0, dtype=dtype)
+
+
+@expands(aten.prod.dim_int)
+def prod_along(x: Tensor, axis: int, keepdim: bool = False, *, dtype: torch.dtype | None = None) -> Tensor:
+    """Products along an axis: neighbouring halves multiplied, again and again."""
+    x = x.to(dtype or (x.dtype if x.is_floating_point() else torch.int64))
+    while x.shape[axis] > 1:
+        half = x.shape[axis] // 2
+        pairs = x.narrow(axis, 0, half) * x.narrow(axis, half, half)
+        x = torch.cat((pairs, x.narrow(axis, 2 * half, 1)), axis) if x.shape[axis] % 2 else pairs
+    return x if keepdim else x.squeeze(axis)
+
+
+@expands(aten.cumprod.default)
+def cumprod(x: Tensor, axis: int, *, dtype: torch.dtype | None = None) -> Tensor:
+    """Products of the elements up to each one: by those of 1, 2, 4, … before it."""
+    x = x.to(dtype or (x.dtype if x.is_floating_point() else torch.int64))
+    step = 1
+    while step < x.shape[axis]:
+        kept = x.shape[axis] - step
+        x = torch.cat((x.narrow(axis, 0, step), x.narrow(axis, step, kept) * x.narrow(axis, 0, kept)), axis)
+        step *= 2
+    return x
+
+
+@expands(aten.cummax.default)
+def cummax(x: Tensor, axis: int) -> tuple[Tensor, Tensor]:
+    """The largest element up to each one, and its last place."""
+    return _running(x, axis, largest=True)
+
+
+@expands(aten.cummin.default)
+def cummin(x: Tensor, axis: int) -> tuple[Tensor, Tensor]:
+    """The smallest element up to each one, and its last place."""
+    return _running(x, axis, largest=False)
+
+
+def _running(x: Tensor, axis: int, *, largest: bool) -> tuple[Tensor, Tensor]:
+    shape = [x.shape[axis] if k == axis % x.dim() else 1 for k in range(x.dim())]
+    place = torch.arange(x.shape[axis], device=x.device).view(shape).expand(x.shape)
+    step = 1
+    while step < x.shape[axis]:
+        kept = x.shape[axis] - step
+        new, old = x.narrow(axis, step, kept), x.narrow(axis, 0, kept)
+        later = new >= old if largest else new <= old
+        at = torch.where(later, place.narrow(axis, step, kept), place.narrow(axis, 0, kept))
+        x = torch.cat((x.narrow(axis, 0, step), torch.where(later, new, old)), axis)
+        place = torch.cat((place.narrow(axis, 0, step), at), axis)
+        step *= 2
+    return x, place
+
+
+@expands(aten.logcumsumexp.default)
+def logcumsumexp(x: Tensor, axis: int) -> Tensor:
+    """The logarithm of the sums of exponentials up to each element."""
+    step = 1
+    while step < x.shape[axis]:
+        kept = x.shape[axis] - step
+        joined = torch.logaddexp(x.narrow(axis, step, kept), x.narrow(axis, 0, kept))
+        x = torch.cat((x.narrow(axis, 0, step), joined), axis)
+        step *= 2
+    return x
+
+
+@expands(aten.count_nonzero.default, aten.count_nonzero.dim_IntList)
+def count_nonzero(x: Tensor, axes: int | Sequence[int] | None = None) -> Tensor:
+    """How many elements are not zero."""
+    found = (x != 0).to(torch.int64)
+    return found.sum() if axes is None else found.sum([axes] if isinstance(axes, int) else list(axes))
+
+
+@expands(aten.trace.default)
+def trace(x: Tensor) -> Tensor:
+    """The sum of the diagonal."""
+    return x.diagonal().sum()

@@ -1,0 +1,60 @@
+"""Images at another size or on another grid, as torch decomposes them, and their gradients."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from torch import Tensor
+from torch._ops import OpOverload
+from torch.fx import Node
+
+from protocol.capture.expansion.table import EXPANSIONS, aten, expands, expands_as_torch, gradient, gradients
+
+
+def _is_uneven(node: Node) -> bool:
+    """Whether no size of a nearest-neighbour resizing, or of its gradient, is a multiple of the other one."""
+    (before, after) = (node.args[0].meta["val"].shape[2:], node.meta["val"].shape[2:])  # type: ignore[union-attr]
+    small, large = (after, before) if "backward" in str(node.target) else (before, after)
+    return any(b % a for a, b in zip(small, large))
+
+
+def _resizing(forward: OpOverload, backward: OpOverload, where: Callable[[Node], bool] | None = None) -> None:
+    """Both overloads of a resizing; the arguments behind the sizes are those of the forward pass."""
+    expands_as_torch(forward, where=where)
+    resized = EXPANSIONS[forward]
+
+    @expands(backward, where=where)
+    def gradient_of_resizing(
+        g: Tensor, to: Sequence[int], size: Sequence[int], *rest: Any, **options: Any
+    ) -> Tensor:
+        return gradient(lambda x: resized(x, to, *rest, **options), g.new_zeros(size), g)
+
+
+_resizing(aten.upsample_linear1d.default, aten.upsample_linear1d_backward.default)
+_resizing(aten.upsample_bilinear2d.default, aten.upsample_bilinear2d_backward.default)
+_resizing(aten.upsample_trilinear3d.default, aten.upsample_trilinear3d_backward.default)
+_resizing(aten.upsample_bicubic2d.default, aten.upsample_bicubic2d_backward.default)
+_resizing(aten.upsample_nearest1d.default, aten.upsample_nearest1d_backward.default)
+_resizing(aten.upsample_nearest2d.default, aten.upsample_nearest2d_backward.default, _is_uneven)
+_resizing(aten.upsample_nearest3d.default, aten.upsample_nearest3d_backward.default)
+_resizing(aten._upsample_nearest_exact1d.default, aten._upsample_nearest_exact1d_backward.default)
+_resizing(aten._upsample_nearest_exact2d.default, aten._upsample_nearest_exact2d_backward.default)
+_resizing(aten._upsample_nearest_exact3d.default, aten._upsample_nearest_exact3d_backward.default)
+expands_as_torch(aten.upsample_nearest2d.vec, where=_is_uneven)
+expands_as_torch(
+    *(aten.upsample_bilinear2d.vec, aten.upsample_trilinear3d.vec),
+    *(aten.upsample_bicubic2d.vec, aten.upsample_nearest1d.vec, aten.upsample_nearest3d.vec),
+    *(aten._upsample_nearest_exact1d.vec, aten._upsample_nearest_exact2d.vec),
+    *(aten._upsample_nearest_exact3d.vec, aten.grid_sampler_2d.default),
+)
+
+
+@expands(aten.grid_sampler_2d_backward.default)
+def grid_sampler_gradient(
+    g: Tensor, x: Tensor, grid: Tensor, mode: int, padding: int, align_corners: bool, mask: Sequence[bool]
+) -> tuple[Tensor | None, Tensor | None]:
+    """The gradients at the image and at the grid."""
+    sample = EXPANSIONS[aten.grid_sampler_2d.default]
+    found = gradients(lambda image, at: sample(image, at, mode, padding, align_corners), (x, grid), g)
+    return (found[0] if mask[0] else None), (found[1] if mask[1] else None)

@@ -1,0 +1,101 @@
+"""Writes at places that are data, reduced where they meet, and counts of them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+from torch.fx import Node
+
+from protocol.capture.expansion.table import aten, expands
+
+
+@expands(aten.index_fill.int_Scalar, aten.index_fill.int_Tensor)
+def index_fill(x: Tensor, axis: int, index: Tensor, value: Tensor | float) -> Tensor:
+    """One value in the place of some slices along an axis."""
+    index = index.reshape(-1)
+    size = x.shape[axis]
+    chosen = (torch.arange(size, device=x.device) == (index % size).unsqueeze(-1)).any(0)
+    shape = [size if k == axis % x.dim() else 1 for k in range(x.dim())]
+    return torch.where(chosen.view(shape), value, x)
+
+
+def _has_rows(node: Node) -> bool:
+    """Whether more than one element of a row is written."""
+    x, axis, index = node.args[:3]
+    shape, written = (list(each.meta["val"].shape) for each in (x, index))  # type: ignore[union-attr]
+    return bool(shape) and written != [1 if k == axis % len(shape) else n for k, n in enumerate(shape)]  # type: ignore[operator]
+
+
+@expands(aten.scatter.value, where=_has_rows)
+def scatter_value(x: Tensor, axis: int, index: Tensor, value: float) -> Tensor:
+    """One value at several places of a row."""
+    ones = torch.ones(index.shape, device=x.device)
+    hits = torch.zeros(x.shape, device=x.device).scatter_add(axis, index, ones)
+    return torch.where(hits > 0, value, x)
+
+
+@expands(aten.scatter_reduce.two)
+def scatter_reduce(
+    x: Tensor, axis: int, index: Tensor, values: Tensor, reduce: str, *, include_self: bool = True
+) -> Tensor:
+    """Elements reduced with all values whose index says so: by a comparison of each index with each place."""
+    axis %= x.dim()
+    values = values[tuple(slice(0, size) for size in index.shape)]
+    neutral = {"sum": 0.0, "mean": 0.0, "prod": 1.0, "amax": -math.inf, "amin": math.inf}[reduce]
+    wide = [slice(0, size) if k != axis else slice(None) for k, size in enumerate(index.shape)]
+    inside, rows = x[tuple(wide)].movedim(axis, -1), index.movedim(axis, -1)
+    hits = rows.unsqueeze(-2) == torch.arange(inside.shape[-1], device=x.device).unsqueeze(-1)
+    given = torch.where(hits, values.movedim(axis, -1).unsqueeze(-2), neutral)
+    touched = hits.any(-1)
+    own = inside if include_self else torch.where(touched, neutral, inside)
+    if reduce in ("sum", "mean"):
+        found = own + given.sum(-1)
+        if reduce == "mean":
+            terms = hits.sum(-1) + (1 if include_self else 0)
+            found = found / torch.where(terms == 0, 1, terms)
+    elif reduce == "prod":
+        found = own * given.prod(-1)
+    else:
+        found = torch.maximum(own, given.amax(-1)) if reduce == "amax" else torch.minimum(own, given.amin(-1))
+    result = torch.where(touched, found, inside).movedim(-1, axis)
+    for k, size in enumerate(x.shape):
+        if k != axis and index.shape[k] < size:
+            rest = x.narrow(k, index.shape[k], size - index.shape[k])
+            part = [slice(0, n) if j > k and j != axis else slice(None) for j, n in enumerate(index.shape)]
+            result = torch.cat((result, rest[tuple(part)]), k)
+    return result
+
+
+@expands(aten.histc.default)
+def histc(x: Tensor, bins: int = 100, low: float = 0, high: float = 0) -> Tensor:
+    """How many elements are in each of equal bins; from the least to the largest where no bounds are given."""
+    first = x.min() if low == high else torch.full((), low, dtype=x.dtype, device=x.device)
+    last = x.max() if low == high else torch.full((), high, dtype=x.dtype, device=x.device)
+    flat = x.reshape(-1)
+    place = ((flat - first) / (last - first) * bins).floor().clamp(0, bins - 1)
+    inside = (flat >= first) & (flat <= last)
+    hits = (place.unsqueeze(-1) == torch.arange(bins, device=x.device)) & inside.unsqueeze(-1)
+    return hits.sum(0).to(x.dtype)
+
+
+@expands(aten.masked_scatter.default)
+def masked_scatter(x: Tensor, mask: Tensor, source: Tensor) -> Tensor:
+    """The elements of `source` in order where a mask holds, the first one where it holds first."""
+    mask, x = torch.broadcast_tensors(mask, x)
+    place = mask.reshape(-1).to(torch.int64).cumsum(0) - 1
+    last = source.numel() - 1
+    given = source.reshape(-1)[place.clamp(0, last)].view(x.shape)
+    return torch.where(mask, given, x)
+
+
+@expands(aten.masked_scatter_backward.default)
+def masked_scatter_gradient(g: Tensor, mask: Tensor, shape: Sequence[int]) -> Tensor:
+    """The gradient at the source: those of the places that were given its elements."""
+    mask = mask.expand(g.shape).reshape(-1)
+    count = math.prod(shape)
+    place = (mask.to(torch.int64).cumsum(0) - 1).clamp(0, count - 1)
+    given = torch.where(mask, g.reshape(-1), 0.0)
+    return g.new_zeros(count).index_add(0, place, given).view(list(shape))

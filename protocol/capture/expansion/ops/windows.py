@@ -1,0 +1,263 @@
+"""Pooling by windows: over three axes, and those over two that no rule takes, as uneven ones."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+from torch.fx import Node
+
+from protocol.capture.expansion.table import aten, expands, gradient
+
+Sizes = Sequence[int]
+
+
+def _ends_outside(node: Node) -> bool:
+    """Whether a window begins inside and ends outside, as it may with `ceil_mode`."""
+    of_gradient = node.target is aten.avg_pool2d_backward.default
+    g, *args = node.args if of_gradient else (node, *node.args)
+    if len(args) < 5 or not args[4]:
+        return False
+    x, kernel, stride, padding = args[:4]
+    size, step, around = (_each(given, 2) for given in (kernel, stride or kernel, padding))  # type: ignore[arg-type]
+    return _counts(x.meta["val"].shape[-2:], size, step, around, False) != list(g.meta["val"].shape[-2:])  # type: ignore[union-attr]
+
+
+def _is_uneven(node: Node) -> bool:
+    """Whether the blocks of an adaptive pooling, or of its gradient, differ in size."""
+    one, other = node.args[0].meta["val"].shape[-2:], node.meta["val"].shape[-2:]  # type: ignore[union-attr]
+    return any(max(a, b) % min(a, b) for a, b in zip(one, other))
+
+
+@expands(aten.avg_pool2d.default, where=_ends_outside)
+def mean_pool_2d(
+    x: Tensor,
+    kernel: Sizes,
+    stride: Sizes = (),
+    padding: Sizes = (0,),
+    ceil_mode: bool = False,
+    count_padding: bool = True,
+    divisor: int | None = None,
+) -> Tensor:
+    """The mean of every window of two axes."""
+    return _mean_pool(x, 2, kernel, stride, padding, ceil_mode, count_padding, divisor)
+
+
+@expands(aten.avg_pool3d.default)
+def mean_pool_3d(
+    x: Tensor,
+    kernel: Sizes,
+    stride: Sizes = (),
+    padding: Sizes = (0,),
+    ceil_mode: bool = False,
+    count_padding: bool = True,
+    divisor: int | None = None,
+) -> Tensor:
+    """The mean of every window of three axes."""
+    return _mean_pool(x, 3, kernel, stride, padding, ceil_mode, count_padding, divisor)
+
+
+@expands(aten.avg_pool2d_backward.default, where=_ends_outside)
+def mean_pool_gradient_2d(
+    g: Tensor,
+    x: Tensor,
+    kernel: Sizes,
+    stride: Sizes,
+    padding: Sizes,
+    ceil_mode: bool,
+    count_padding: bool,
+    divisor: int | None,
+) -> Tensor:
+    """Every element gets its share of the gradients of its windows."""
+    return gradient(
+        lambda leaf: mean_pool_2d(leaf, kernel, stride, padding, ceil_mode, count_padding, divisor), x, g
+    )
+
+
+@expands(aten.avg_pool3d_backward.default)
+def mean_pool_gradient_3d(
+    g: Tensor,
+    x: Tensor,
+    kernel: Sizes,
+    stride: Sizes,
+    padding: Sizes,
+    ceil_mode: bool,
+    count_padding: bool,
+    divisor: int | None,
+) -> Tensor:
+    """Every element gets its share of the gradients of its windows."""
+    return gradient(
+        lambda leaf: mean_pool_3d(leaf, kernel, stride, padding, ceil_mode, count_padding, divisor), x, g
+    )
+
+
+@expands(aten.max_pool3d_with_indices.default)
+def max_pool_3d(
+    x: Tensor,
+    kernel: Sizes,
+    stride: Sizes = (),
+    padding: Sizes = (0,),
+    dilation: Sizes = (1,),
+    ceil_mode: bool = False,
+) -> tuple[Tensor, Tensor]:
+    """The maximum of every window of three axes, and its first place."""
+    size, step, around, apart = (_each(given, 3) for given in (kernel, stride or kernel, padding, dilation))
+    spans = [a * (k - 1) + 1 for a, k in zip(apart, size)]
+    counts = _counts(x.shape[-3:], spans, step, around, ceil_mode)
+    grid = torch.arange(math.prod(x.shape[-3:]), device=x.device).view(x.shape[-3:])
+    values = _windows(_padded(x, spans, step, around, counts, -math.inf), spans, step)
+    places = _windows(_padded(grid, spans, step, around, counts, 0), spans, step)
+    values, places = (
+        each[..., :: apart[0], :: apart[1], :: apart[2]].flatten(-3) for each in (values, places)
+    )
+    found, chosen = values.max(-1)
+    return found, places.expand(values.shape).gather(-1, chosen.unsqueeze(-1)).squeeze(-1)
+
+
+@expands(aten.max_pool3d_with_indices_backward.default)
+def max_pool_gradient_3d(g: Tensor, x: Tensor, *rest: object) -> Tensor:
+    """Every element gets the gradients of the windows that chose it."""
+    return _given_back(g, x, rest[-1], 3)
+
+
+@expands(aten._adaptive_avg_pool2d.default, where=_is_uneven)
+def adaptive_mean_pool_2d(x: Tensor, to: Sizes) -> Tensor:
+    """Means of blocks whose sizes differ by one; along one axis after the other."""
+    for axis, count in zip((-2, -1), to):
+        x = torch.stack(
+            [x.narrow(axis, low, size).mean(axis) for low, size in _blocks(x.shape[axis], count)], axis
+        )
+    return x
+
+
+@expands(aten._adaptive_avg_pool2d_backward.default, where=_is_uneven)
+def adaptive_mean_pool_gradient_2d(g: Tensor, x: Tensor) -> Tensor:
+    """Every element gets its share of its blocks' gradients."""
+    return gradient(lambda leaf: adaptive_mean_pool_2d(leaf, g.shape[-2:]), x, g)
+
+
+@expands(aten._adaptive_avg_pool3d.default)
+def adaptive_mean_pool_3d(x: Tensor, to: Sizes) -> Tensor:
+    """Means of blocks of three axes, along one after the other."""
+    for axis, count in zip((-3, -2, -1), to):
+        x = torch.stack(
+            [x.narrow(axis, low, size).mean(axis) for low, size in _blocks(x.shape[axis], count)], axis
+        )
+    return x
+
+
+@expands(aten._adaptive_avg_pool3d_backward.default)
+def adaptive_mean_pool_gradient_3d(g: Tensor, x: Tensor) -> Tensor:
+    """Every element gets its share of its blocks' gradients."""
+    return gradient(lambda leaf: adaptive_mean_pool_3d(leaf, g.shape[-3:]), x, g)
+
+
+@expands(aten.adaptive_max_pool2d.default)
+def adaptive_max_pool_2d(x: Tensor, to: Sizes) -> tuple[Tensor, Tensor]:
+    """The maximum of every block and its first place: of each row's part, then of those."""
+    width = x.shape[-1]
+    columns = [(x.narrow(-1, low, size).max(-1), low) for low, size in _blocks(width, to[1])]
+    values = torch.stack([found.values for found, _ in columns], -1)
+    places = torch.stack([found.indices + low for found, low in columns], -1)
+    best, at = [], []
+    for low, size in _blocks(x.shape[-2], to[0]):
+        found, row = values.narrow(-2, low, size).max(-2, keepdim=True)
+        best.append(found)
+        at.append((row + low) * width + places.narrow(-2, low, size).gather(-2, row))
+    return torch.cat(best, -2), torch.cat(at, -2)
+
+
+@expands(aten.adaptive_max_pool2d_backward.default)
+def adaptive_max_pool_gradient_2d(g: Tensor, x: Tensor, places: Tensor) -> Tensor:
+    """Every element gets the gradients of the blocks that chose it."""
+    return _given_back(g, x, places, 2)
+
+
+@expands(aten.im2col.default)
+def im2col(x: Tensor, kernel: Sizes, dilation: Sizes, padding: Sizes, stride: Sizes) -> Tensor:
+    """The elements of every window as a column."""
+    size, apart, around, step = (_each(given, 2) for given in (kernel, dilation, padding, stride))
+    spans = [a * (k - 1) + 1 for a, k in zip(apart, size)]
+    counts = _counts(x.shape[-2:], spans, step, around, False)
+    windows = _windows(_padded(x, spans, step, around, counts, 0), spans, step)
+    windows = windows[..., :: apart[0], :: apart[1]]
+    lead, channels = x.shape[:-3], x.shape[-3]
+    columns = windows.movedim((-4, -3), (-2, -1))
+    return columns.reshape(*lead, channels * size[0] * size[1], counts[0] * counts[1])
+
+
+@expands(aten.col2im.default)
+def col2im(x: Tensor, to: Sizes, kernel: Sizes, dilation: Sizes, padding: Sizes, stride: Sizes) -> Tensor:
+    """Columns put back as windows, which add up where they overlap."""
+    channels = x.shape[-2] // math.prod(_each(kernel, 2))
+    image = x.new_zeros((*x.shape[:-2], channels, *to))
+    return gradient(lambda leaf: im2col(leaf, kernel, dilation, padding, stride), image, x)
+
+
+def _mean_pool(
+    x: Tensor,
+    axes: int,
+    kernel: Sizes,
+    stride: Sizes,
+    padding: Sizes,
+    ceil_mode: bool,
+    count_padding: bool,
+    divisor: int | None,
+) -> Tensor:
+    size, step, around = (_each(given, axes) for given in (kernel, stride or kernel, padding))
+    counts = _counts(x.shape[-axes:], size, step, around, ceil_mode)
+    last = list(range(-axes, 0))
+    total = _windows(_padded(x, size, step, around, counts, 0), size, step).sum(last)
+    if divisor is not None:
+        return total / divisor
+    ones = x.new_ones(x.shape[-axes:])
+    if count_padding:
+        ones = F.pad(ones, [p for p in reversed(around) for _ in range(2)], value=1.0)
+        around = [0] * axes
+    return total / _windows(_padded(ones, size, step, around, counts, 0), size, step).sum(last)
+
+
+def _counts(shape: Sizes, spans: Sizes, step: Sizes, around: Sizes, ceil_mode: bool) -> list[int]:
+    """How many windows each axis has; the last one begins inside of the tensor or its padding before it."""
+    found = []
+    for length, span, s, p in zip(shape, spans, step, around):
+        rest = length + 2 * p - span
+        count = (-(-rest // s) if ceil_mode else rest // s) + 1
+        found.append(count - 1 if ceil_mode and (count - 1) * s >= length + p else count)
+    return found
+
+
+def _padded(x: Tensor, spans: Sizes, step: Sizes, around: Sizes, counts: Sizes, fill: float) -> Tensor:
+    """The tensor with its padding in front, and behind it as much as the windows reach."""
+    widths: list[int] = []
+    for length, span, s, p, count in zip(x.shape[-len(spans) :], spans, step, around, counts):
+        widths = [p, (count - 1) * s + span - p - length, *widths]
+    return F.pad(x, widths, value=fill)
+
+
+def _windows(x: Tensor, spans: Sizes, step: Sizes) -> Tensor:
+    """[…, windows of each axis, their elements by axis]."""
+    first = x.dim() - len(spans)
+    for k, (span, s) in enumerate(zip(spans, step)):
+        x = x.unfold(first + k, span, s)
+    return x
+
+
+def _given_back(g: Tensor, x: Tensor, places: object, axes: int) -> Tensor:
+    assert isinstance(places, Tensor)
+    flat = x.new_zeros(x.shape).flatten(-axes)
+    return flat.scatter_add(-1, places.flatten(-axes), g.flatten(-axes)).view(x.shape)
+
+
+def _blocks(length: int, count: int) -> list[tuple[int, int]]:
+    """First element and length of every block, as torch cuts them."""
+    starts = [k * length // count for k in range(count)]
+    ends = [-(-(k + 1) * length // count) for k in range(count)]
+    return [(low, high - low) for low, high in zip(starts, ends)]
+
+
+def _each(given: Sizes, axes: int) -> list[int]:
+    return list(given) * axes if len(given) == 1 else list(given)
