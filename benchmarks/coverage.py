@@ -79,8 +79,8 @@ def captured() -> dict[str, CapturedStep]:
 def _models(seen: Mapping[str, tuple[Coverage, ...]]) -> Iterator[str]:
     yield "## Models\n"
     yield "Operations of one training step, forward and backward, by what they became. Counts depend on the number of"
-    yield "layers (two blocks in the transformers), not on sizes. The update is written by the optimiser's type (SGD,"
-    yield "Adam, AdamW), not lowered.\n"
+    yield "layers (two blocks in the transformers), not on sizes. The updates of SGD, Adam and AdamW are library"
+    yield "functions; those of other optimisers are traced and lowered like the model.\n"
     for name, entries in seen.items():
         yield f"### {name}: {sum(entry.count for entry in entries):,} operations\n"
         by_result: dict[str, dict[str, int]] = {}

@@ -16,7 +16,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from protocol.capture import CapturedStep, capture
+from protocol.capture import CapturedStep, capture, load_into
 
 VOCABULARY = 256
 """A token is a byte."""
@@ -193,7 +193,7 @@ def split(context: int) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
 def held_out_loss(state: Mapping[str, Tensor]) -> float:
     """Mean cross-entropy in nats per byte of a trained state on the held-out windows, without dropout."""
     model = make_model(TASK).eval()
-    model.load_state_dict(dict(state), strict=False)
+    load_into(model, state)
     _, held_out = split(TASK.context)
     with torch.no_grad():
         return float(objective(model, held_out))

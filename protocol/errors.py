@@ -15,6 +15,7 @@ AssayError
 │   ├── NumericsError            a value without the type, shape or bytes that an operation needs
 │   ├── NoMatch                  protocol.program: instructions that are not attention
 │   ├── Unsupported              protocol.capture: a use of an operation that has no exact form
+│   ├── NotExpanded              protocol.capture: operands that an expansion does not hold for
 │   ├── DisputeError             protocol.dispute
 │   │   ├── NothingToChallenge   no difference where the game stands
 │   │   └── NothingToReveal      a demanded node that is in none of one's own trees
@@ -53,6 +54,7 @@ AssayError
 │       └── RanksDisagree        processes that must hold one state hold several
 ├── CaptureError                 a training step that cannot become a program
 │   └── TraceError               the submitter's code cannot be traced
+├── LoadError                    protocol.capture: a trained state that does not fit a model
 ├── TermsError                   protocol.tasks: terms that no market takes
 ├── StakeError                   protocol.tasks: no stake makes cheating unprofitable
 ├── BundleError                  protocol.tasks

@@ -22,7 +22,16 @@ from __future__ import annotations
 
 from protocol.capture.errors import CaptureError, Problem
 from protocol.capture.pipeline import capture
-from protocol.capture.result import CapturedStep, Coverage
+from protocol.capture.result import CapturedStep, Coverage, LoadError, load_into
 from protocol.capture.tracing.step import Objective
 
-__all__ = ["CaptureError", "CapturedStep", "Coverage", "Objective", "Problem", "capture"]
+__all__ = [
+    "CaptureError",
+    "CapturedStep",
+    "Coverage",
+    "LoadError",
+    "Objective",
+    "Problem",
+    "capture",
+    "load_into",
+]

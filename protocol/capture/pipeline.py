@@ -60,7 +60,7 @@ def capture(
 
     `objective(model, batch)` returns the f32 scalar loss, or the loss and a dict of f32 scalar metrics. `batch` holds
     `batch_size` rows of every tensor of `dataset`, drawn with replacement inside the program; integers arrive as int64.
-    `optimizer` is a `torch.optim.SGD`, `Adam` or `AdamW` over the model's parameters; its rates, or those of
+    `optimizer` is any `torch.optim.Optimizer` over the model's parameters (`optimisers`); its rates, or those of
     `scheduler`, become a table of `steps` entries. `clip_norm` and `clip_value` limit the gradients as
     `torch.nn.utils.clip_grad_norm_` and `clip_grad_value_` do, in this order; with the former, the norm before it is
     the metric `grad_norm`. `bits` replaces rows of the contraction table by role, as in {"vocabulary": (13, 13)}
@@ -158,7 +158,7 @@ def _captured(
     program = StepProgram(assembled.program, tuple(assembled.state), len(data), len(constants))
     with within_limits():
         program.check()
-    initial = initial_tensors(assembled.state, parameters | written)
+    initial = initial_tensors(assembled.state, parameters | written | dict(update.rule.initial))
     notes = (*left_untouched(traced.untouched), *unvalidated(traced.distributions), *not_watched(kept))
     captured = CapturedStep(program, data, constants, initial, assembled.coverage, notes)
     if not preflight:

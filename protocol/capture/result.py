@@ -7,13 +7,17 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from protocol.capture.assembly.state import KEY
+from protocol.errors import AssayError
 from protocol.program.cost import Cost, cost
 from protocol.program.execute import Interpreter
 from protocol.program.library import Hint, fusions, hints, kernels
 from protocol.program.step import State, StepProgram
+
+SHOWN = 3
+"""Names that an error lists."""
 
 
 @dataclass(frozen=True)
@@ -95,3 +99,44 @@ class CapturedStep:
     def cost(self) -> Cost:
         """Operations and peak bytes of one step."""
         return cost(self.step_program.program)
+
+
+class LoadError(AssayError):
+    """A trained state that does not fit the model it is loaded into; the model is as it was."""
+
+
+def load_into(model: nn.Module, state: State) -> tuple[str, ...]:
+    """Copy the parameters and buffers of a trained state into a model, by their names in the model that was captured.
+
+    `model` may have been frozen, tied or wrapped since, by `torch.compile` or for several devices. Returns the names of
+    parameters that the state does not have, which training has left as they were: frozen ones, and those that the loss
+    did not reach. Raises `LoadError` if a tensor has another shape, or if the state has nothing of the model.
+    """
+    own = {_plain(name): t for name, t in (*model.named_parameters(), *model.named_buffers())}
+    given = {_plain(name): t for name, t in state.items()}
+    shared = own.keys() & given.keys()
+    if not shared.intersection(_plain(name) for name, _ in model.named_parameters()):
+        raise LoadError(
+            "trained state",
+            expected=f"parameters such as {', '.join([*own][:SHOWN])}",
+            got=f"{', '.join([*given][:SHOWN])}",
+            remedy="make the model as the captured one was made",
+        )
+    for name in sorted(shared):
+        if own[name].shape != given[name].shape:
+            raise LoadError(
+                f"tensor {name} of the trained state",
+                expected=f"the shape {tuple(own[name].shape)}",
+                got=tuple(given[name].shape),
+                remedy="make the model as the captured one was made",
+            )
+    with torch.no_grad():
+        for name in shared:
+            own[name].copy_(given[name])
+    return tuple(name for name, _ in model.named_parameters() if _plain(name) not in given)
+
+
+def _plain(name: str) -> str:
+    """A tensor's name without what wrappers put before and between its parts."""
+    parts = name.removeprefix("module.").split(".")
+    return ".".join(part for part in parts if part != "_orig_mod")

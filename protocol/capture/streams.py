@@ -6,3 +6,5 @@ BATCH_STREAM = 0
 """The rows of the batch."""
 FIRST_OPERATION_STREAM = 1
 """The first random operation of the traced graph; the others follow in the graph's order."""
+FIRST_UPDATE_STREAM = 2**31
+"""The first random operation of the optimiser's update."""

@@ -43,6 +43,8 @@ class Role(StrEnum):
     """The gradient at its input: G and w."""
     CONVOLUTION_WEIGHT_GRADIENT = "convolution_weight_gradient"
     """The gradient at its weight: G and x, contracted over samples and positions."""
+    UPDATE = "update"
+    """Any product in an optimiser's update."""
 
 
 BITS: Mapping[Role, Bits] = {
@@ -53,6 +55,7 @@ BITS: Mapping[Role, Bits] = {
     Role.CONVOLUTION: (20, 20),
     Role.CONVOLUTION_INPUT_GRADIENT: (13, 13),
     Role.CONVOLUTION_WEIGHT_GRADIENT: (20, 13),
+    Role.UPDATE: (20, 20),
 }
 """Bits of the operand that gives the role (P, dS or G), then of the other one; of a product, left and right; of a
 convolution, image and weight."""

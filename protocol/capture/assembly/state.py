@@ -32,7 +32,7 @@ def state_types(
     scalar = TensorType(DType.F32, ())
     types = [
         *trained.items(),
-        *update.state(trained),
+        *update.rule.state(trained),
         *((name, tensor_type(traced.buffers[name])) for name in traced.written),
         (STEP, TensorType(DType.U32, ())),
         (KEY, TensorType(DType.U32, (2,))),
@@ -48,6 +48,7 @@ def metric_names(traced: TracedStep) -> list[str]:
 
 
 def initial_tensors(types: Mapping[str, TensorType], of_model: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """The state before the first step: copies of `of_model`, the parameters and written buffers; otherwise zeros."""
+    """The state before the first step: copies of `of_model`, the parameters, written buffers and what the optimiser
+    begins with; otherwise zeros."""
     zeros = {name: torch.zeros(type_.shape, dtype=type_.dtype.storage) for name, type_ in types.items()}
     return zeros | {name: t.clone() for name, t in of_model.items()}

@@ -19,6 +19,7 @@ from protocol.capture.lowering.context import Draw, Lowering
 from protocol.capture.lowering.lower import lower
 from protocol.capture.lowering.views import View
 from protocol.capture.optimisers.update import Update
+from protocol.capture.streams import FIRST_UPDATE_STREAM
 from protocol.capture.tracing.tracer import TracedStep
 from protocol.capture.types import tensor_type
 from protocol.numerics.types import DType
@@ -91,7 +92,9 @@ def assemble(
 
     entry = b.cast(state[STEP], DType.I32)
     rate = [b.gather(fixed[name], entry) for name in rates]
-    after = update.write(b, state, dict(zip(traced.parameters, values[:count])), rate)
+    lowering = Lowering(b, roles, state[KEY], state[STEP], FIRST_UPDATE_STREAM)
+    after = update.write(lowering, state, dict(zip(traced.parameters, values[:count])), rate)
+    coverage.update(lowering.coverage)
     after[STEP] = b.add(state[STEP], b.constant(DType.U32, (), 1))
     after[KEY] = state[KEY]
     metrics = metric_names(traced)

@@ -30,13 +30,21 @@ class Draw:
 
 
 class Lowering:
-    """The context of one graph's lowering. `key`, u32 [2], and `step`, u32 [], key the random numbers of a step."""
+    """The context of one graph's lowering. `key`, u32 [2], and `step`, u32 [], key the random numbers of a step, which
+    come from `first_stream` and those after it."""
 
-    def __init__(self, builder: Builder, roles: Roles, key: Value, step: Value) -> None:
+    def __init__(
+        self,
+        builder: Builder,
+        roles: Roles,
+        key: Value,
+        step: Value,
+        first_stream: int = FIRST_OPERATION_STREAM,
+    ) -> None:
         self.builder = builder
         self.roles = roles
         self.key, self.step = key, step
-        self._streams = count(FIRST_OPERATION_STREAM)
+        self._streams = count(first_stream)
         self.coverage: Counter[tuple[str, str]] = Counter()
         """How often each ATen operation became what (`result.Coverage`)."""
         self.draws: dict[str, Draw] = {}

@@ -12,40 +12,44 @@ from torch.optim import Optimizer
 from torch.optim.lr_scheduler import LRScheduler
 
 from protocol.capture.errors import CaptureError, Problem, raise_any
-
-REFUSED_OPTIONS = {
-    "maximize": "minimise the negative: return -loss from the objective, and leave maximize at its default",
-    "dampening": "leave dampening at its default; scale the rate and the momentum instead",
-    "differentiable": "leave differentiable at its default; nobody takes gradients through the update",
-}
-"""Options that would change what a step computes. `foreach`, `fused` and `capturable` only say how torch runs it."""
+from protocol.capture.tracing.sources import source_of_error, traceback_of
 
 
 def require_optimizer(optimizer: Any) -> None:
     """Refuse what is no optimiser of torch, such as None or a list of several."""
     if not isinstance(optimizer, Optimizer):
         what = f"the optimiser is {'None' if optimizer is None else f'of type {type(optimizer).__name__}'}"
-        remedy = "pass one torch.optim.SGD, Adam or AdamW, built on the model's parameters"
+        remedy = "pass one torch.optim.Optimizer, built on the model's parameters"
         raise CaptureError([Problem(what, remedy)])
 
 
-def require_supported(optimizer: Optimizer, supported: Collection[type[Optimizer]]) -> None:
-    """Refuse an optimiser of another type, subclasses included, and options that the update rules do not follow."""
-    kind = type(optimizer).__name__
-    if type(optimizer) not in supported:
-        names = ", ".join(sorted(each.__name__ for each in supported))
-        raise CaptureError([Problem(f"optimiser {kind} is not supported", f"use one of: {names}")])
-    step = vars(optimizer).get("step")
-    if step is not None and not hasattr(step, "_wrapped_by_lr_sched"):
-        remedy = "leave it as torch has it; an update is what the optimiser's own options say"
-        raise CaptureError([Problem(f"the method step of this {kind} was replaced", remedy)])
-    refused = {
-        Problem(f"{kind} with {key}={group[key]}", remedy): None
-        for group in optimizer.param_groups
-        for key, remedy in REFUSED_OPTIONS.items()
-        if group.get(key)
-    }
-    raise_any(refused)
+def outside_state(optimizer: Optimizer, what: str) -> Problem:
+    """The optimiser keeps, beside the tensors and numbers of each parameter, something that a step changes."""
+    remedy = "keep it in the state of each parameter, as a tensor or a number"
+    return Problem(f"{type(optimizer).__name__} changes {what} in a step", remedy)
+
+
+def step_raises(optimizer: Optimizer, error: Exception) -> Problem:
+    """The optimiser's step fails on gradients like those that it will get, without a closure."""
+    remedy = "use one whose step() takes dense gradients alone, and asks for no second loss"
+    what = f"the step of this {type(optimizer).__name__} raises {type(error).__name__}: {error}"
+    return Problem(what, remedy, source_of_error(error), traceback_of(error), error)
+
+
+def reads_numbers(optimizer: Optimizer, source: str) -> Problem:
+    """A line of the optimiser's asks a tensor, a rate or a count of steps for its number."""
+    what = f"{type(optimizer).__name__} decides something by what a tensor, its rate or its count of steps is"
+    return Problem(
+        what, "compute with tensors: torch.where for `if`, a power of one half for math.sqrt", source
+    )
+
+
+def computes_otherwise(optimizer: Optimizer, name: str, error: float) -> Problem:
+    """The traced update is not what torch computes; `error` is relative, after a few steps."""
+    what = (
+        f"{type(optimizer).__name__}, traced, moves {name} otherwise than it does in torch: {error:.2g} off"
+    )
+    return Problem(what, "let every step be the same function of parameters, gradients, rates and state")
 
 
 def require_limits(**limits: float | None) -> None:
@@ -74,11 +78,15 @@ def require_same_parameters(
 
 
 def require_new(optimizer: Optimizer) -> None:
-    """Refuse an optimiser that has stepped, since its state starts at zero in the program, and hooks on its steps."""
+    """Refuse an optimiser that has stepped, since the program begins with its first step, and hooks on its steps."""
     problems = []
-    if any(optimizer.state.values()):
+    # Some keep zeros and a count of no steps from when they were built.
+    if any(kept and kept.get("step", 1) > 0 for kept in optimizer.state.values()):
         what = "the optimiser has stepped already: what it keeps would be lost"
         problems.append(Problem(what, "build a new optimiser on the model's parameters"))
+    if any(group.get("differentiable") for group in optimizer.param_groups):
+        remedy = "leave differentiable at its default; nobody takes gradients through the update"
+        problems.append(Problem(f"{type(optimizer).__name__} with differentiable=True", remedy))
     if optimizer._optimizer_step_pre_hooks or optimizer._optimizer_step_post_hooks:
         remedy = "remove them; an update is what the optimiser's own options say"
         problems.append(Problem("the optimiser has hooks on its steps", remedy))

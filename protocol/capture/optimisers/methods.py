@@ -1,24 +1,28 @@
-"""The update rule of each supported optimiser: what it keeps in the state and the instructions of one step.
+"""Optimisers that have kernels: what each keeps in the state, and the library function of its update.
 
-Hyperparameters are read from the submitter's own parameter groups; learning rates are data (`schedules`). A new
-optimiser is one entry in `METHODS`. `update` decides which parameter is in which group, and the names in the state.
+Hyperparameters are read from the submitter's own parameter groups; learning rates are data (`schedules`). Names in the
+state: a slot is `<parameter>.<slot>`, a scalar of group k `optimizer.<k>.<scalar>`. All others are traced (`traced`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import torch
+from torch import Tensor
 from torch.optim import Optimizer
 
-from protocol.capture.optimisers.checks import require_supported
+from protocol.capture.lowering.context import Lowering
 from protocol.numerics.types import DType
 from protocol.program.builder import Builder, Value
 from protocol.program.library import adam, sgd
+from protocol.program.types import TensorType
 
 Values = tuple[Value, ...]
+OTHER_OPTIONS = ("maximize", "dampening")
+"""Options of torch's optimisers that the kernels do not follow."""
 
 
 @dataclass(frozen=True)
@@ -36,11 +40,65 @@ class Method:
     update: Callable[[Builder, Value, Value, Values, Values], Values]
 
 
-def methods(optimizer: Optimizer) -> list[Method]:
-    """The method of every parameter group. Raises `CaptureError` for types and options that are not supported."""
-    require_supported(optimizer, METHODS)
+@dataclass(frozen=True)
+class Methods:
+    """A method for every group. `group` is every parameter's index into `methods`, by the parameter's name."""
+
+    methods: Sequence[Method]
+    group: Mapping[str, int]
+    initial: Mapping[str, Tensor] = field(default_factory=dict)
+
+    def state(self, parameters: Mapping[str, TensorType]) -> list[tuple[str, TensorType]]:
+        """As in `rule.Rule`; all zero before the first step."""
+        scalar = TensorType(DType.F32, ())
+        slots = [(slot, type_) for name, type_ in parameters.items() for slot in self._slots(name)]
+        return slots + [(name, scalar) for k in self._groups for name in self._scalars(k)]
+
+    def write(
+        self,
+        lowering: Lowering,
+        state: Mapping[str, Value],
+        gradients: Mapping[str, Value],
+        rates: Sequence[Value],
+    ) -> dict[str, Value]:
+        """As in `rule.Rule`."""
+        b = lowering.builder
+        after: dict[str, Value] = {}
+        common: dict[int, tuple[Value, ...]] = {}
+        for k in self._groups:
+            scalars = tuple(state[name] for name in self._scalars(k))
+            scalars, common[k] = self.methods[k].prepare(b, scalars, rates[k])
+            after.update(zip(self._scalars(k), scalars, strict=True))
+        for name, k in self.group.items():
+            slots = tuple(state[slot] for slot in self._slots(name))
+            new = self.methods[k].update(b, state[name], gradients[name], slots, common[k])
+            after.update(zip((name, *self._slots(name)), new, strict=True))
+        return after
+
+    @property
+    def _groups(self) -> list[int]:
+        """Groups that train at least one parameter."""
+        return sorted(set(self.group.values()))
+
+    def _slots(self, name: str) -> list[str]:
+        return [f"{name}.{slot}" for slot in self.methods[self.group[name]].slots]
+
+    def _scalars(self, k: int) -> list[str]:
+        return [f"optimizer.{k}.{scalar}" for scalar in self.methods[k].scalars]
+
+
+def has_method(optimizer: Optimizer) -> bool:
+    """Whether it is of a type that has kernels, no subclass, as torch has it, with options that they take."""
+    step = vars(optimizer).get("step")
+    replaced = step is not None and not hasattr(step, "_wrapped_by_lr_sched")
+    others = any(group.get(key) for group in optimizer.param_groups for key in OTHER_OPTIONS)
+    return type(optimizer) in METHODS and not replaced and not others
+
+
+def methods(optimizer: Optimizer, group: Mapping[str, int]) -> Methods:
+    """The methods of all groups of an optimiser that has one (`has_method`)."""
     make = METHODS[type(optimizer)]
-    return [make(group) for group in optimizer.param_groups]
+    return Methods([make(options) for options in optimizer.param_groups], group)
 
 
 def _alone(_b: Builder, _scalars: Values, rate: Value) -> tuple[Values, Values]:

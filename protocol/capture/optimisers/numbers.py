@@ -1,0 +1,102 @@
+"""Tensors in the place of Python's numbers, while an optimiser is traced: its rate and its count of steps are data.
+
+An optimiser's code adds a multiple, takes a root by `math.sqrt`, the smaller one by `min`: each then does the same with
+tensors. What decides something by a number is refused.
+"""
+
+from __future__ import annotations
+
+import builtins
+import functools
+import math
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.overrides import TorchFunctionMode
+from torch.utils._pytree import tree_map
+
+ENDS_IN_PLACE = "_"
+LESS_EXACT = (torch.bfloat16, torch.float16)
+DECIDING = ("__bool__", "__int__", "__float__", "__index__")
+"""Methods of a traced tensor that need its number."""
+
+
+def _of_several(function: Any) -> Any:
+    """A function of two tensors for several operands, some of which are numbers."""
+
+    def found(*given: Any, **_: Any) -> Any:
+        numbers = given if len(given) > 1 else tuple(given[0])
+        tensors = [x if isinstance(x, Tensor) else torch.full((), float(x)) for x in numbers]
+        return functools.reduce(function, tensors)
+
+    return found
+
+
+OF_TENSORS = {
+    math: {"sqrt": torch.sqrt, "exp": torch.exp, "log": torch.log, "pow": torch.pow, "fabs": torch.abs},
+    builtins: {"min": _of_several(torch.minimum), "max": _of_several(torch.maximum)},
+}
+"""Functions of numbers, by module, and what they are of numbers that are tensors in a trace."""
+
+
+@contextmanager
+def tensors_as_numbers() -> Iterator[None]:
+    """Let code compute with tensors where it has numbers otherwise."""
+    with _functions_of_tensors(), _Factors():
+        yield
+
+
+class _Factors(TorchFunctionMode):
+    """Takes a tensor where torch wants a number as a factor, `x.add_(y, alpha=rate)`, or makes one of it, `x.item()`.
+
+    What an optimiser computes in bfloat16 is computed in float32, as programs have no other floats.
+    """
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        args, kwargs = tree_map(_in_float32, (args, dict(kwargs or {})))
+        name = getattr(func, "__name__", "").rstrip(ENDS_IN_PLACE)
+        if name == "item" and sys._getframe(1).f_code.co_name not in DECIDING:
+            return args[0].view(())
+        if name in ("bfloat16", "half"):
+            return args[0].float()
+        if name in ("add", "sub", "subtract") and isinstance(kwargs.get("alpha"), Tensor):
+            args = (args[0], args[1] * kwargs.pop("alpha"))
+        elif name in ("addcmul", "addcdiv") and isinstance(kwargs.get("value"), Tensor):
+            factor, (x, y, z) = kwargs.pop("value"), args
+            made = factor * y * z if name == "addcmul" else factor * y / z
+            return x.add_(made) if func.__name__.endswith(ENDS_IN_PLACE) else x + made
+        return func(*args, **kwargs)
+
+
+def _in_float32(x: Any) -> Any:
+    return torch.float32 if isinstance(x, torch.dtype) and x in LESS_EXACT else x
+
+
+@contextmanager
+def _functions_of_tensors() -> Iterator[None]:
+    """Let functions of numbers take tensors."""
+    before = {(module, name): getattr(module, name) for module, names in OF_TENSORS.items() for name in names}
+
+    def of_both(module: Any, name: str) -> Any:
+        def function(*args: Any, **kwargs: Any) -> Any:
+            of_tensors = any(isinstance(x, Tensor) for x in (args[0] if _is_sequence(args) else args))
+            return (OF_TENSORS[module] if of_tensors else plain)[name](*args, **kwargs)
+
+        plain = {name: before[module, name]}
+        return function
+
+    for module, name in before:
+        setattr(module, name, of_both(module, name))
+    try:
+        yield
+    finally:
+        for (module, name), function in before.items():
+            setattr(module, name, function)
+
+
+def _is_sequence(args: tuple[Any, ...]) -> bool:
+    return len(args) == 1 and isinstance(args[0], list | tuple)

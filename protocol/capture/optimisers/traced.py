@@ -1,0 +1,375 @@
+"""The update of any optimiser, traced as the model is: its `step` runs on fake tensors, and the graph is lowered.
+
+Rates are inputs, and so is what the optimiser keeps of each parameter, numbers that a step changes as tensors. What it
+keeps before its first step is found by running that step and noting what is put there. Where that depends on gradients,
+as a momentum that begins with the first one, the first step has a graph of its own. The graphs are then run beside the
+optimiser itself for a few steps, and must do the same.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch._ops import OpOverload
+from torch._subclasses.functional_tensor import FunctionalTensor, FunctionalTensorMode
+from torch.fx import Graph, GraphModule, Interpreter
+from torch.fx.experimental.proxy_tensor import make_fx
+from torch.optim import Optimizer
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
+
+from protocol.capture.analysis.roles import OPERANDS, Role, Roles
+from protocol.capture.errors import CaptureError
+from protocol.capture.expansion.expand import expand
+from protocol.capture.lowering.context import Lowering
+from protocol.capture.lowering.lower import lower
+from protocol.capture.lowering.rules import RULES
+from protocol.capture.lowering.views import View
+from protocol.capture.optimisers.checks import computes_otherwise, outside_state, reads_numbers, step_raises
+from protocol.capture.optimisers.numbers import LESS_EXACT, tensors_as_numbers
+from protocol.capture.tracing.checks import raised
+from protocol.capture.tracing.sources import SourceRecorder, source_of_error, traceback_of
+from protocol.capture.tracing.step import compiling, silent_failures
+from protocol.capture.tracing.tracer import DATA_DEPENDENT
+from protocol.capture.types import as_committed, tensor_type
+from protocol.numerics.types import DType
+from protocol.program.builder import Value
+from protocol.program.types import TensorType
+
+STEPS = 4
+"""Steps that are compared."""
+MOST_ERROR = 1e-3
+"""Relative to how far a parameter moves."""
+MOST_ERROR_OF_LESS_EXACT = 0.1
+"""The same where the optimiser computes in bfloat16, with 8 bits."""
+SEED = 7
+
+Kept = dict[str, Any]
+"""What an optimiser keeps of one parameter."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A tensor, or a number that changes, kept of one parameter under a key, and its value before the first step."""
+
+    parameter: str
+    key: str
+    first: Tensor
+
+    @property
+    def name(self) -> str:
+        """Its name in the state."""
+        return f"{self.parameter}.{self.key}"
+
+
+@dataclass(frozen=True)
+class Traced:
+    """An update as graphs. Their placeholders are parameters, gradients, the state's entries, rates, each in order,
+    their outputs parameters and entries; `first`, for the first step alone, has no entries among its placeholders.
+    """
+
+    parameters: tuple[str, ...]
+    entries: tuple[Entry, ...]
+    graph: Graph
+    first: Graph | None
+
+    @property
+    def initial(self) -> Mapping[str, Tensor]:
+        """As in `rule.Rule`."""
+        return {entry.name: as_committed(entry.first) for entry in self.entries}
+
+    def state(self, parameters: Mapping[str, TensorType]) -> list[tuple[str, TensorType]]:  # noqa: ARG002
+        """As in `rule.Rule`."""
+        return [(entry.name, tensor_type(as_committed(entry.first))) for entry in self.entries]
+
+    def write(
+        self,
+        lowering: Lowering,
+        state: Mapping[str, Value],
+        gradients: Mapping[str, Value],
+        rates: Sequence[Value],
+    ) -> dict[str, Value]:
+        """As in `rule.Rule`."""
+        b = lowering.builder
+        names = (*self.parameters, *(entry.name for entry in self.entries))
+        given = [state[name] for name in self.parameters], [gradients[name] for name in self.parameters]
+        kept = [state[entry.name] for entry in self.entries]
+        after = self._lowered(lowering, self.graph, (*given[0], *given[1], *kept, *rates))
+        if self.first is not None:
+            begun = self._lowered(lowering, self.first, (*given[0], *given[1], *rates))
+            is_first = b.eq(lowering.step, b.constant(DType.U32, (), 0))
+            after = [b.select(is_first, one, other) for one, other in zip(begun, after, strict=True)]
+        return dict(zip(names, after, strict=True))
+
+    @staticmethod
+    def _lowered(lowering: Lowering, graph: Graph, inputs: Sequence[Value]) -> list[Value]:
+        contractions = [node for node in graph.nodes if node.target in OPERANDS]
+        before = lowering.roles
+        of_update = dict.fromkeys(contractions, Role.UPDATE)
+        lowering.roles = Roles(before.table, frozenset(), of_update, frozenset())
+        try:
+            return [
+                lowering.elements(x) for x in lower(lowering, graph, [View.of(value) for value in inputs])
+            ]
+        finally:
+            lowering.roles = before
+
+
+def trace_update(optimizer: Optimizer, parameters: Mapping[str, nn.Parameter]) -> Traced:
+    """The update of some parameters, by name. Raises `CaptureError` for what is no function of parameters, gradients,
+    rates and state; the optimiser is left as it was.
+    """
+    with _left_as_it_was(optimizer):
+        tracer = _Tracer(optimizer, parameters)
+        entries, begins = tracer.entries()
+        graph = tracer.traced(entries)
+        first = tracer.traced(entries, first=True) if begins else None
+        found = Traced(tuple(parameters), entries, graph, first)
+        tracer.require_same(found)
+        return found
+
+
+class _Tracer:
+    """Runs an optimiser's step on tensors in the place of its parameters."""
+
+    def __init__(self, optimizer: Optimizer, parameters: Mapping[str, nn.Parameter]) -> None:
+        self._optimizer = optimizer
+        self._parameters = parameters
+        self._state = dict(optimizer.state)
+        self._groups = [dict(group) for group in optimizer.param_groups]
+        self._names = [
+            [name for p in group["params"] for name, own in parameters.items() if own is p]
+            for group in self._groups
+        ]
+        self._constants: dict[tuple[str, str], Any] = {}
+        self._is_less_exact = False
+
+    def entries(self) -> tuple[tuple[Entry, ...], bool]:
+        """What the optimiser keeps, and whether its first step is another one: what that puts somewhere depends on
+        gradients, or is a number that only the steps after it change.
+        """
+        runs = [self._first_steps(seed) for seed in (SEED, SEED + 1)]
+        found, begins = [], False
+        for (name, key), (first, *after) in runs[0].items():
+            again = runs[1][name, key][0]
+            if isinstance(first, Tensor):
+                depends = not torch.equal(first, again)
+                found.append(Entry(name, key, torch.zeros_like(first) if depends else first))
+                begins |= depends
+            elif isinstance(first, int | float) and not isinstance(first, bool) and set(after) != {first}:
+                found.append(Entry(name, key, torch.tensor(float(first))))
+                begins |= after[0] == first
+            elif any(value is not first and value != first for value in after):
+                what = f"{key} of {name}, a {type(first).__name__},"
+                raise CaptureError([outside_state(self._optimizer, what)])
+            else:
+                self._constants[name, key] = first
+        return tuple(found), begins
+
+    def traced(self, entries: Sequence[Entry], first: bool = False) -> Graph:
+        """The graph of a step, or of the first one."""
+        recorder = SourceRecorder()
+
+        def run(p: list[Tensor], g: list[Tensor], s: list[Tensor], r: list[Tensor]) -> list[Tensor]:
+            with FunctionalTensorMode():
+                p, g, s, r = (_functional(given) for given in (p, g, s, r))
+                kept: dict[str, Kept] = {name: {} for name in self._parameters}
+                if not first:
+                    for (name, key), value in self._constants.items():
+                        kept[name][key] = value
+                    for entry, value in zip(entries, s, strict=True):
+                        kept[entry.parameter][entry.key] = value
+                with recorder, compiling(), tensors_as_numbers():
+                    after = self._step(p, g, kept, r)
+                return [_contents(x, t) for x, t in zip(after(entries), (*p, *(e.first for e in entries)))]
+
+        tensors = [_in_float32(p) for p in self._parameters.values()]
+        given = (
+            tensors,
+            [torch.zeros_like(t) for t in tensors],
+            [] if first else [e.first for e in entries],
+            self._rates(),
+        )
+        try:
+            with silent_failures():
+                graph = make_fx(run, tracing_mode="fake")(*given).graph
+        except DATA_DEPENDENT as error:
+            raise CaptureError([reads_numbers(self._optimizer, source_of_error(error))]) from error
+        except CaptureError:
+            if not recorder.problems:
+                raise
+        except Exception as error:
+            raise CaptureError([raised(error, source_of_error(error), traceback_of(error))]) from error
+        if recorder.problems:
+            raise CaptureError(
+                [reads_numbers(self._optimizer, problem.source) for problem in recorder.problems]
+            )
+        for node in reversed(graph.nodes):
+            if isinstance(node.target, OpOverload) and node.target.namespace == "profiler":
+                graph.erase_node(node)  # torch's own, around every step
+        expand(graph, RULES.__contains__)
+        return graph
+
+    def require_same(self, found: Traced) -> None:
+        """Run the graphs and the optimiser itself on the same gradients. Raises `CaptureError` where they differ."""
+        generator = torch.Generator().manual_seed(SEED)
+        ours = [_in_float32(p) for p in self._parameters.values()]
+        theirs = [p.clone() for p in ours]
+        kept: dict[str, Kept] = {name: self._held(name) for name in self._parameters}
+        state = [entry.first.clone() for entry in found.entries]
+        count = len(ours)
+        for step in range(STEPS):
+            g = [torch.randn(p.shape, generator=generator) for p in ours]
+            self._step(theirs, [t.clone() for t in g], kept, None)
+            begins = found.first if step == 0 else None
+            module = Interpreter(GraphModule(nn.Module(), begins or found.graph))
+            given = (*ours, *g, *(() if begins else state), *self._rates())
+            with torch.no_grad():
+                after = module.run(*given, enable_io_processing=False)
+            ours, state = list(after[:count]), list(after[count:])
+        for name, p, one, other in zip(
+            self._parameters, self._parameters.values(), ours, theirs, strict=True
+        ):
+            moved = float((other - p.detach()).double().norm())
+            error = float((one - other).double().norm()) / (moved or 1.0)
+            if not error <= (MOST_ERROR_OF_LESS_EXACT if self._is_less_exact else MOST_ERROR):
+                raise CaptureError([computes_otherwise(self._optimizer, name, error)])
+
+    def _first_steps(self, seed: int) -> dict[tuple[str, str], list[Any]]:
+        """What the first step puts somewhere, and what is there after it and after another, by parameter and key."""
+        generator = torch.Generator().manual_seed(seed)
+        tensors = [_in_float32(p) for p in self._parameters.values()]
+        kept = {name: _Noting(self._held(name)) for name in self._parameters}
+        found: dict[tuple[str, str], list[Any]] = {}
+        for _ in range(2):
+            g = [torch.randn(p.shape, generator=generator) for p in tensors]
+            with _Types() as types:
+                self._step(tensors, g, kept, None)
+            self._is_less_exact |= types.less_exact
+            for name, noting in kept.items():
+                for key, first in noting.first.items():
+                    found.setdefault((name, key), [first]).append(noting[key])
+        return found
+
+    def _step(
+        self,
+        tensors: Sequence[Tensor],
+        gradients: Sequence[Tensor],
+        kept: Mapping[str, Kept],
+        rates: Sequence[Tensor] | None,
+    ) -> Any:
+        """One step of the optimiser on tensors in the place of its parameters, with its own rates or others. Returns a
+        function of entries that gives the tensors and the entries after it.
+        """
+        optimizer, by_name = self._optimizer, dict(zip(self._parameters, tensors, strict=True))
+        for (_, t), g in zip(by_name.items(), gradients, strict=True):
+            t.grad = g
+        state: defaultdict[Tensor, Any] = defaultdict(_kept_of_none)
+        state.update((by_name[name], each) for name, each in kept.items())
+        optimizer.state = state
+        groups = []
+        for k, (group, names) in enumerate(zip(self._groups, self._names, strict=True)):
+            changed: dict[str, Any] = {key: False for key in ("foreach", "fused") if key in group}
+            if rates is not None:
+                changed |= {"lr": rates[k]} | {key: True for key in ("capturable",) if key in group}
+            groups.append({**group, **changed, "params": [by_name[name] for name in names]})
+        optimizer.param_groups = groups
+        before = [{k: v for k, v in group.items() if k not in ("lr", "params")} for group in groups]
+        try:
+            with torch.no_grad():
+                optimizer.step()
+        except Exception as error:
+            if rates is not None:
+                raise  # of a trace
+            raise CaptureError([step_raises(optimizer, error)]) from error
+        for group, options in zip(groups, before, strict=True):
+            for key in group.keys() - {"lr", "params"}:
+                if key not in options or (options[key] is not group[key] and options[key] != group[key]):
+                    raise CaptureError([outside_state(optimizer, f"the option {key!r} of a group")])
+        return lambda entries: [
+            *tensors,
+            *(optimizer.state[by_name[entry.parameter]][entry.key] for entry in entries),
+        ]
+
+    def _held(self, name: str) -> Kept:
+        """Copies of what the optimiser keeps before its first step, as it may from when it was built."""
+        held = self._state.get(self._parameters[name], {})
+        return {key: x.detach().clone() if isinstance(x, Tensor) else x for key, x in held.items()}
+
+    def _rates(self) -> list[Tensor]:
+        return [torch.tensor(float(group["lr"])) for group in self._groups]
+
+
+class _Noting(dict[str, Any]):
+    """Notes what is put under a key first, as it is then."""
+
+    def __init__(self, held: Kept) -> None:
+        super().__init__()
+        self.first: dict[str, Any] = {}
+        self.update(held)
+
+    def __setitem__(self, key: str, value: Any) -> None:
+        if key not in self.first:
+            self.first[key] = value.detach().clone() if isinstance(value, Tensor) else value
+        super().__setitem__(key, value)
+
+    def setdefault(self, key: str, default: Any = None) -> Any:
+        """Through `__setitem__`, as `update`."""
+        if key not in self:
+            self[key] = default
+        return self[key]
+
+    def update(self, *args: Any, **kwargs: Any) -> None:
+        for key, value in dict(*args, **kwargs).items():
+            self[key] = value
+
+
+class _Types(TorchDispatchMode):
+    """Notes whether anything is computed in a type with fewer bits than float32."""
+
+    def __init__(self) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self.less_exact = False
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        found = func(*args, **(kwargs or {}))
+        self.less_exact |= any(isinstance(x, Tensor) and x.dtype in LESS_EXACT for x in tree_leaves(found))
+        return found
+
+
+@contextmanager
+def _left_as_it_was(optimizer: Optimizer) -> Iterator[None]:
+    kept = dict(vars(optimizer))
+    try:
+        yield
+    finally:
+        vars(optimizer).clear()
+        vars(optimizer).update(kept)
+
+
+def _in_float32(p: Tensor) -> Tensor:
+    """A copy; a parameter of another type is refused by itself."""
+    return p.detach().float().clone()
+
+
+def _kept_of_none() -> Kept:
+    return {}
+
+
+def _functional(tensors: list[Tensor]) -> list[Tensor]:
+    return [FunctionalTensor.to_functional(t) for t in tensors]
+
+
+def _contents(x: Any, like: Tensor) -> Tensor:
+    """What a functional tensor holds after all writes, in the type and shape that it has before them."""
+    t = x if isinstance(x, Tensor) else torch.full((), x, dtype=like.dtype)
+    if isinstance(t, FunctionalTensor):
+        torch._sync(t)  # type: ignore[attr-defined, no-untyped-call]
+        t = torch._from_functional_tensor(t.elem)
+    return t.to(like.dtype).view(like.shape)

@@ -1,0 +1,216 @@
+"""Optimisers without kernels are traced: torch's, subclasses, and people's own."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor, nn
+from torch.optim import (
+    ASGD,
+    LBFGS,
+    SGD,
+    Adadelta,
+    Adafactor,
+    Adagrad,
+    Adam,
+    Adamax,
+    Muon,
+    NAdam,
+    Optimizer,
+    RAdam,
+    RMSprop,
+    Rprop,
+)
+from torch.optim.lr_scheduler import LambdaLR
+
+from protocol.capture import CaptureError, capture
+from tests.unit.capture.steps import BATCH, DATASET, captured
+from tests.unit.capture.test_optimisers import Gains, compare, in_torch, squares
+
+
+class Lion(Optimizer):
+    """As its paper has it, with the count of steps as a number."""
+
+    def __init__(
+        self, params: Iterable[nn.Parameter], lr: float = 1e-3, betas: Any = (0.9, 0.99), decay: float = 0.1
+    ):
+        super().__init__(params, {"lr": lr, "betas": betas, "decay": decay})
+
+    @torch.no_grad()
+    def step(self, closure: Any = None) -> None:  # type: ignore[override]
+        for group in self.param_groups:
+            beta1, beta2 = group["betas"]
+            for p in group["params"]:
+                if p.grad is None:
+                    continue
+                state = self.state[p]
+                if not state:
+                    state["exp_avg"] = torch.zeros_like(p)
+                    state["step"] = 0
+                state["step"] += 1
+                p.mul_(1 - group["lr"] * group["decay"])
+                moved = state["exp_avg"] * beta1 + p.grad * (1 - beta1)
+                p.add_(torch.sign(moved), alpha=-group["lr"])
+                state["exp_avg"].mul_(beta2).add_(p.grad, alpha=1 - beta2)
+
+
+class Corrected(Lion):
+    """Divides by a correction that depends on the count of steps."""
+
+    @torch.no_grad()
+    def step(self, closure: Any = None) -> None:  # type: ignore[override]
+        for group in self.param_groups:
+            for p in group["params"]:
+                state = self.state[p]
+                state.setdefault("step", 0)
+                state.setdefault("mean", torch.zeros_like(p))
+                state["step"] += 1
+                state["mean"].lerp_(p.grad, 0.1)
+                p.sub_(state["mean"] / (1 - 0.9 ** state["step"]) * group["lr"])
+
+
+class Beginning(Lion):
+    """Has nothing before its first step, and a mean of the gradients after it."""
+
+    @torch.no_grad()
+    def step(self, closure: Any = None) -> None:  # type: ignore[override]
+        for group in self.param_groups:
+            for p in group["params"]:
+                state = self.state[p]
+                state["step"] = state.get("step", 0) + 1
+                state["mean"] = state.get("mean", p.grad) * 0.9 + p.grad * 0.1
+                p.sub_(state["mean"], alpha=group["lr"] / math.sqrt(state["step"]))
+
+
+KINDS: list[tuple[str, Callable[..., Optimizer]]] = [
+    ("Adagrad", lambda p: Adagrad(p, lr=0.01, lr_decay=0.1, weight_decay=0.1)),
+    ("RMSprop", lambda p: RMSprop(p, lr=0.01)),
+    ("RMSprop centred", lambda p: RMSprop(p, lr=0.01, centered=True, momentum=0.9)),
+    ("Adadelta", lambda p: Adadelta(p, lr=0.5)),
+    ("Adamax", lambda p: Adamax(p, lr=0.01)),
+    ("NAdam", lambda p: NAdam(p, lr=0.01)),
+    ("RAdam", lambda p: RAdam(p, lr=0.01)),
+    ("ASGD", lambda p: ASGD(p, lr=0.01)),
+    ("Rprop", lambda p: Rprop(p, lr=0.01)),
+    ("SGD dampening", lambda p: SGD(p, lr=0.01, momentum=0.9, dampening=0.5)),
+    ("SGD maximize", lambda p: SGD(p, lr=0.01, momentum=0.9, maximize=True)),
+    ("Adam maximize", lambda p: Adam(p, lr=0.01, maximize=True)),
+    ("Adafactor", lambda p: Adafactor(p, lr=0.01)),
+    ("Lion", lambda p: Lion(p, lr=0.01)),
+    ("beginning", lambda p: Beginning(p, lr=0.01)),
+    ("corrected", lambda p: Corrected(p, lr=0.01)),
+]
+
+
+@pytest.mark.parametrize("make", [make for _, make in KINDS], ids=[name for name, _ in KINDS])
+def test_updates_follow_torch(make: Callable[..., Optimizer]) -> None:
+    model = Gains()
+    optimizer = make(model.parameters())
+    step = captured(model, squares, optimizer)
+    assert all(isinstance(p, nn.Parameter) and not p.grad for p in optimizer.state)
+    assert all(isinstance(p, nn.Parameter) for group in optimizer.param_groups for p in group["params"])
+    compare(model, in_torch(step, model, optimizer, 4))
+
+
+@pytest.mark.parametrize("make", [dict(KINDS)["RMSprop"], dict(KINDS)["Lion"]], ids=["RMSprop", "Lion"])
+def test_rates_of_a_scheduler_are_followed(make: Callable[..., Optimizer]) -> None:
+    model = Gains()
+    optimizer = make(model.parameters())
+    scheduler = LambdaLR(optimizer, lambda k: 1 / (k + 1))
+    step = capture(model, squares, optimizer, DATASET, batch_size=BATCH, steps=6, scheduler=scheduler)
+    compare(model, in_torch(step, model, optimizer, 6, scheduler))
+
+
+class Layers(nn.Module):
+    """Two matrices, which some optimisers take alone."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        generator = torch.Generator().manual_seed(4)
+        self.first = nn.Parameter(torch.randn(8, 6, generator=generator))
+        self.second = nn.Parameter(torch.randn(6, 3, generator=generator))
+
+    def forward(self, x: Tensor) -> Tensor:
+        return torch.tanh(x @ self.first) @ self.second
+
+
+def test_muon_is_followed_though_torch_computes_it_in_bfloat16() -> None:
+    model = Layers()
+    optimizer = Muon(model.parameters(), lr=0.01)
+    step = captured(model, squares, optimizer)
+    before = {name: p.detach().clone() for name, p in model.named_parameters()}
+    after = in_torch(step, model, optimizer, 4)
+    for name, p in model.named_parameters():
+        moved, error = (p.detach() - before[name]).norm(), (after[name] - p.detach()).norm()
+        assert error < 0.1 * moved
+
+
+def test_a_step_that_was_replaced_is_what_is_traced() -> None:
+    model = Gains()
+    optimizer = SGD(model.parameters(), lr=0.1)
+
+    def halved() -> None:
+        for group in optimizer.param_groups:
+            for p in group["params"]:
+                p.sub_(p.grad * (0.5 * group["lr"]))
+
+    optimizer.step = halved  # type: ignore[assignment, method-assign]
+    step = captured(model, squares, optimizer)
+    plain = Gains()
+    compare(plain, in_torch(step, plain, SGD(plain.parameters(), lr=0.05), 4))
+
+
+class Counting(Lion):
+    """Counts its steps in a group."""
+
+    @torch.no_grad()
+    def step(self, closure: Any = None) -> None:  # type: ignore[override]
+        for group in self.param_groups:
+            group["steps"] = group.get("steps", 0) + 1
+        super().step()
+
+
+class Deciding(Lion):
+    """Does something else from the third step on."""
+
+    @torch.no_grad()
+    def step(self, closure: Any = None) -> None:  # type: ignore[override]
+        for group in self.param_groups:
+            for p in group["params"]:
+                state = self.state[p]
+                state["step"] = state.get("step", 0) + 1
+                p.sub_(p.grad, alpha=group["lr"] if state["step"] < 3 else 0.0)
+
+
+class Hiding(Lion):
+    """Counts its steps where nobody looks."""
+
+    count = 0
+
+    @torch.no_grad()
+    def step(self, closure: Any = None) -> None:  # type: ignore[override]
+        type(self).count += 1
+        for group in self.param_groups:
+            for p in group["params"]:
+                p.sub_(p.grad, alpha=group["lr"] / type(self).count)
+
+
+@pytest.mark.parametrize(
+    ("make", "what"),
+    [
+        (Counting, "changes the option 'steps' of a group"),
+        (Deciding, "decides something by what a tensor"),
+        (Hiding, "otherwise than it does in torch"),
+        (LBFGS, "raises TypeError"),
+        (lambda p: Adam(p, differentiable=True), "differentiable=True"),
+    ],
+)
+def test_what_is_no_function_of_the_state_is_refused(make: Callable[..., Optimizer], what: str) -> None:
+    model = Gains()
+    with pytest.raises(CaptureError, match=what) as caught:
+        captured(model, squares, make(model.parameters()))
+    assert all(problem.remedy for problem in caught.value.problems)
