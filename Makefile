@@ -16,6 +16,8 @@
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 # Test processes side by side, each with an anvil at times and with torch. More than two cores are: they wait for blocks.
 JOBS ?= 4
+# Heavy ones compute: more than there are cores only make each of them slower.
+HEAVY_JOBS ?= 2
 PYTEST_ARGS ?=
 CAMPAIGN_ARGS ?=
 
@@ -117,7 +119,7 @@ $(FORMAL_READY): tests/formal/requirements.txt
 test-heavy: setup $(CONTRACTS_CONFIGURED) $(TRITON_READY) $(FORMAL_READY)
 	$(FORGE) build
 	$(CONTRACT_DATA)
-	$(BIN)/pytest -m heavy -n $(JOBS) --dist load --resume=build/heavy-passed.list $(PYTEST_ARGS)
+	$(BIN)/pytest -m heavy -n $(HEAVY_JOBS) --dist load --resume=build/heavy-passed.list $(PYTEST_ARGS)
 
 test-gpu: setup $(TRITON_READY)
 	$(BIN)/pytest tests/gpu tests/same_bits -m gpu $(PYTEST_ARGS)

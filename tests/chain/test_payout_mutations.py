@@ -30,7 +30,8 @@ main()
 """
 """`sim` with contracts from the folder that is its first argument."""
 
-pytestmark = [pytest.mark.chain, pytest.mark.heavy]
+COMMAND_SECONDS: Final = 600
+pytestmark = [pytest.mark.chain, pytest.mark.heavy, pytest.mark.timeout(2 * COMMAND_SECONDS + 100)]
 
 
 class Mutation(NamedTuple):
@@ -94,7 +95,7 @@ def test_a_changed_payout_is_found(sources: Path, mutation: Mutation) -> None:
         capture_output=True,
         text=True,
         check=False,
-        timeout=600,
+        timeout=COMMAND_SECONDS,
     )
     assert done.returncode == ExitCode.FRAUD, done.stdout + done.stderr
 
@@ -108,7 +109,7 @@ def _compile(folder: Path) -> None:
         capture_output=True,
         text=True,
         check=False,
-        timeout=600,
+        timeout=COMMAND_SECONDS,
     )
     assert done.returncode == 0, done.stdout + done.stderr
     data = folder / "data"
