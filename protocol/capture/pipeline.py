@@ -12,7 +12,7 @@ from torch.optim.lr_scheduler import LRScheduler
 from protocol.capture.analysis.ranges import require_ranges
 from protocol.capture.analysis.roles import Bits, roles_of, table_of
 from protocol.capture.assembly.checks import within_limits
-from protocol.capture.assembly.state import initial_tensors
+from protocol.capture.assembly.state import buffers_of, initial_tensors, resumed
 from protocol.capture.assembly.step import assemble
 from protocol.capture.errors import Problem, Problems
 from protocol.capture.expansion.expand import expand
@@ -38,7 +38,7 @@ from protocol.capture.tracing.checks import TraceError, left_untouched, unvalida
 from protocol.capture.tracing.step import Objective
 from protocol.capture.tracing.tracer import TracedStep, as_torch_raises, is_traced, trace_step
 from protocol.capture.types import as_committed
-from protocol.program.step import StepProgram
+from protocol.program.step import State, StepProgram
 
 
 def capture(
@@ -54,6 +54,7 @@ def capture(
     clip_value: float | None = None,
     bits: Mapping[str, Bits] | None = None,
     micro_batches: int = 1,
+    resume: State | None = None,
     preflight: bool = True,
 ) -> CapturedStep:
     """Capture one training step of `model`.
@@ -70,6 +71,10 @@ def capture(
     With `micro_batches` the batch is divided into so many equal parts, each a unit with a forward and backward pass of
     its own; gradients, loss, metrics and written f32 buffers are means over the units (`assembly.micro_batches`). It
     takes the activations of one unit, and up to so many processes can share a step.
+
+    `resume` is the final state of an earlier task of the same model and kind of optimiser: training goes on from its
+    parameters, written buffers and optimiser's state. Steps and rates count from 0 again, so `scheduler` says how it
+    goes on; the task needs another seed, or it draws the same batches.
 
     The `preflight` traces the step twice and compares a few steps with torch's (`preflight`); without it, a step that
     changes from time to time is captured as it is the first time. Model and objective are left as they were. Raises one
@@ -89,6 +94,7 @@ def capture(
             clip_value,
             bits or {},
             micro_batches,
+            resume,
             kept,
             preflight,
         )
@@ -106,6 +112,7 @@ def _captured(
     clip_value: float | None,
     bits: Mapping[str, Bits],
     micro_batches: int,
+    resume: State | None,
     kept: PythonState,
     preflight: bool,
 ) -> CapturedStep:
@@ -129,6 +136,7 @@ def _captured(
     if preflight and traced is not None and batch is not None:
         problems.add(_traced_again(model, objective, batch, traced, kept, optimizer, scheduler))
     if traced is not None:
+        traced = replace(traced, buffers={**traced.buffers, **buffers_of(resume, traced)})
         expand(traced.graph, RULES.__contains__)
         with problems.collected():
             require_ranges(traced, data, steps)
@@ -137,7 +145,7 @@ def _captured(
     with problems.collected():
         require_optimizer(optimizer)
         with problems.collected():
-            update = update_of(optimizer, trainable, reached, clip_norm, clip_value)
+            update = update_of(optimizer, trainable, reached, clip_norm, clip_value, resume is not None)
         with problems.collected():
             tables = learning_rates(optimizer, scheduler, 1 if counts_refused else steps)
     with problems.collected():
@@ -158,7 +166,8 @@ def _captured(
     program = StepProgram(assembled.program, tuple(assembled.state), len(data), len(constants))
     with within_limits():
         program.check()
-    initial = initial_tensors(assembled.state, parameters | written | dict(update.rule.initial))
+    begun = resumed(assembled.state, resume)
+    initial = initial_tensors(assembled.state, parameters | written | dict(update.rule.initial) | begun)
     notes = (*left_untouched(traced.untouched), *unvalidated(traced.distributions), *not_watched(kept))
     captured = CapturedStep(program, data, constants, initial, assembled.coverage, notes)
     if not preflight:

@@ -4,11 +4,14 @@ beyond the limits of encoding.md."""
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 
-from protocol.capture.errors import CaptureError, Problem
+from protocol.capture.errors import CaptureError, Problem, raise_any
+from protocol.capture.types import tensor_type
 from protocol.program.errors import CheckError
+from protocol.program.step import State
+from protocol.program.types import TensorType
 
 
 def require_distinct(names: Iterable[str]) -> None:
@@ -18,6 +21,17 @@ def require_distinct(names: Iterable[str]) -> None:
         what = f"several tensors of the task would be called {', '.join(taken)}"
         remedy = "rename the model's parameter or buffer, or the objective's metric, of this name"
         raise CaptureError([Problem(what, remedy)])
+
+
+def require_continued(types: Mapping[str, TensorType], resume: State) -> None:
+    """Raise `CaptureError` for each tensor that the state of an earlier task lacks, or has of another type."""
+    remedy = "resume from a task of this model, with this kind of optimiser and its options"
+    found = {name: str(tensor_type(resume[name])) if name in resume else "nothing" for name in types}
+    raise_any(
+        Problem(f"resume: expected {types[name]} as {name}, got {got}", remedy)
+        for name, got in found.items()
+        if got != str(types[name])
+    )
 
 
 @contextmanager

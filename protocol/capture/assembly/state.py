@@ -11,12 +11,12 @@ from collections.abc import Collection, Mapping
 import torch
 from torch import Tensor
 
-from protocol.capture.assembly.checks import require_distinct
+from protocol.capture.assembly.checks import require_continued, require_distinct
 from protocol.capture.optimisers.update import Update
 from protocol.capture.tracing.tracer import TracedStep
 from protocol.capture.types import tensor_type
 from protocol.numerics.types import DType
-from protocol.program.step import METRIC
+from protocol.program.step import METRIC, State
 from protocol.program.types import TensorType
 
 STEP = "step"
@@ -45,6 +45,23 @@ def state_types(
 def metric_names(traced: TracedStep) -> list[str]:
     """Names in the state of the loss and of the objective's metrics."""
     return [METRIC + name for name in ("loss", *traced.metrics)]
+
+
+def buffers_of(resume: State | None, traced: TracedStep) -> dict[str, Tensor]:
+    """The buffers that a step writes, as an earlier task has left them, where their shapes are the same."""
+    given = {name: (resume or {}).get(name) for name in traced.written}
+    return {name: t for name, t in given.items() if t is not None and t.shape == traced.buffers[name].shape}
+
+
+def resumed(types: Mapping[str, TensorType], resume: State | None) -> dict[str, Tensor]:
+    """What an earlier task has left of a state with these tensors, but for its key, step and metrics. Raises
+    `CaptureError` if a tensor is not there or is of another type.
+    """
+    if resume is None:
+        return {}
+    own = {name: t for name, t in types.items() if name not in (STEP, KEY) and not name.startswith(METRIC)}
+    require_continued(own, resume)
+    return {name: resume[name] for name in own}
 
 
 def initial_tensors(types: Mapping[str, TensorType], of_model: Mapping[str, Tensor]) -> dict[str, Tensor]:

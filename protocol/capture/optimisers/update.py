@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from torch import nn
 from torch.optim import Optimizer
@@ -65,9 +65,11 @@ def update_of(
     reached: Collection[str],
     clip_norm: float | None,
     clip_value: float | None,
+    resumed: bool = False,
 ) -> Update:
     """The update of those of the trainable `parameters` that the loss has `reached`, by name: torch leaves the others,
-    which have no gradient, and keeps nothing of them. Raises one `CaptureError` with all that the checks refuse."""
+    which have no gradient, and keeps nothing of them. Where training is `resumed`, no step is the optimiser's first.
+    Raises one `CaptureError` with all that the checks refuse."""
     problems = Problems()
     with problems.collected():
         require_limits(clip_norm=clip_norm, clip_value=clip_value)
@@ -80,9 +82,8 @@ def update_of(
     group = {name: groups[id(parameters[name])] for name in reached}
     if has_method(optimizer):
         return Update(methods(optimizer, group), clip_norm, clip_value)
-    return Update(
-        trace_update(optimizer, {name: parameters[name] for name in reached}), clip_norm, clip_value
-    )
+    traced = trace_update(optimizer, {name: parameters[name] for name in reached})
+    return Update(replace(traced, first=None) if resumed else traced, clip_norm, clip_value)
 
 
 def _clip_norm(b: Builder, gradients: Mapping[str, Value], limit: float) -> tuple[dict[str, Value], Value]:

@@ -1,0 +1,81 @@
+"""A task that goes on from another's final state does the same as one that is as long as both."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+import pytest
+import torch
+from torch import Tensor, nn
+from torch.optim import SGD, Adam, AdamW, Optimizer, RMSprop
+
+from protocol.capture import CaptureError
+from tests.unit.capture.steps import captured
+
+ROW = {"x": torch.linspace(-1, 1, 8)[None], "y": torch.tensor([1])}
+"""One row, so that every batch is the same whatever is drawn."""
+
+
+def made(width: int = 6) -> nn.Module:
+    torch.manual_seed(2)
+    return nn.Sequential(nn.Linear(8, width), nn.LayerNorm(width), nn.Linear(width, 3))
+
+
+KINDS: dict[str, Callable[[Iterable[Tensor]], Optimizer]] = {
+    "AdamW": lambda p: AdamW(p, lr=0.01),
+    "amsgrad": lambda p: Adam(p, lr=0.01, amsgrad=True),
+    "momentum": lambda p: SGD(p, lr=0.01, momentum=0.9),
+    "dampening": lambda p: SGD(p, lr=0.01, momentum=0.9, dampening=0.5),
+    "RMSprop": lambda p: RMSprop(p, lr=0.01, momentum=0.9),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
+def test_two_tasks_are_as_one(kind: Callable[[Iterable[Tensor]], Optimizer]) -> None:
+    model = made()
+    whole = captured(model, optimizer=kind(model.parameters()), dataset=ROW)
+    state = whole.initial_state(1)
+    for _ in range(2):
+        state = whole.step(state)
+    model = made()
+    rest = captured(model, optimizer=kind(model.parameters()), dataset=ROW, resume=state)
+    other = rest.initial_state(9)
+    assert int(other["step"]) == 0
+    for _ in range(2):
+        state, other = whole.step(state), rest.step(other)
+    own = [name for name in state if name not in ("step", "key")]
+    assert all(torch.equal(state[name], other[name]) for name in own)
+
+
+class Counted(nn.Module):
+    """Writes statistics and a counter."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.norm = nn.BatchNorm1d(8)
+        self.out = nn.Linear(8, 3)
+
+    def forward(self, x: Tensor) -> Tensor:
+        y: Tensor = self.out(self.norm(x))
+        return y
+
+
+def test_written_buffers_go_on() -> None:
+    first = captured(Counted())
+    state = first.step(first.step(first.initial_state(1)))
+    rest = captured(Counted(), resume=state)
+    begun = rest.initial_state(2)
+    assert torch.equal(begun["norm.running_var"], state["norm.running_var"])
+    assert int(rest.step(begun)["norm.num_batches_tracked"]) == 3
+
+
+def test_the_state_of_another_task_is_refused() -> None:
+    model = made()
+    step = captured(model, optimizer=SGD(model.parameters(), lr=0.1), dataset=ROW)
+    state = step.initial_state(1)
+    model = made()
+    with pytest.raises(CaptureError, match=r"as 0\.weight\.exp_avg, got nothing") as caught:
+        captured(model, optimizer=AdamW(model.parameters()), dataset=ROW, resume=state)
+    assert all("this kind of optimiser" in problem.remedy for problem in caught.value.problems)
+    with pytest.raises(CaptureError, match=r"expected f32\[7, 8\] as 0\.weight, got f32\[6, 8\]"):
+        captured(made(7), dataset=ROW, resume=state)
