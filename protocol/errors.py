@@ -15,7 +15,6 @@ AssayError
 │   ├── NumericsError            a value without the type, shape or bytes that an operation needs
 │   ├── NoMatch                  protocol.program: instructions that are not attention
 │   ├── Unsupported              protocol.capture: a use of an operation that has no exact form
-│   ├── NotExpanded              protocol.capture: operands that an expansion does not hold for
 │   ├── DisputeError             protocol.dispute
 │   │   ├── NothingToChallenge   no difference where the game stands
 │   │   └── NothingToReveal      a demanded node that is in none of one's own trees

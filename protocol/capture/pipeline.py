@@ -12,7 +12,7 @@ from torch.optim.lr_scheduler import LRScheduler
 from protocol.capture.analysis.ranges import require_ranges
 from protocol.capture.analysis.roles import Bits, roles_of, table_of
 from protocol.capture.assembly.checks import within_limits
-from protocol.capture.assembly.state import buffers_of, initial_tensors, resumed
+from protocol.capture.assembly.state import buffers_of, initial_tensors, metric_names, resumed
 from protocol.capture.assembly.step import assemble
 from protocol.capture.errors import Problem, Problems
 from protocol.capture.expansion.expand import expand
@@ -166,7 +166,7 @@ def _captured(
     program = StepProgram(assembled.program, tuple(assembled.state), len(data), len(constants))
     with within_limits():
         program.check()
-    begun = resumed(assembled.state, resume)
+    begun = resumed(assembled.state, (*metric_names(traced), *update.metrics), resume)
     initial = initial_tensors(assembled.state, parameters | written | dict(update.rule.initial) | begun)
     notes = (*left_untouched(traced.untouched), *unvalidated(traced.distributions), *not_watched(kept))
     captured = CapturedStep(program, data, constants, initial, assembled.coverage, notes)

@@ -112,8 +112,9 @@ def load_into(model: nn.Module, state: State) -> tuple[str, ...]:
     parameters that the state does not have, which training has left as they were: frozen ones, and those that the loss
     did not reach. Raises `LoadError` if a tensor has another shape, or if the state has nothing of the model.
     """
+    model = _unwrapped(model)
     own = {_plain(name): t for name, t in (*model.named_parameters(), *model.named_buffers())}
-    given = {_plain(name): t for name, t in state.items()}
+    given = {_in_model(name, own): t for name, t in state.items()}
     shared = own.keys() & given.keys()
     if not shared.intersection(_plain(name) for name, _ in model.named_parameters()):
         raise LoadError(
@@ -136,7 +137,25 @@ def load_into(model: nn.Module, state: State) -> tuple[str, ...]:
     return tuple(name for name, _ in model.named_parameters() if _plain(name) not in given)
 
 
+def _unwrapped(model: nn.Module) -> nn.Module:
+    """The model inside of what torch.compile and the modules for several devices put around it."""
+    while True:
+        if isinstance(inner := getattr(model, "_orig_mod", None), nn.Module):
+            model = inner
+        elif isinstance(model, nn.DataParallel | nn.parallel.DistributedDataParallel):
+            model = model.module
+        else:
+            return model
+
+
+def _in_model(name: str, own: Mapping[str, Tensor]) -> str:
+    """The name in a model without wrappers of a tensor of one that may have had some."""
+    name = _plain(name)
+    while name not in own and name.startswith("module."):
+        name = name.removeprefix("module.")
+    return name
+
+
 def _plain(name: str) -> str:
-    """A tensor's name without what wrappers put before and between its parts."""
-    parts = name.removeprefix("module.").split(".")
-    return ".".join(part for part in parts if part != "_orig_mod")
+    """A tensor's name without what torch.compile puts between its parts."""
+    return ".".join(part for part in name.split(".") if part != "_orig_mod")

@@ -53,13 +53,15 @@ def buffers_of(resume: State | None, traced: TracedStep) -> dict[str, Tensor]:
     return {name: t for name, t in given.items() if t is not None and t.shape == traced.buffers[name].shape}
 
 
-def resumed(types: Mapping[str, TensorType], resume: State | None) -> dict[str, Tensor]:
-    """What an earlier task has left of a state with these tensors, but for its key, step and metrics. Raises
+def resumed(
+    types: Mapping[str, TensorType], metrics: Collection[str], resume: State | None
+) -> dict[str, Tensor]:
+    """What an earlier task has left of a state with these tensors, but for its key, step and `metrics`. Raises
     `CaptureError` if a tensor is not there or is of another type.
     """
     if resume is None:
         return {}
-    own = {name: t for name, t in types.items() if name not in (STEP, KEY) and not name.startswith(METRIC)}
+    own = {name: t for name, t in types.items() if name not in (STEP, KEY, *metrics)}
     require_continued(own, resume)
     return {name: resume[name] for name in own}
 

@@ -14,7 +14,7 @@ from torch.fx.node import map_arg
 
 from protocol.capture.expansion import ops  # noqa: F401 - fills the table
 from protocol.capture.expansion.distinct import add_where_distinct
-from protocol.capture.expansion.table import BEYOND_RULES, EXPANSIONS, Expansion, NotExpanded
+from protocol.capture.expansion.table import BEYOND_RULES, EXPANSIONS, Expansion
 from protocol.capture.tracing.sources import BACKWARD_KEY, SOURCE_KEY
 
 INHERITED = (SOURCE_KEY, BACKWARD_KEY)
@@ -59,7 +59,9 @@ def _replaced(graph: Graph, node: Node, expansion: Expansion) -> list[Node]:
     try:
         with mode:
             inner = make_fx(functionalize(run), tracing_mode="fake")(*values).graph
-    except NotExpanded:
+    except (
+        Exception
+    ):  # it does not hold for these operands, or torch refuses them: the node is refused by its name
         return []
     inner.eliminate_dead_code()
     made: list[Node] = []

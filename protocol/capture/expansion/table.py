@@ -11,16 +11,9 @@ from torch._decomp import decomposition_table
 from torch._ops import OpOverload
 from torch.fx import Node
 
-from protocol.errors import InternalError
-
 aten = torch.ops.aten
 Expansion = Callable[..., Any]
 ExpansionT = TypeVar("ExpansionT", bound=Expansion)
-
-
-class NotExpanded(InternalError):
-    """Raised by an expansion: it does not hold for these operands. The node stays as it is, to be refused."""
-
 
 EXPANSIONS: dict[OpOverload, Expansion] = {}
 """What an overload consists of: a function of the same arguments with the same results."""

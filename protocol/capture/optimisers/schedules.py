@@ -6,7 +6,7 @@ No party computes a cosine this way. After the last entry the rate is zero, beca
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -34,9 +34,7 @@ def learning_rates(optimizer: Optimizer, scheduler: LRScheduler | None, steps: i
     before the last step, or gives a step no finite rate.
     """
     if scheduler is None:
-        return [
-            torch.full((steps,), float(group["lr"]), dtype=torch.float32) for group in optimizer.param_groups
-        ]
+        return [torch.full((steps,), rate_of(group), dtype=torch.float32) for group in optimizer.param_groups]
     require_own_scheduler(scheduler, optimizer)
     require_all_steps(scheduler, steps)
     before = scheduler.state_dict()
@@ -50,7 +48,7 @@ def learning_rates(optimizer: Optimizer, scheduler: LRScheduler | None, steps: i
                     scheduler.step()
                     require_only_rates_change(scheduler, options)
                 for rates, group in zip(table, optimizer.param_groups):
-                    rates.append(float(group["lr"]))
+                    rates.append(rate_of(group))
                 require_rates(scheduler, [rates[-1] for rates in table], step)
     except CaptureError:
         raise
@@ -64,6 +62,11 @@ def learning_rates(optimizer: Optimizer, scheduler: LRScheduler | None, steps: i
     return [torch.tensor(rates, dtype=torch.float32) for rates in table]
 
 
+def rate_of(group: Mapping[str, Any]) -> float:
+    """The rate of a group; 0 where its optimiser has none, or finds it by itself."""
+    return float(group["lr"]) if group.get("lr") is not None else 0.0
+
+
 @contextmanager
 def as_in_another_step(optimizer: Any, scheduler: Any) -> Iterator[None]:
     """Other learning rates, another count of the scheduler's steps, and an optimiser's state with other tensors, for
@@ -71,11 +74,12 @@ def as_in_another_step(optimizer: Any, scheduler: Any) -> Iterator[None]:
     state = optimizer.state if isinstance(optimizer, Optimizer) else {}
     tensors = dict(state)
     groups = optimizer.param_groups if isinstance(optimizer, Optimizer) else []
-    rates = [group["lr"] for group in groups]
+    rates = [group.get("lr") for group in groups]
     epoch = scheduler.last_epoch if isinstance(scheduler, LRScheduler) else 0
     try:
         for group, rate in zip(groups, rates):
-            group["lr"] = rate * 0.5 + 1e-3
+            if rate is not None:
+                group["lr"] = rate * 0.5 + 1e-3
         if isinstance(scheduler, LRScheduler):
             scheduler.last_epoch = epoch + 1
         state.clear()
@@ -85,6 +89,7 @@ def as_in_another_step(optimizer: Any, scheduler: Any) -> Iterator[None]:
         state.clear()
         state.update(tensors)
         for group, rate in zip(groups, rates):
-            group["lr"] = rate
+            if rate is not None:
+                group["lr"] = rate
         if isinstance(scheduler, LRScheduler):
             scheduler.last_epoch = epoch

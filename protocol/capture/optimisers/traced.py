@@ -9,8 +9,7 @@ optimiser itself for a few steps, and must do the same.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,18 +20,19 @@ from torch._subclasses.functional_tensor import FunctionalTensor, FunctionalTens
 from torch.fx import Graph, GraphModule, Interpreter
 from torch.fx.experimental.proxy_tensor import make_fx
 from torch.optim import Optimizer
-from torch.utils._python_dispatch import TorchDispatchMode
-from torch.utils._pytree import tree_leaves
 
 from protocol.capture.analysis.roles import OPERANDS, Role, Roles
 from protocol.capture.errors import CaptureError
 from protocol.capture.expansion.expand import expand
+from protocol.capture.inputs.model import with_attributes
 from protocol.capture.lowering.context import Lowering
 from protocol.capture.lowering.lower import lower
 from protocol.capture.lowering.rules import RULES
 from protocol.capture.lowering.views import View
-from protocol.capture.optimisers.checks import computes_otherwise, outside_state, reads_numbers, step_raises
-from protocol.capture.optimisers.numbers import LESS_EXACT, tensors_as_numbers
+from protocol.capture.optimisers.checks import computes_otherwise, outside_state, reads_numbers
+from protocol.capture.optimisers.numbers import tensors_as_numbers
+from protocol.capture.optimisers.schedules import rate_of
+from protocol.capture.optimisers.trial import Kept, Noting, Trial, left_as_it_was
 from protocol.capture.tracing.checks import raised
 from protocol.capture.tracing.sources import SourceRecorder, source_of_error, traceback_of
 from protocol.capture.tracing.step import compiling, silent_failures
@@ -49,9 +49,6 @@ MOST_ERROR = 1e-3
 MOST_ERROR_OF_LESS_EXACT = 0.1
 """The same where the optimiser computes in bfloat16, with 8 bits."""
 SEED = 7
-
-Kept = dict[str, Any]
-"""What an optimiser keeps of one parameter."""
 
 
 @dataclass(frozen=True)
@@ -125,7 +122,7 @@ def trace_update(optimizer: Optimizer, parameters: Mapping[str, nn.Parameter]) -
     """The update of some parameters, by name. Raises `CaptureError` for what is no function of parameters, gradients,
     rates and state; the optimiser is left as it was.
     """
-    with _left_as_it_was(optimizer):
+    with left_as_it_was(optimizer):
         tracer = _Tracer(optimizer, parameters)
         entries, begins = tracer.entries()
         graph = tracer.traced(entries)
@@ -136,12 +133,11 @@ def trace_update(optimizer: Optimizer, parameters: Mapping[str, nn.Parameter]) -
 
 
 class _Tracer:
-    """Runs an optimiser's step on tensors in the place of its parameters."""
+    """Runs an optimiser's step: itself on gradients that are made up, and on fake tensors in its parameters' place."""
 
     def __init__(self, optimizer: Optimizer, parameters: Mapping[str, nn.Parameter]) -> None:
         self._optimizer = optimizer
         self._parameters = parameters
-        self._state = dict(optimizer.state)
         self._groups = [dict(group) for group in optimizer.param_groups]
         self._names = [
             [name for p in group["params"] for name, own in parameters.items() if own is p]
@@ -157,15 +153,15 @@ class _Tracer:
         runs = [self._first_steps(seed) for seed in (SEED, SEED + 1)]
         found, begins = [], False
         for (name, key), (first, *after) in runs[0].items():
-            again = runs[1][name, key][0]
-            if isinstance(first, Tensor):
+            again = runs[1].get((name, key), [None])[0]
+            if isinstance(first, Tensor) and isinstance(again, Tensor):
                 depends = not torch.equal(first, again)
                 found.append(Entry(name, key, torch.zeros_like(first) if depends else first))
                 begins |= depends
-            elif isinstance(first, int | float) and not isinstance(first, bool) and set(after) != {first}:
+            elif _is_number(first) and (first != again or set(after) != {first}):
                 found.append(Entry(name, key, torch.tensor(float(first))))
-                begins |= after[0] == first
-            elif any(value is not first and value != first for value in after):
+                begins |= first != again or after[0] == first
+            elif len(after) < 2 or any(value is not first and value != first for value in (again, *after)):
                 what = f"{key} of {name}, a {type(first).__name__},"
                 raise CaptureError([outside_state(self._optimizer, what)])
             else:
@@ -186,16 +182,13 @@ class _Tracer:
                     for entry, value in zip(entries, s, strict=True):
                         kept[entry.parameter][entry.key] = value
                 with recorder, compiling(), tensors_as_numbers():
-                    after = self._step(p, g, kept, r)
-                return [_contents(x, t) for x, t in zip(after(entries), (*p, *(e.first for e in entries)))]
+                    after = self._on_fakes(p, g, kept, r)
+                values = [*p, *(after[entry.parameter][entry.key] for entry in entries)]
+                return [_contents(x, t) for x, t in zip(values, (*p, *(e.first for e in entries)))]
 
         tensors = [_in_float32(p) for p in self._parameters.values()]
-        given = (
-            tensors,
-            [torch.zeros_like(t) for t in tensors],
-            [] if first else [e.first for e in entries],
-            self._rates(),
-        )
+        begun = [] if first else [entry.first for entry in entries]
+        given = tensors, [torch.zeros_like(t) for t in tensors], begun, self._rates()
         try:
             with silent_failures():
                 graph = make_fx(run, tracing_mode="fake")(*given).graph
@@ -207,9 +200,7 @@ class _Tracer:
         except Exception as error:
             raise CaptureError([raised(error, source_of_error(error), traceback_of(error))]) from error
         if recorder.problems:
-            raise CaptureError(
-                [reads_numbers(self._optimizer, problem.source) for problem in recorder.problems]
-            )
+            raise CaptureError([reads_numbers(self._optimizer, each.source) for each in recorder.problems])
         for node in reversed(graph.nodes):
             if isinstance(node.target, OpOverload) and node.target.namespace == "profiler":
                 graph.erase_node(node)  # torch's own, around every step
@@ -218,25 +209,23 @@ class _Tracer:
 
     def require_same(self, found: Traced) -> None:
         """Run the graphs and the optimiser itself on the same gradients. Raises `CaptureError` where they differ."""
-        generator = torch.Generator().manual_seed(SEED)
-        ours = [_in_float32(p) for p in self._parameters.values()]
-        theirs = [p.clone() for p in ours]
-        kept: dict[str, Kept] = {name: self._held(name) for name in self._parameters}
-        state = [entry.first.clone() for entry in found.entries]
-        count = len(ours)
-        for step in range(STEPS):
-            g = [torch.randn(p.shape, generator=generator) for p in ours]
-            self._step(theirs, [t.clone() for t in g], kept, None)
-            begins = found.first if step == 0 else None
-            module = Interpreter(GraphModule(nn.Module(), begins or found.graph))
-            given = (*ours, *g, *(() if begins else state), *self._rates())
-            with torch.no_grad():
-                after = module.run(*given, enable_io_processing=False)
-            ours, state = list(after[:count]), list(after[count:])
-        for name, p, one, other in zip(
-            self._parameters, self._parameters.values(), ours, theirs, strict=True
-        ):
-            moved = float((other - p.detach()).double().norm())
+        generator = torch.Generator().manual_seed(SEED + 2)
+        parameters = list(self._parameters.values())
+        begun = [_in_float32(p) for p in parameters]
+        ours, state = begun, [entry.first.clone() for entry in found.entries]
+        with Trial(self._optimizer) as trial:
+            for step in range(STEPS):
+                g = [torch.randn(p.shape, generator=generator) for p in parameters]
+                trial.step(parameters, g)
+                begins = found.first if step == 0 else None
+                module = Interpreter(GraphModule(nn.Module(), begins or found.graph))
+                given = (*ours, *g, *(() if begins else state), *self._rates())
+                with torch.no_grad():
+                    after = module.run(*given, enable_io_processing=False)
+                ours, state = list(after[: len(ours)]), list(after[len(ours) :])
+            theirs = [_in_float32(p) for p in parameters]
+        for name, before, one, other in zip(self._parameters, begun, ours, theirs, strict=True):
+            moved = float((other - before).double().norm())
             error = float((one - other).double().norm()) / (moved or 1.0)
             if not error <= (MOST_ERROR_OF_LESS_EXACT if self._is_less_exact else MOST_ERROR):
                 raise CaptureError([computes_otherwise(self._optimizer, name, error)])
@@ -244,122 +233,69 @@ class _Tracer:
     def _first_steps(self, seed: int) -> dict[tuple[str, str], list[Any]]:
         """What the first step puts somewhere, and what is there after it and after another, by parameter and key."""
         generator = torch.Generator().manual_seed(seed)
-        tensors = [_in_float32(p) for p in self._parameters.values()]
-        kept = {name: _Noting(self._held(name)) for name in self._parameters}
+        parameters = list(self._parameters.values())
         found: dict[tuple[str, str], list[Any]] = {}
-        for _ in range(2):
-            g = [torch.randn(p.shape, generator=generator) for p in tensors]
-            with _Types() as types:
-                self._step(tensors, g, kept, None)
-            self._is_less_exact |= types.less_exact
-            for name, noting in kept.items():
-                for key, first in noting.first.items():
-                    found.setdefault((name, key), [first]).append(noting[key])
+        with Trial(self._optimizer) as trial:
+            for step in range(2):
+                trial.step(parameters, [torch.randn(p.shape, generator=generator) for p in parameters])
+                for name, p in self._parameters.items():
+                    kept = trial.states.get(p, Noting({}))
+                    for key, value in kept.items():
+                        if step == 0:
+                            found[name, key] = [kept.first[key], _copy(value)]
+                        else:
+                            found.setdefault((name, key), [value]).append(_copy(value))
+        self._is_less_exact |= trial.less_exact
         return found
 
-    def _step(
+    def _on_fakes(
         self,
         tensors: Sequence[Tensor],
         gradients: Sequence[Tensor],
         kept: Mapping[str, Kept],
-        rates: Sequence[Tensor] | None,
-    ) -> Any:
-        """One step of the optimiser on tensors in the place of its parameters, with its own rates or others. Returns a
-        function of entries that gives the tensors and the entries after it.
-        """
-        optimizer, by_name = self._optimizer, dict(zip(self._parameters, tensors, strict=True))
-        for (_, t), g in zip(by_name.items(), gradients, strict=True):
+        rates: Sequence[Tensor],
+    ) -> dict[str, Kept]:
+        """One step on tensors in the place of the parameters; what it keeps of each after it."""
+        optimizer, by_name = self._optimizer, {}
+        for (name, p), t, g in zip(self._parameters.items(), tensors, gradients, strict=True):
+            by_name[name] = with_attributes(t, p).requires_grad_()
             t.grad = g
-        state: defaultdict[Tensor, Any] = defaultdict(_kept_of_none)
-        state.update((by_name[name], each) for name, each in kept.items())
-        optimizer.state = state
+        state: defaultdict[Tensor, Any] = defaultdict(_nothing)
+        state.update((by_name[name], each) for name, each in kept.items() if each)
         groups = []
-        for k, (group, names) in enumerate(zip(self._groups, self._names, strict=True)):
+        for group, names, rate in zip(self._groups, self._names, rates, strict=True):
             changed: dict[str, Any] = {key: False for key in ("foreach", "fused") if key in group}
-            if rates is not None:
-                changed |= {"lr": rates[k]} | {key: True for key in ("capturable",) if key in group}
+            changed |= {key: True for key in ("capturable",) if key in group}
+            changed |= {"lr": rate} if group.get("lr") is not None else {}
             groups.append({**group, **changed, "params": [by_name[name] for name in names]})
-        optimizer.param_groups = groups
-        before = [{k: v for k, v in group.items() if k not in ("lr", "params")} for group in groups]
+        held = optimizer.state, optimizer.param_groups
+        optimizer.state, optimizer.param_groups = state, groups
         try:
             with torch.no_grad():
                 optimizer.step()
-        except Exception as error:
-            if rates is not None:
-                raise  # of a trace
-            raise CaptureError([step_raises(optimizer, error)]) from error
-        for group, options in zip(groups, before, strict=True):
-            for key in group.keys() - {"lr", "params"}:
-                if key not in options or (options[key] is not group[key] and options[key] != group[key]):
-                    raise CaptureError([outside_state(optimizer, f"the option {key!r} of a group")])
-        return lambda entries: [
-            *tensors,
-            *(optimizer.state[by_name[entry.parameter]][entry.key] for entry in entries),
-        ]
-
-    def _held(self, name: str) -> Kept:
-        """Copies of what the optimiser keeps before its first step, as it may from when it was built."""
-        held = self._state.get(self._parameters[name], {})
-        return {key: x.detach().clone() if isinstance(x, Tensor) else x for key, x in held.items()}
+        finally:
+            optimizer.state, optimizer.param_groups = held
+        return {name: state[t] for name, t in by_name.items()}
 
     def _rates(self) -> list[Tensor]:
-        return [torch.tensor(float(group["lr"])) for group in self._groups]
+        return [torch.tensor(rate_of(group)) for group in self._groups]
 
 
-class _Noting(dict[str, Any]):
-    """Notes what is put under a key first, as it is then."""
-
-    def __init__(self, held: Kept) -> None:
-        super().__init__()
-        self.first: dict[str, Any] = {}
-        self.update(held)
-
-    def __setitem__(self, key: str, value: Any) -> None:
-        if key not in self.first:
-            self.first[key] = value.detach().clone() if isinstance(value, Tensor) else value
-        super().__setitem__(key, value)
-
-    def setdefault(self, key: str, default: Any = None) -> Any:
-        """Through `__setitem__`, as `update`."""
-        if key not in self:
-            self[key] = default
-        return self[key]
-
-    def update(self, *args: Any, **kwargs: Any) -> None:
-        for key, value in dict(*args, **kwargs).items():
-            self[key] = value
+def _is_number(x: Any) -> bool:
+    return isinstance(x, int | float) and not isinstance(x, bool)
 
 
-class _Types(TorchDispatchMode):
-    """Notes whether anything is computed in a type with fewer bits than float32."""
-
-    def __init__(self) -> None:
-        super().__init__()  # type: ignore[no-untyped-call]
-        self.less_exact = False
-
-    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        found = func(*args, **(kwargs or {}))
-        self.less_exact |= any(isinstance(x, Tensor) and x.dtype in LESS_EXACT for x in tree_leaves(found))
-        return found
+def _copy(x: Any) -> Any:
+    return x.detach().clone() if isinstance(x, Tensor) else x
 
 
-@contextmanager
-def _left_as_it_was(optimizer: Optimizer) -> Iterator[None]:
-    kept = dict(vars(optimizer))
-    try:
-        yield
-    finally:
-        vars(optimizer).clear()
-        vars(optimizer).update(kept)
+def _nothing() -> Kept:
+    return {}
 
 
 def _in_float32(p: Tensor) -> Tensor:
     """A copy; a parameter of another type is refused by itself."""
     return p.detach().float().clone()
-
-
-def _kept_of_none() -> Kept:
-    return {}
 
 
 def _functional(tensors: list[Tensor]) -> list[Tensor]:

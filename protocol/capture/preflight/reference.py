@@ -35,7 +35,6 @@ IN_PLACE = {
     aten.exponential_.default: aten.exponential.default,
     aten.bernoulli_.Tensor: aten.bernoulli.Tensor,
     aten.random_.to: aten.random.to,
-    getattr(aten.random_, "from"): getattr(aten.random, "from"),
 }
 """What draws in place, and its name in a trace."""
 

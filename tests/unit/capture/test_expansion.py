@@ -9,7 +9,11 @@ import pytest
 import torch
 import torch.nn.functional as F
 
+from protocol.capture import CaptureError
+from protocol.capture.expansion.table import EXPANSIONS
 from tests.unit.capture.operations import Case, by_capture, by_torch
+
+aten = torch.ops.aten
 
 X = [(3, 4)]
 IMAGE = [(2, 3, 5, 6)]
@@ -241,3 +245,72 @@ def test_forward_and_backward_are_torchs(case: Case) -> None:
     expected, expected_gradients = by_torch(case)
     for ours, theirs in zip([result, *gradients], [expected, *expected_gradients], strict=True):
         torch.testing.assert_close(ours.double(), theirs.double(), rtol=case.rtol, atol=case.atol)
+
+
+NAN, INFINITE = math.nan, math.inf
+SPECIAL = torch.tensor([3.0, NAN, 1.0, -INFINITE, 2.0, NAN, INFINITE, 1.0])
+
+
+@pytest.mark.parametrize(
+    ("operation", "args"),
+    [
+        (aten.sort.default, (SPECIAL, 0)),
+        (aten.sort.default, (SPECIAL, 0, True)),
+        (aten.topk.default, (SPECIAL, 4)),
+        (aten.cummax.default, (SPECIAL, 0)),
+        (aten.cummin.default, (SPECIAL, 0)),
+        (aten.histc.default, (torch.full((5,), 2.0), 4)),
+        (aten.acosh.default, (torch.tensor([-1e9, 0.5, 1.0, INFINITE, NAN]),)),
+        (aten.asin.default, (torch.tensor([1.5, -1.5, 1.0, -1.0, 0.0, NAN]),)),
+        (aten.acos.default, (torch.tensor([1.5, -1.5, 1.0, -1.0, 0.0, NAN]),)),
+        (
+            aten.atan2.default,
+            (
+                torch.tensor([1.0, NAN, INFINITE, -INFINITE, 0.0]),
+                torch.tensor([NAN, 1.0, INFINITE, INFINITE, -1.0]),
+            ),
+        ),
+        (aten.hypot.default, (torch.tensor([INFINITE, 3.0, 0.0]), torch.tensor([INFINITE, 4.0, 0.0]))),
+        (aten.trunc.default, (torch.tensor([3, -2]),)),
+        (aten.logaddexp.default, (torch.tensor([INFINITE, -INFINITE]), torch.tensor([INFINITE, -INFINITE]))),
+        (aten.exp2.default, (torch.tensor([NAN, INFINITE, -INFINITE, 500.0, -500.0]),)),
+    ],
+    ids=str,
+)
+def test_what_is_not_finite_is_torchs(operation: Any, args: tuple[Any, ...]) -> None:
+    if operation is aten.exp2.default:
+        result, _ = by_capture(Case("exp2", lambda x: torch.exp2(x.detach()), args))
+        torch.testing.assert_close(result, operation(*args), equal_nan=True)
+        return
+    ours, theirs = EXPANSIONS[operation](*args), operation(*args)
+    if (
+        operation is aten.sort.default or operation is aten.topk.default
+    ):  # of equal ones torch may take any first
+        ours, theirs = ours[0], theirs[0]
+    torch.testing.assert_close(ours, tuple(theirs) if isinstance(theirs, tuple) else theirs, equal_nan=True)
+
+
+@pytest.mark.parametrize("order", [1.5, 3.0, 4.0])
+def test_distances_of_any_order_have_torchs_gradient(order: float) -> None:
+    x, y = torch.randn(3, 4, generator=torch.Generator().manual_seed(1)), torch.zeros(2, 4)
+    g = torch.ones(3, 2)
+    found = aten._cdist_forward(x, y, order, None)
+    ours = EXPANSIONS[aten._cdist_backward.default](g, x, y, order, found)
+    torch.testing.assert_close(ours, aten._cdist_backward(g, x, y, order, found))
+
+
+@pytest.mark.parametrize(("before", "after"), [(1, 7), (2, 4), (6, 3), (7, 3)])
+def test_adaptive_means_of_every_size(before: int, after: int) -> None:
+    case = Case("adaptive", lambda x: F.adaptive_avg_pool2d(x, (after, after)), [(1, 2, before, before)])
+    result, gradients = by_capture(case)
+    expected, expected_gradients = by_torch(case)
+    for ours, theirs in zip([result, *gradients], [expected, *expected_gradients], strict=True):
+        torch.testing.assert_close(ours.double(), theirs.double(), rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    "use", [lambda x: x.sum().cumprod(0), lambda x: torch.searchsorted(x[0].sort().values, x[0, 0])]
+)
+def test_what_no_expansion_takes_is_refused_by_name(use: Any) -> None:
+    with pytest.raises(CaptureError, match=r"aten\.(cumprod|searchsorted)"):
+        by_capture(one("refused", use))

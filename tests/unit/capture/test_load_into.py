@@ -44,8 +44,14 @@ def trained() -> dict[str, Tensor]:
 @pytest.mark.filterwarnings("ignore:.*script_method:DeprecationWarning")  # of what torch.compile imports
 @pytest.mark.parametrize(
     "wrapped",
-    [lambda m: m, torch.compile, nn.DataParallel, _compiled_for_several_devices],
-    ids=["plain", "compiled", "for several devices", "both"],
+    [
+        lambda m: m,
+        torch.compile,
+        nn.DataParallel,
+        _compiled_for_several_devices,
+        lambda m: torch.compile(nn.DataParallel(m)),
+    ],
+    ids=["plain", "compiled", "for several devices", "both", "the other way round"],
 )
 def test_every_tensor_comes_back(wrapped: Callable[[nn.Module], nn.Module]) -> None:
     state, model = trained(), Tied()
@@ -66,6 +72,27 @@ def test_a_captured_wrapper_loads_into_the_plain_model() -> None:
     model = nn.Sequential(nn.Linear(8, 3))
     assert load_into(model, state) == ()
     assert torch.equal(model.get_parameter("0.weight"), state["_orig_mod.0.weight"])
+
+
+class Named(nn.Module):
+    """Has a module by the name that wrappers use."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(8))
+        self.module = nn.Linear(8, 3)
+
+    def forward(self, x: Tensor) -> Tensor:
+        y: Tensor = self.module(x * self.weight)
+        return y
+
+
+def test_a_module_called_module_is_no_wrapper() -> None:
+    step = captured(Named())
+    state, model = step.step(step.initial_state(1)), Named()
+    assert load_into(model, state) == ()
+    assert torch.equal(model.weight, state["weight"])
+    assert torch.equal(model.module.weight, state["module.weight"])
 
 
 def test_another_model_is_refused_and_left_as_it_was() -> None:

@@ -53,10 +53,10 @@ class Counted(nn.Module):
     def __init__(self) -> None:
         super().__init__()
         self.norm = nn.BatchNorm1d(8)
-        self.out = nn.Linear(8, 3)
+        self.metric = nn.Linear(8, 3)
 
     def forward(self, x: Tensor) -> Tensor:
-        y: Tensor = self.out(self.norm(x))
+        y: Tensor = self.metric(self.norm(x))
         return y
 
 
@@ -66,6 +66,7 @@ def test_written_buffers_go_on() -> None:
     rest = captured(Counted(), resume=state)
     begun = rest.initial_state(2)
     assert torch.equal(begun["norm.running_var"], state["norm.running_var"])
+    assert torch.equal(begun["metric.weight"], state["metric.weight"])
     assert int(rest.step(begun)["norm.num_batches_tracked"]) == 3
 
 

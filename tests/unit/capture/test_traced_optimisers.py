@@ -153,6 +153,7 @@ def test_a_step_that_was_replaced_is_what_is_traced() -> None:
     model = Gains()
     optimizer = SGD(model.parameters(), lr=0.1)
 
+    @torch.no_grad()
     def halved() -> None:
         for group in optimizer.param_groups:
             for p in group["params"]:
@@ -172,6 +173,102 @@ class Counting(Lion):
         for group in self.param_groups:
             group["steps"] = group.get("steps", 0) + 1
         super().step()
+
+
+class Own(Lion):
+    """Has options of its own; what a test adds is its step."""
+
+    def __init__(self, params: Iterable[nn.Parameter]) -> None:
+        super().__init__(params, lr=0.01)
+        self.mine = self.param_groups[0]["params"]
+        self.log: list[object] = []
+        self.count = 0
+
+
+class AsAWhole(Own):
+    """Puts what it keeps of a parameter there in one piece."""
+
+    @torch.no_grad()
+    def step(self, closure: Any = None) -> None:  # type: ignore[override]
+        for p in self.param_groups[0]["params"]:
+            if p not in self.state:
+                self.state[p] = {"mean": torch.zeros_like(p)}
+            self.state[p]["mean"].lerp_(p.grad, 0.1)
+            p.sub_(self.state[p]["mean"], alpha=self.param_groups[0]["lr"] * getattr(p, "scale", 1.0))
+
+
+class Trained(Own):
+    """Leaves what is frozen."""
+
+    @torch.no_grad()
+    def step(self, closure: Any = None) -> None:  # type: ignore[override]
+        for p in self.param_groups[0]["params"]:
+            if p.requires_grad:
+                p.sub_(p.grad, alpha=self.param_groups[0]["lr"])
+
+
+class Scaled(Own):
+    """Keeps a number that its first gradient gives."""
+
+    @torch.no_grad()
+    def step(self, closure: Any = None) -> None:  # type: ignore[override]
+        for p in self.param_groups[0]["params"]:
+            state = self.state[p]
+            if not state:
+                state["scale"] = 1 / p.grad.norm().item()
+            p.add_(p.grad, alpha=-self.param_groups[0]["lr"] * state["scale"])
+
+
+@pytest.mark.parametrize("kind", [AsAWhole, Trained, Scaled])
+def test_peoples_own_follow_torch(kind: type[Own]) -> None:
+    model = Gains()
+    model.gain.scale = 3.0  # type: ignore[attr-defined]
+    optimizer = kind(model.parameters())
+    step = captured(model, squares, optimizer)
+    assert not optimizer.state
+    compare(model, in_torch(step, model, optimizer, 4))
+
+
+class Global(Own):
+    """Counts its steps beside the parameters."""
+
+    @torch.no_grad()
+    def step(self, closure: Any = None) -> None:  # type: ignore[override]
+        shared: dict[Any, Any] = self.state
+        shared["steps"] = shared.get("steps", 0) + 1
+        for p in self.param_groups[0]["params"]:
+            p.sub_(p.grad, alpha=self.param_groups[0]["lr"] / shared["steps"])
+
+
+class Attribute(Own):
+    """Counts its steps in an attribute, and says so in a list."""
+
+    @torch.no_grad()
+    def step(self, closure: Any = None) -> None:  # type: ignore[override]
+        self.count += 1
+        self.log.append(self.count)
+        for p in self.param_groups[0]["params"]:
+            p.sub_(p.grad, alpha=0.01 if self.count < 9 else 0.1)
+
+
+class Halving(Own):
+    """Halves its rate."""
+
+    @torch.no_grad()
+    def step(self, closure: Any = None) -> None:  # type: ignore[override]
+        for p in self.param_groups[0]["params"]:
+            p.sub_(p.grad, alpha=self.param_groups[0]["lr"])
+        self.param_groups[0]["lr"] *= 0.5
+
+
+class ByItsList(Own):
+    """Moves the parameters that it has in a list of its own."""
+
+    @torch.no_grad()
+    def step(self, closure: Any = None) -> None:  # type: ignore[override]
+        for p in self.mine:
+            if p.grad is not None:
+                p.sub_(p.grad, alpha=self.param_groups[0]["lr"])
 
 
 class Deciding(Lion):
@@ -205,12 +302,23 @@ class Hiding(Lion):
         (Counting, "changes the option 'steps' of a group"),
         (Deciding, "decides something by what a tensor"),
         (Hiding, "otherwise than it does in torch"),
+        (Global, "changes its state under 'steps'"),
+        (Attribute, "changes the attribute count"),
+        (Halving, "changes the option 'lr' of a group"),
+        (ByItsList, "otherwise than it does in torch"),
         (LBFGS, "raises TypeError"),
         (lambda p: Adam(p, differentiable=True), "differentiable=True"),
     ],
 )
 def test_what_is_no_function_of_the_state_is_refused(make: Callable[..., Optimizer], what: str) -> None:
     model = Gains()
+    optimizer = make(model.parameters())
+    squares(model, DATASET).backward()
+    before = [(p.detach().clone(), p.grad) for p in model.parameters()]
     with pytest.raises(CaptureError, match=what) as caught:
-        captured(model, squares, make(model.parameters()))
+        captured(model, squares, optimizer)
+    for p, (elements, gradient) in zip(model.parameters(), before, strict=True):
+        assert torch.equal(p, elements)
+        assert p.grad is gradient
+    assert not getattr(optimizer, "log", [])
     assert all(problem.remedy for problem in caught.value.problems)

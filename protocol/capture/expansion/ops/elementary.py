@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 from torch.fx import Node
 
-from protocol.capture.expansion.table import NotExpanded, aten, expands
+from protocol.capture.expansion.table import aten, expands
 
 LARGEST_POWER = 16
 """Up to here a power is a product of factors, which has a rule."""
@@ -44,7 +44,7 @@ def power(x: Tensor, y: Tensor) -> Tensor:
     The relative error grows with |y log2 x|, to 1e-5 where the result is near the largest f32.
     """
     if not x.is_floating_point() and not y.is_floating_point():
-        raise NotExpanded("integers have no powers that fit")
+        raise NotImplementedError("integers have no powers that fit")
     x, y = x.float(), y.float()
     size = (y * log2(torch.where(x == 0, 1.0, x.abs()))).exp2()
     at_zero = torch.where(y > 0, 0.0, math.inf)
@@ -107,7 +107,8 @@ def asinh(x: Tensor) -> Tensor:
 def acosh(x: Tensor) -> Tensor:
     """log(1 + t + sqrt(2 t + t^2)) for t = x - 1; log(2 x) far out; NaN below 1."""
     t = x.clamp(max=1e9) - 1
-    return torch.where(x > 1e9, x.log() + math.log(2), (t + (2 * t + t * t).sqrt()).log1p())
+    near = torch.where(x < 1, math.nan, (t + (2 * t + t * t).sqrt()).log1p())
+    return torch.where(x > 1e9, x.log() + math.log(2), near)
 
 
 @expands(aten.atanh.default)
@@ -134,10 +135,14 @@ def atan(x: Tensor) -> Tensor:
 @expands(aten.atan2.default)
 def atan2(y: Tensor, x: Tensor) -> Tensor:
     """The angle of (x, y): atan(y / x) turned into its quadrant; 0 or pi where y = 0."""
+    x, y = torch.broadcast_tensors(x, y)
+    far = (x.abs() == math.inf) & (y.abs() == math.inf)
+    x, y = torch.where(far, x.sign(), x), torch.where(far, y.sign(), y)
     angle = (y / torch.where(x == 0, 1.0, x)).atan()
     turned = angle + torch.where(y < 0, -math.pi, math.pi)
     upright = torch.where(y == 0, 0.0, torch.where(y < 0, -math.pi / 2, math.pi / 2))
-    return torch.where(x > 0, angle, torch.where(x < 0, turned, upright))
+    found = torch.where(x > 0, angle, torch.where(x < 0, turned, upright))
+    return torch.where(torch.isnan(x) | torch.isnan(y), math.nan, found)
 
 
 @expands(aten.asin.default)

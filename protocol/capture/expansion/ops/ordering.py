@@ -102,8 +102,12 @@ def _first(x: Tensor, count: int, axis: int, descending: bool) -> tuple[Tensor, 
     rows = x.transpose(axis, -1)
     place = torch.arange(rows.shape[-1], device=x.device)
     mine, other = rows.unsqueeze(-1), rows.unsqueeze(-2)
-    ahead = other > mine if descending else other < mine
-    ahead = ahead | ((other == mine) & (place < place.unsqueeze(-1)))
+    ahead, same = (other > mine if descending else other < mine), other == mine
+    if x.is_floating_point():  # NaN counts as larger than all numbers
+        nan, other_nan = torch.isnan(mine), torch.isnan(other)
+        ahead = ahead | (other_nan & ~nan if descending else nan & ~other_nan)
+        same = same | (nan & other_nan)
+    ahead = ahead | (same & (place < place.unsqueeze(-1)))
     rank = ahead.to(torch.int64).sum(-1)
     wanted = torch.arange(count, device=x.device).unsqueeze(-1)
     places = torch.where(rank.unsqueeze(-2) == wanted, place, 0).sum(-1)

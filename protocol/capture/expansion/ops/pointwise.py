@@ -19,6 +19,8 @@ expands_as_torch(
 @expands(aten.trunc.default)
 def trunc(x: Tensor) -> Tensor:
     """Towards zero."""
+    if not x.is_floating_point():
+        return x.clone()
     return torch.where(x < 0, x.ceil(), x.floor())
 
 
@@ -53,7 +55,7 @@ def hypot(x: Tensor, y: Tensor) -> Tensor:
     """sqrt(x^2 + y^2), of the larger times a root near 1: no square overflows."""
     large, small = torch.maximum(x.abs(), y.abs()), torch.minimum(x.abs(), y.abs())
     ratio = small / torch.where(large == 0, 1.0, large)
-    return large * (ratio * ratio + 1).sqrt()
+    return torch.where(large == math.inf, large, large * (ratio * ratio + 1).sqrt())
 
 
 @expands(aten.copysign.Tensor, aten.copysign.Scalar)

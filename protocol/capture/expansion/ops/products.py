@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import torch
 from torch import Tensor
 
@@ -38,7 +40,9 @@ def cdist_gradient(g: Tensor, x: Tensor, y: Tensor, order: float, found: Tensor)
         slope = apart.sign()
     elif order == 2:
         slope = apart / torch.where(found == 0, 1.0, found)
-    else:  # the largest
+    elif order != math.inf:
+        slope = apart.sign() * (apart.abs() / torch.where(found == 0, 1.0, found)) ** (order - 1)
+    else:
         slope = apart.sign() * (apart.abs() == found)
     return (g * slope).sum(-2)
 

@@ -11,6 +11,7 @@ from torch import Tensor
 
 from protocol.capture.expansion.table import aten, expands
 
+LEAST = 2.0**-25
 MOST_EXACT = 2**24
 """Numbers that one uniform number tells apart."""
 
@@ -61,8 +62,8 @@ def uniform(x: Tensor, low: float = 0.0, high: float = 1.0, **_: Any) -> Tensor:
 
 @expands(aten.exponential.default)
 def exponential(x: Tensor, rate: float = 1.0, **_: Any) -> Tensor:
-    """-log(1 - u) / rate for a uniform u; 0 is possible."""
-    return (1 - torch.rand_like(x)).log() * (-1 / rate)
+    """-log(1 - u) / rate for a uniform u; 2^-25 / rate in the place of 0, which a logarithm may be taken of."""
+    return (-(1 - torch.rand_like(x)).log()).clamp(min=LEAST) * (1 / rate)
 
 
 @expands(aten.bernoulli.default)
@@ -118,12 +119,6 @@ def randint_like_from(
 def random_below(x: Tensor, high: int, **_: Any) -> Tensor:
     """Integers from 0 below `high`."""
     return randint_from(0, high, x.shape, dtype=x.dtype)
-
-
-@expands(getattr(aten.random, "from"))
-def random_from(x: Tensor, low: int, high: int | None, **_: Any) -> Tensor:
-    """Integers from `low` below `high`."""
-    return randint_from(low, 2**31 if high is None else high, x.shape, dtype=x.dtype)
 
 
 @expands(aten.randperm.default)

@@ -96,6 +96,8 @@ def _running(x: Tensor, axis: int, *, largest: bool) -> tuple[Tensor, Tensor]:
         kept = x.shape[axis] - step
         new, old = x.narrow(axis, step, kept), x.narrow(axis, 0, kept)
         later = new >= old if largest else new <= old
+        if x.is_floating_point():
+            later = later | torch.isnan(new)  # which stays
         at = torch.where(later, place.narrow(axis, step, kept), place.narrow(axis, 0, kept))
         x = torch.cat((x.narrow(axis, 0, step), torch.where(later, new, old)), axis)
         place = torch.cat((place.narrow(axis, 0, step), at), axis)

@@ -74,6 +74,7 @@ def histc(x: Tensor, bins: int = 100, low: float = 0, high: float = 0) -> Tensor
     """How many elements are in each of equal bins; from the least to the largest where no bounds are given."""
     first = x.min() if low == high else torch.full((), low, dtype=x.dtype, device=x.device)
     last = x.max() if low == high else torch.full((), high, dtype=x.dtype, device=x.device)
+    first, last = torch.where(first == last, first - 1, first), torch.where(first == last, last + 1, last)
     flat = x.reshape(-1)
     place = ((flat - first) / (last - first) * bins).floor().clamp(0, bins - 1)
     inside = (flat >= first) & (flat <= last)

@@ -28,8 +28,10 @@ def _ends_outside(node: Node) -> bool:
 
 def _is_uneven(node: Node) -> bool:
     """Whether the blocks of an adaptive pooling, or of its gradient, differ in size."""
-    one, other = node.args[0].meta["val"].shape[-2:], node.meta["val"].shape[-2:]  # type: ignore[union-attr]
-    return any(max(a, b) % min(a, b) for a, b in zip(one, other))
+    first, result = node.args[0].meta["val"].shape[-2:], node.meta["val"].shape[-2:]  # type: ignore[union-attr]
+    of_gradient = node.target is aten._adaptive_avg_pool2d_backward.default
+    before, after = (result, first) if of_gradient else (first, result)
+    return any(a % b for a, b in zip(before, after))
 
 
 @expands(aten.avg_pool2d.default, where=_ends_outside)

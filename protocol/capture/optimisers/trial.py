@@ -1,0 +1,179 @@
+"""A few real steps of an optimiser, on its own parameters and gradients that are made up, after which all is as before.
+
+A program has no place for what an optimiser changes beside parameters and what it keeps of each: such is refused.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from types import TracebackType
+from typing import Any, Self
+
+from torch import Tensor, nn
+from torch.optim import Optimizer
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
+
+from protocol.capture.errors import CaptureError
+from protocol.capture.optimisers.checks import outside_state, step_raises
+from protocol.capture.optimisers.numbers import LESS_EXACT
+
+Kept = dict[str, Any]
+"""What an optimiser keeps of one parameter."""
+OF_TORCH = {"state", "param_groups", "defaults", "step", "_opt_called", "_step_count"}
+"""Attributes that every optimiser has, or that a scheduler gives it."""
+DEPTH = 4
+
+
+class Noting(dict[str, Any]):
+    """What is kept of a parameter; notes what is put under a key first, as it is then."""
+
+    def __init__(self, held: Mapping[str, Any]) -> None:
+        super().__init__()
+        self.first: Kept = {}
+        self.update(held)
+
+    def __setitem__(self, key: str, value: Any) -> None:
+        if key not in self.first:
+            self.first[key] = value.detach().clone() if isinstance(value, Tensor) else value
+        super().__setitem__(key, value)
+
+    def setdefault(self, key: str, default: Any = None) -> Any:
+        """Through `__setitem__`, as `update`."""
+        if key not in self:
+            self[key] = default
+        return self[key]
+
+    def update(self, *args: Any, **kwargs: Any) -> None:
+        for key, value in dict(*args, **kwargs).items():
+            self[key] = value
+
+
+class _States(defaultdict[Any, Any]):
+    """What is kept, by parameter: each in a `Noting`, as a whole too."""
+
+    def __missing__(self, key: Any) -> Noting:
+        self[key] = {}
+        made: Noting = self[key]
+        return made
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        super().__setitem__(key, Noting(value) if isinstance(value, dict) else value)
+
+
+class Trial:
+    """Real steps inside of a `with`. `states` is what is kept by now; `less_exact`, whether anything was computed in a
+    type with fewer bits than float32.
+    """
+
+    def __init__(self, optimizer: Optimizer) -> None:
+        self._optimizer = optimizer
+        self.states = _States()
+        self.less_exact = False
+
+    def __enter__(self) -> Self:
+        optimizer = self._optimizer
+        own = [p for group in optimizer.param_groups for p in group["params"]]
+        self._before = [(p, p.data, p.data.clone()) for p in own]
+        self._held = optimizer.state, [dict(group) for group in optimizer.param_groups]
+        for p, kept in optimizer.state.items():
+            self.states[p] = {k: x.clone() if isinstance(x, Tensor) else x for k, x in kept.items()}
+        optimizer.state = self.states
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
+    ) -> None:
+        for p, memory, elements in self._before:
+            memory.copy_(elements)
+            p.data, p.grad = memory, None
+        self._optimizer.state, groups = self._held
+        for group, options in zip(self._optimizer.param_groups, groups):
+            group.clear()
+            group.update(options)
+
+    def step(self, parameters: Sequence[nn.Parameter], gradients: Sequence[Tensor]) -> None:
+        """One step. Raises `CaptureError` if it raises, or changes what is neither a parameter nor kept of one."""
+        optimizer = self._optimizer
+        for p, g in zip(parameters, gradients, strict=True):
+            p.grad = g.to(p.dtype)
+        before = self._beside()
+        try:
+            with _Types() as types:
+                optimizer.step()
+        except Exception as error:
+            raise CaptureError([step_raises(optimizer, error)]) from error
+        self.less_exact |= types.less_exact
+        after = self._beside()
+        changed = [name for name in before.keys() | after.keys() if before.get(name) != after.get(name)]
+        others = [
+            key
+            for key, kept in self.states.items()
+            if not isinstance(key, Tensor) or not isinstance(kept, dict)
+        ]
+        changed += [f"its state under {key!r}" for key in others]
+        if changed:
+            raise CaptureError([outside_state(optimizer, what) for what in sorted(changed)])
+
+    def _beside(self) -> dict[str, Any]:
+        """Everything that a step must leave as it is, by what it is called."""
+        own = {
+            f"the attribute {name}": _plain(x)
+            for name, x in vars(self._optimizer).items()
+            if name not in OF_TORCH
+        }
+        for group in self._optimizer.param_groups:
+            own |= {f"the option {k!r} of a group": _plain(x) for k, x in group.items() if k != "params"}
+        return own
+
+
+class _Types(TorchDispatchMode):
+    """Notes whether anything is computed in a type with fewer bits than float32."""
+
+    def __init__(self) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self.less_exact = False
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        found = func(*args, **(kwargs or {}))
+        self.less_exact |= any(isinstance(x, Tensor) and x.dtype in LESS_EXACT for x in tree_leaves(found))
+        return found
+
+
+@contextmanager
+def left_as_it_was(optimizer: Optimizer) -> Iterator[None]:
+    """Give the optimiser back the attributes that it had, lists and dicts among them what they held, and parameters
+    their gradients, which nobody sees in between.
+    """
+    gradients = [(p, p.grad) for group in optimizer.param_groups for p in group["params"]]
+    for p, _ in gradients:
+        p.grad = None
+    kept = dict(vars(optimizer))
+    held = {
+        name: copy.copy(x) for name, x in kept.items() if isinstance(x, list | dict) and name not in OF_TORCH
+    }
+    try:
+        yield
+    finally:
+        vars(optimizer).clear()
+        vars(optimizer).update(kept)
+        for name, content in held.items():
+            own = kept[name]
+            own.clear()
+            own.extend(content) if isinstance(own, list) else own.update(content)
+        for p, gradient in gradients:
+            p.grad = gradient
+
+
+def _plain(x: Any, depth: int = DEPTH) -> Any:
+    """A value that is equal as long as nothing in `x` changes; parameters and other objects count by who they are."""
+    if isinstance(x, Tensor) and not isinstance(x, nn.Parameter):
+        return tuple(x.shape), float(x.detach().double().sum()), id(x)
+    if isinstance(x, list | tuple) and depth:
+        return tuple(_plain(each, depth - 1) for each in x)
+    if isinstance(x, dict) and depth:
+        return tuple((str(key), _plain(each, depth - 1)) for key, each in x.items())
+    return x if isinstance(x, int | float | str | bool | None) else id(x)
