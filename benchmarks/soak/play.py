@@ -40,7 +40,9 @@ class Play:
         while len(self._finished) < plan.tasks:
             posted = market.tasks()
             under_way = [task for task in range(1, posted + 1) if task not in self._finished]
-            if posted < plan.tasks and len(under_way) < plan.window:
+            # One after the other: a solver that has a bid standing looks at no other task until bidding is over.
+            bidding = any(status is TaskStatus.BIDDING for status in market.statuses(under_way))
+            if posted < plan.tasks and len(under_way) < plan.window and not bidding:
                 under_way.append(stage.post())
             cheats = [task for task in under_way if plan.is_false(task)]
             stage.children.require_alive(may_end={f"cheat-{task}" for task in cheats} | self._past_cheats())
