@@ -33,6 +33,7 @@ CORE = {
     "atan2.out": "written into a result that is given; a trace has the plain form",
     "empty_strided": "elements that nobody wrote",
     "nonzero": "a shape that depends on the data",
+    "resize_": "memory that is given or taken; a trace has views and copies",
 }
 """Why operations of torch's core ATen set are not taken; the page fails where a reason is missing."""
 
@@ -137,8 +138,9 @@ def _expanded() -> Iterator[str]:
 
 def _core() -> Iterator[str]:
     """What of torch's core ATen set has neither rule nor expansion, each with its reason."""
-    packets = (getattr(torch.ops.aten, name) for name in dir(torch.ops.aten))
-    overloads = (getattr(each, o) for each in packets if hasattr(each, "overloads") for o in each.overloads())
+    names = sorted(name for name in torch._C._dispatch_get_all_op_names() if name.startswith("aten::"))
+    pairs = (name.removeprefix("aten::").partition(".") for name in names)
+    overloads = (getattr(getattr(torch.ops.aten, name), overload or "default") for name, _, overload in pairs)
     # Composite ones are never met: torch decomposes them before anything is traced.
     core = [each for each in overloads if torch.Tag.core in each.tags and not each._can_decompose()]
     missing = sorted(str(each) for each in core if each not in RULES and each not in EXPANSIONS)

@@ -43,6 +43,8 @@ STATES: Final = 64
 """Blocks whose states the chain's node keeps: nobody asks for older ones, and each is as large as all contracts."""
 PATIENCE: Final = 600.0
 """Seconds for all processes to start beside each other."""
+RECENT: Final = 16
+"""Blocks among which is the newest that a chain had when its node was ended."""
 PURSE: Final = 5_000 * TOKEN
 SENDING: Final = Sending(timeout=120.0, poll=0.05)
 
@@ -132,10 +134,15 @@ class Stage:
         return self
 
     def _keep_time(self) -> None:
-        """A chain that is gone on with had its clock moved; its node begins with the machine's."""
-        behind = self.chain.connection.block().time - int(time.time())
+        """A chain that is gone on with had its clock moved; its node begins with the machine's, and makes blocks by it
+        before it can be told.
+        """
+        connection = self.chain.connection
+        newest = connection.block().number
+        latest = max(connection.block(number).time for number in range(max(0, newest - RECENT), newest + 1))
+        behind = latest - int(time.time())
         if behind > 0:
-            self.chain.connection.request("evm_increaseTime", hex(behind + 1), attempts=1)
+            connection.request("evm_increaseTime", hex(behind + 1), attempts=1)
 
     def _mint(self) -> None:
         token, accounts = self.client.token, [SUBMITTER, SOLVER, CHEAT]
