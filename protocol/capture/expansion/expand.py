@@ -59,10 +59,8 @@ def _replaced(graph: Graph, node: Node, expansion: Expansion) -> list[Node]:
     try:
         with mode:
             inner = make_fx(functionalize(run), tracing_mode="fake")(*values).graph
-    except (
-        Exception
-    ):  # it does not hold for these operands, or torch refuses them: the node is refused by its name
-        return []
+    except Exception:
+        return []  # it does not hold for these operands, or torch refuses them: the node is refused by its name
     inner.eliminate_dead_code()
     made: list[Node] = []
     known: dict[Node, Any] = {}

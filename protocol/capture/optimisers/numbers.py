@@ -28,7 +28,7 @@ DECIDING = ("__bool__", "__int__", "__float__", "__index__")
 def _of_several(function: Any) -> Any:
     """A function of two tensors for several operands, some of which are numbers."""
 
-    def found(*given: Any, **_: Any) -> Any:
+    def found(*given: Any) -> Any:
         numbers = given if len(given) > 1 else tuple(given[0])
         tensors = [x if isinstance(x, Tensor) else torch.full((), float(x)) for x in numbers]
         return functools.reduce(function, tensors)
@@ -84,7 +84,7 @@ def _functions_of_tensors() -> Iterator[None]:
     def of_both(module: Any, name: str) -> Any:
         def function(*args: Any, **kwargs: Any) -> Any:
             of_tensors = any(isinstance(x, Tensor) for x in (args[0] if _is_sequence(args) else args))
-            return (OF_TENSORS[module] if of_tensors else plain)[name](*args, **kwargs)
+            return (OF_TENSORS[module] if of_tensors and not kwargs else plain)[name](*args, **kwargs)
 
         plain = {name: before[module, name]}
         return function

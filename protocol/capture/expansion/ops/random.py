@@ -12,6 +12,7 @@ from torch import Tensor
 from protocol.capture.expansion.table import aten, expands
 
 LEAST = 2.0**-25
+"""Half the smallest number but 0 that an exponential one is made of."""
 MOST_EXACT = 2**24
 """Numbers that one uniform number tells apart."""
 

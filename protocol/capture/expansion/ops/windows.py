@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
+from torch._ops import OpOverload
 from torch.fx import Node
 
 from protocol.capture.expansion.table import aten, expands, gradient
@@ -27,73 +29,35 @@ def _ends_outside(node: Node) -> bool:
 
 
 def _is_uneven(node: Node) -> bool:
-    """Whether the blocks of an adaptive pooling, or of its gradient, differ in size."""
+    """Whether the blocks of an adaptive pooling over two axes, or of its gradient, differ in size."""
     first, result = node.args[0].meta["val"].shape[-2:], node.meta["val"].shape[-2:]  # type: ignore[union-attr]
     of_gradient = node.target is aten._adaptive_avg_pool2d_backward.default
     before, after = (result, first) if of_gradient else (first, result)
     return any(a % b for a, b in zip(before, after))
 
 
-@expands(aten.avg_pool2d.default, where=_ends_outside)
-def mean_pool_2d(
-    x: Tensor,
-    kernel: Sizes,
-    stride: Sizes = (),
-    padding: Sizes = (0,),
-    ceil_mode: bool = False,
-    count_padding: bool = True,
-    divisor: int | None = None,
-) -> Tensor:
-    """The mean of every window of two axes."""
-    return _mean_pool(x, 2, kernel, stride, padding, ceil_mode, count_padding, divisor)
+def _mean_pooling(forward: OpOverload, backward: OpOverload, axes: int) -> None:
+    @expands(forward, where=_ends_outside)
+    def mean_pool(
+        x: Tensor,
+        kernel: Sizes,
+        stride: Sizes = (),
+        padding: Sizes = (0,),
+        ceil_mode: bool = False,
+        count_padding: bool = True,
+        divisor: int | None = None,
+    ) -> Tensor:
+        """The mean of every window."""
+        return _mean_pool(x, axes, kernel, stride, padding, ceil_mode, count_padding, divisor)
+
+    @expands(backward, where=_ends_outside)
+    def mean_pool_gradient(g: Tensor, x: Tensor, *args: Any) -> Tensor:
+        """Every element gets its share of the gradients of its windows."""
+        return gradient(lambda leaf: mean_pool(leaf, *args), x, g)
 
 
-@expands(aten.avg_pool3d.default)
-def mean_pool_3d(
-    x: Tensor,
-    kernel: Sizes,
-    stride: Sizes = (),
-    padding: Sizes = (0,),
-    ceil_mode: bool = False,
-    count_padding: bool = True,
-    divisor: int | None = None,
-) -> Tensor:
-    """The mean of every window of three axes."""
-    return _mean_pool(x, 3, kernel, stride, padding, ceil_mode, count_padding, divisor)
-
-
-@expands(aten.avg_pool2d_backward.default, where=_ends_outside)
-def mean_pool_gradient_2d(
-    g: Tensor,
-    x: Tensor,
-    kernel: Sizes,
-    stride: Sizes,
-    padding: Sizes,
-    ceil_mode: bool,
-    count_padding: bool,
-    divisor: int | None,
-) -> Tensor:
-    """Every element gets its share of the gradients of its windows."""
-    return gradient(
-        lambda leaf: mean_pool_2d(leaf, kernel, stride, padding, ceil_mode, count_padding, divisor), x, g
-    )
-
-
-@expands(aten.avg_pool3d_backward.default)
-def mean_pool_gradient_3d(
-    g: Tensor,
-    x: Tensor,
-    kernel: Sizes,
-    stride: Sizes,
-    padding: Sizes,
-    ceil_mode: bool,
-    count_padding: bool,
-    divisor: int | None,
-) -> Tensor:
-    """Every element gets its share of the gradients of its windows."""
-    return gradient(
-        lambda leaf: mean_pool_3d(leaf, kernel, stride, padding, ceil_mode, count_padding, divisor), x, g
-    )
+_mean_pooling(aten.avg_pool2d.default, aten.avg_pool2d_backward.default, 2)
+_mean_pooling(aten.avg_pool3d.default, aten.avg_pool3d_backward.default, 3)
 
 
 @expands(aten.max_pool3d_with_indices.default)
@@ -125,36 +89,24 @@ def max_pool_gradient_3d(g: Tensor, x: Tensor, *rest: object) -> Tensor:
     return _given_back(g, x, rest[-1], 3)
 
 
-@expands(aten._adaptive_avg_pool2d.default, where=_is_uneven)
-def adaptive_mean_pool_2d(x: Tensor, to: Sizes) -> Tensor:
-    """Means of blocks whose sizes differ by one; along one axis after the other."""
-    for axis, count in zip((-2, -1), to):
-        x = torch.stack(
-            [x.narrow(axis, low, size).mean(axis) for low, size in _blocks(x.shape[axis], count)], axis
-        )
+@expands(aten._adaptive_avg_pool2d.default, aten._adaptive_avg_pool3d.default, where=_is_uneven)
+def adaptive_mean_pool(x: Tensor, to: Sizes) -> Tensor:
+    """Means of blocks whose sizes differ by one at most, along one axis after the other."""
+    for axis, count in zip(range(-len(to), 0), to):
+        parts = [x.narrow(axis, low, size).mean(axis) for low, size in _blocks(x.shape[axis], count)]
+        x = torch.stack(parts, axis)
     return x
 
 
-@expands(aten._adaptive_avg_pool2d_backward.default, where=_is_uneven)
-def adaptive_mean_pool_gradient_2d(g: Tensor, x: Tensor) -> Tensor:
-    """Every element gets its share of its blocks' gradients."""
-    return gradient(lambda leaf: adaptive_mean_pool_2d(leaf, g.shape[-2:]), x, g)
+def _adaptive_mean_gradient(backward: OpOverload, axes: int) -> None:
+    @expands(backward, where=_is_uneven)
+    def adaptive_mean_pool_gradient(g: Tensor, x: Tensor) -> Tensor:
+        """Every element gets its share of its blocks' gradients."""
+        return gradient(lambda leaf: adaptive_mean_pool(leaf, g.shape[-axes:]), x, g)
 
 
-@expands(aten._adaptive_avg_pool3d.default)
-def adaptive_mean_pool_3d(x: Tensor, to: Sizes) -> Tensor:
-    """Means of blocks of three axes, along one after the other."""
-    for axis, count in zip((-3, -2, -1), to):
-        x = torch.stack(
-            [x.narrow(axis, low, size).mean(axis) for low, size in _blocks(x.shape[axis], count)], axis
-        )
-    return x
-
-
-@expands(aten._adaptive_avg_pool3d_backward.default)
-def adaptive_mean_pool_gradient_3d(g: Tensor, x: Tensor) -> Tensor:
-    """Every element gets its share of its blocks' gradients."""
-    return gradient(lambda leaf: adaptive_mean_pool_3d(leaf, g.shape[-3:]), x, g)
+_adaptive_mean_gradient(aten._adaptive_avg_pool2d_backward.default, 2)
+_adaptive_mean_gradient(aten._adaptive_avg_pool3d_backward.default, 3)
 
 
 @expands(aten.adaptive_max_pool2d.default)
