@@ -13,7 +13,7 @@ KEEP = (
     "keep it as a buffer of the model, written by tensor operations; if this only prepares the model, run it on a "
     "batch before capturing"
 )
-DRAWN = "draw them when the data are made; of random numbers a step has the batch draw and dropout's masks"
+DRAWN = "draw them by torch, whose random numbers are the state's in a program, or when the data are made"
 
 
 def moved(change: Change) -> Problem:
