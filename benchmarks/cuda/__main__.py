@@ -80,8 +80,16 @@ MEASURED = (
     Part("times:products", 90),
     Part("times:tiles", 60),
 )
+CAPTURED = "tests/gpu/test_captured.py::test_"
 TESTED = (
     Part("tests:cuda", 400, ("tests/gpu/test_cuda.py", "tests/same_bits/test_cuda.py", "-m", "gpu")),
+    Part("tests:expansions", 400, (f"{CAPTURED}expansions", "-m", "gpu")),
+    Part("tests:rules", 400, (f"{CAPTURED}operations_with_rules", "-m", "gpu")),
+    Part(
+        "tests:captured",
+        400,
+        (f"{CAPTURED}optimisers", f"{CAPTURED}draws", f"{CAPTURED}compositions", "-m", "gpu"),
+    ),
     Part(
         "tests:triton",
         400,

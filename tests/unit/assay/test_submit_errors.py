@@ -57,12 +57,12 @@ def submitted(folder: Path, source: str) -> int:
     ("source", "lines"),
     [
         (
-            SOURCE + "    return torch.lgamma(x).cumprod(1) if x.sum() > 0 else x\n",
+            SOURCE + "    return torch.lgamma(x) + torch.digamma(x) if x.sum() > 0 else x\n",
             [
                 "error: this step cannot be captured, 3 reasons:",
                 "  - a decision or a shape depends on the data",
                 "  - aten.lgamma.default: not supported",
-                "  - aten.cumprod.default: not supported",
+                "  - aten.digamma.default: not supported",
             ],
         ),
         (
@@ -84,7 +84,11 @@ def submitted(folder: Path, source: str) -> int:
         ),
         (
             SOURCE.replace("AdamW(model.parameters())", "LBFGS(model.parameters())") + "    return x\n",
-            ["  - optimiser LBFGS is not supported", "      use one of: Adam, AdamW, SGD"],
+            [
+                "  - the step of this LBFGS raises TypeError: LBFGS.step() missing 1 required positional "
+                "argument: 'closure'",
+                "      use one whose step() takes dense gradients alone, and asks for no second loss",
+            ],
         ),
         ("import no_such_package", ["ModuleNotFoundError: No module named 'no_such_package'"]),
         ("def build(steps)\n    return 1", ["    def build(steps)", "SyntaxError: expected ':'"]),

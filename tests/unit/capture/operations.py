@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from protocol.capture import capture
+from protocol.capture import CapturedStep, capture
 from protocol.program.execute import Interpreter
 
 Function = Callable[..., Tensor]
@@ -79,11 +79,16 @@ def objective(model: Operation, _: object) -> Tensor:
     return loss
 
 
+def captured(model: Operation) -> CapturedStep:
+    """A step that evaluates the operation once."""
+    optimizer = torch.optim.SGD(model.parameters(), lr=1.0)
+    return capture(model, objective, optimizer, {"rows": torch.zeros(1, 1)}, batch_size=1, steps=1)  # type: ignore[arg-type]
+
+
 def by_capture(case: Case, *, bodies: bool = False) -> tuple[Tensor, list[Tensor]]:
     """Result and gradients by one captured step; with `bodies` without kernels too, which must give the same bits."""
     model = Operation(case)
-    optimizer = torch.optim.SGD(model.parameters(), lr=1.0)
-    step = capture(model, objective, optimizer, {"rows": torch.zeros(1, 1)}, batch_size=1, steps=1)  # type: ignore[arg-type]
+    step = captured(model)
     state = step.initial_state(0)
     after = step.step(state)
     if bodies:

@@ -1,0 +1,73 @@
+"""Captured steps have the same bits on CUDA: operations, draws, optimisers, kernel by kernel and recorded."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+import torch
+from torch import Tensor
+from torch.optim import Optimizer
+
+from protocol.capture import CapturedStep
+from protocol.execution.device import WARM_STEPS, DeviceExecutor
+from protocol.execution.replay import Work
+from protocol.program.library import kernels
+from protocol.program.step import State
+from tests.unit.capture import test_expansion, test_operations
+from tests.unit.capture.compositions import composition
+from tests.unit.capture.operations import Case, Operation, captured
+from tests.unit.capture.steps import captured as captured_model
+from tests.unit.capture.test_optimisers import Gains, squares
+from tests.unit.capture.test_random import MOMENTS
+from tests.unit.capture.test_random import captured as captured_draw
+from tests.unit.capture.test_traced_optimisers import KINDS
+
+pytestmark = pytest.mark.gpu
+
+STEPS = WARM_STEPS + 2
+"""The first kernel by kernel, the next recorded, the last replayed."""
+COMPOSITIONS = [composition(seed) for seed in range(40)]
+
+
+@pytest.mark.parametrize("case", test_operations.CASES, ids=str)
+def test_operations_with_rules(cuda: torch.device, case: Case, caplog: pytest.LogCaptureFixture) -> None:
+    same_bits(captured(Operation(case)), cuda, caplog)
+
+
+@pytest.mark.parametrize("case", test_expansion.CASES, ids=str)
+def test_expansions(cuda: torch.device, case: Case, caplog: pytest.LogCaptureFixture) -> None:
+    same_bits(captured(Operation(case)), cuda, caplog)
+
+
+@pytest.mark.parametrize("case", COMPOSITIONS, ids=str)
+def test_compositions(cuda: torch.device, case: Case, caplog: pytest.LogCaptureFixture) -> None:
+    same_bits(captured(Operation(case)), cuda, caplog)
+
+
+@pytest.mark.parametrize("draw", [draw for _, draw, _, _ in MOMENTS], ids=[each[0] for each in MOMENTS])
+def test_draws(cuda: torch.device, draw: Callable[[], Tensor], caplog: pytest.LogCaptureFixture) -> None:
+    same_bits(captured_draw(draw), cuda, caplog)
+
+
+@pytest.mark.parametrize("make", [make for _, make in KINDS], ids=[name for name, _ in KINDS])
+def test_optimisers(
+    cuda: torch.device, make: Callable[..., Optimizer], caplog: pytest.LogCaptureFixture
+) -> None:
+    model = Gains()
+    same_bits(captured_model(model, squares, make(model.parameters())), cuda, caplog)
+
+
+def same_bits(step: CapturedStep, device: torch.device, caplog: pytest.LogCaptureFixture) -> None:
+    """After every step the device has the CPU's roots, and nothing kept it from recording the step."""
+    program = step.step_program
+    work = Work(1, program, step.fixed, kernels(program.program, step.hints))
+    executor = DeviceExecutor(work, device)
+    here: State = step.initial_state(7)
+    there = here
+    for number in range(1, STEPS + 1):
+        here, there = step.step(here), executor.step(there, number)
+        found = program.tensor_roots({name: x.cpu() for name, x in there.items()})
+        wrong = [name for name, a, b in zip(program.state, found, program.tensor_roots(here)) if a != b]
+        assert not wrong, f"step {number}"
+    assert not [each.getMessage() for each in caplog.records if each.name.startswith("assay")]
