@@ -153,10 +153,11 @@ class _Recorded:
             self._replay = self._record(state, program, fixed, interpreter)
         if self._replay is None:
             return program.step(state, fixed, interpreter)
-        for name, x in state.items():
-            self._inputs[name].copy_(x)
+        _copy({name: state[name] for name in self._inputs}, self._inputs)
         self._replay()
-        return {name: x.clone() for name, x in self._outputs.items()}
+        made = {name: torch.empty_like(x) for name, x in self._outputs.items()}
+        _copy(self._outputs, made)
+        return made
 
     def _record(
         self,
@@ -182,6 +183,17 @@ class _Recorded:
             return None
         self._inputs, self._outputs = inputs, made[0]
         return replay
+
+
+def _copy(source: Mapping[str, Tensor], target: Mapping[str, Tensor]) -> None:
+    """Every tensor by its name, as many in one kernel as torch takes: a state has hundreds of small ones."""
+    by_type: dict[torch.dtype, tuple[list[Tensor], list[Tensor]]] = {}
+    for name, x in target.items():
+        into, out_of = by_type.setdefault(x.dtype, ([], []))
+        into.append(x)
+        out_of.append(source[name])
+    for into, out_of in by_type.values():
+        torch._foreach_copy_(into, out_of)
 
 
 def _first(error: BaseException) -> BaseException:
