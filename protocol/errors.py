@@ -59,6 +59,7 @@ AssayError
 ├── BundleError                  protocol.tasks
 │   ├── BundleRefused            an address that the operator does not allow
 │   ├── BundleUnavailable        nothing, or not in time, at the address (exit code 1)
+│   │   └── WrongFile            other bytes than the hash names, or more of them
 │   ├── BundleTooLarge           more bytes, tensors, programs or operations than the limits
 │   │   └── TensorsTooLarge      its tensors, as its hash says
 │   ├── BundleMalformed          a manifest or program that breaks the format, or `check`

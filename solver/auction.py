@@ -19,7 +19,7 @@ from functools import partial
 from protocol.chain.views import TaskStatus, TaskView
 from protocol.errors import AssayError, InternalError
 from protocol.node.party.eligible import eligible, least_eligible, least_share
-from protocol.tasks.bundles import BundleError, BundleUnavailable
+from protocol.tasks.bundles import BundleError, BundleUnavailable, WrongFile
 from protocol.tasks.task import Terms, TermsError
 from solver.background import in_thread
 from solver.bidding import Best, Offer, Refusal, decide
@@ -32,6 +32,8 @@ FETCHES = 4
 """Bundles fetched at a time, besides one that is here already and waits for no server."""
 FIRST_TRY = 30.0
 """Seconds for a first fetch: so long do four slow servers keep this solver from a fifth that was not asked yet."""
+LEAST_REST = 1.0
+"""Seconds after a server has sent what is not the bundle."""
 
 
 class Auction:
@@ -154,8 +156,13 @@ class Auction:
                 return True
             self._require_eligible(terms)
             self._bid(task, terms, view)
-        except BundleUnavailable:
-            self._lost[task] = self._seconds_lost(task) + self._fetching_since(task)
+        except BundleUnavailable as error:
+            lost = self._seconds_lost(task)
+            if isinstance(
+                error, WrongFile
+            ):  # it costs bandwidth and no time: so it rests twice as long each time
+                self._began[task] -= max(LEAST_REST, lost)
+            self._lost[task] = lost + self._fetching_since(task)
             raise
         except (BundleError, TermsError, _NotWorth) as error:
             self._refuse(task, str(error))
@@ -265,7 +272,13 @@ class Auction:
                 if mine:
                     context.begin(task, "assign", partial(context.client.market.assign, task))
                 else:
-                    self._lose(task, "another solver asked for less")
+                    beaten = int(view.bidder, 16) != 0
+                    self._lose(
+                        task,
+                        "another solver asked for less"
+                        if beaten
+                        else "bidding ended without this solver's bid",
+                    )
             elif not mine and not context.sends.busy(task, "bid"):
                 try:
                     self._bid(task, context.client.market.terms(task), view)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import shutil
+from collections import deque
 from collections.abc import Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from multiprocessing import get_context
+from threading import Lock
 from typing import Final
 
 import structlog
@@ -25,17 +27,34 @@ PLAYED_BY_ONE: Final = 25
 
 def run(left: Sequence[Case], jobs: int, results: Results, commit: str) -> int:
     """Play them; how many went wrong. Each is kept as it comes."""
+    waiting, lock = deque(left), Lock()
+    played = 0
     wrong = 0
-    with ProcessPoolExecutor(jobs, get_context("spawn"), max_tasks_per_child=PLAYED_BY_ONE) as pool:
-        playing = {pool.submit(play_case, case): case for case in left}
-        for number, done in enumerate(as_completed(playing), start=1):
-            case, outcome = playing[done], done.result()
+
+    def kept(case: Case, outcome: Outcome) -> None:
+        nonlocal played, wrong
+        with lock:
+            played, wrong = played + 1, wrong + bool(outcome.wrong)
             results.add(Result.of(case, outcome, commit))
-            wrong += bool(outcome.wrong)
             said = "; ".join(outcome.wrong) if outcome.wrong else "by a hand" if outcome.remedy else "fine"
-            print(f"{number:4} {outcome.seconds:6.1f} s  {case}: {said}", flush=True)
+            print(f"{played:4} {outcome.seconds:6.1f} s  {case}: {said}", flush=True)
             if outcome.wrong:
                 print(outcome.report, flush=True)
+
+    def play_some() -> None:
+        """In one process after the other: a pool that replaces its own stands still at the first (Python 3.11)."""
+        while waiting:
+            with ProcessPoolExecutor(1, get_context("spawn")) as process:
+                for _ in range(PLAYED_BY_ONE):
+                    try:
+                        case = waiting.popleft()
+                    except IndexError:
+                        return
+                    kept(case, process.submit(play_case, case).result())
+
+    with ThreadPoolExecutor(jobs) as threads:
+        for done in [threads.submit(play_some) for _ in range(jobs)]:
+            done.result()
     return wrong
 
 

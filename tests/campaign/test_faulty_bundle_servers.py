@@ -17,7 +17,7 @@ from assay.serving import application
 from protocol.node.addresses import Address
 from protocol.node.database import Identity
 from protocol.node.serving import Serving
-from protocol.tasks.bundles import BundleError, BundleMismatch, BundleTooLarge, BundleUnavailable, Limits
+from protocol.tasks.bundles import BundleError, BundleUnavailable, Limits, WrongFile
 from protocol.tasks.bundles import write_bundle as write
 from protocol.tasks.bundles.terms import committed_terms
 from protocol.tasks.bundles.write import MANIFEST
@@ -34,7 +34,7 @@ from verifier.strategy import HONEST
 TASK = 1
 SECONDS = 2.0
 """For each source."""
-ERRORS: dict[Mode, type[BundleError]] = {"huge": BundleTooLarge, "two-faced": BundleMismatch}
+ERRORS: dict[Mode, type[BundleError]] = {"huge": WrongFile, "two-faced": WrongFile}
 """What a source's fault is where it is not that it gives nothing."""
 
 

@@ -22,6 +22,7 @@ from assay.serving import application
 from protocol.chain.accounts import DEVELOPMENT_CHAIN, development_account
 from protocol.chain.client import Client
 from protocol.chain.devnet import HOST, Devnet
+from protocol.chain.errors import Reverted
 from protocol.chain.events import Follower
 from protocol.chain.parameters import DEVNET, TOKEN
 from protocol.chain.receipts import Event
@@ -125,9 +126,9 @@ class World(Stage):
     def reach(self, what: Callable[[], bool], seconds: float | None = None) -> None:
         """Make blocks until something holds, from which on the chain stands still. Raises NotReached, NeedsHand."""
         began, patience = monotonic(), self.patience if seconds is None else seconds
-        while not what():
+        while not _holds(what):
             pending = int(self.devnet.connection.request("txpool_status")["pending"], 16)
-            if pending and what():  # it may be this transaction that was waited for
+            if pending and _holds(what):  # it may be this transaction that was waited for
                 return
             if pending or monotonic() - self._mined >= BLOCK_SECONDS:
                 self.devnet.mine()
@@ -223,6 +224,16 @@ class World(Stage):
         bundle = f"{self.bundle_server}/bundles/{self.bundles.name}"
         terms: dict[str, Any] = {**TERMS, **changes}
         return self.act(lambda: self.post(bundle=bundle, **terms))
+
+
+def _holds(what: Callable[[], bool]) -> bool:
+    """Whether something holds; of a task that a re-organisation has taken back, nothing does."""
+    try:
+        return what()
+    except Reverted as error:
+        if error.name != "UnknownTask":
+            raise
+        return False
 
 
 def address(index: int) -> str:

@@ -16,6 +16,7 @@ from protocol.tasks.bundles.errors import (
     BundleTooLarge,
     BundleUnavailable,
     TensorsTooLarge,
+    WrongFile,
 )
 from protocol.tasks.bundles.fetch import fetch_bundle, load_bundle
 from protocol.tasks.bundles.limits import Limits
@@ -32,6 +33,7 @@ __all__ = [
     "BundleUnavailable",
     "Limits",
     "TensorsTooLarge",
+    "WrongFile",
     "cached_bundle",
     "committed_terms",
     "fetch_bundle",

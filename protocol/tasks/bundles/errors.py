@@ -19,6 +19,12 @@ class BundleUnavailable(BundleError):
     exit_code = ExitCode.RETRY
 
 
+class WrongFile(BundleUnavailable):
+    """The server sends what its hash does not name: other bytes, or more of them. It, or whoever stands before it, may
+    send the right file later.
+    """
+
+
 class BundleTooLarge(BundleError):
     """A size beyond the operator's limits."""
 

@@ -33,6 +33,7 @@ from protocol.tasks.bundles.errors import (
     BundleMismatch,
     BundleTooLarge,
     TensorsTooLarge,
+    WrongFile,
 )
 from protocol.tasks.bundles.limits import Limits
 from protocol.tasks.bundles.manifest import Manifest, ProgramEntry, TensorEntry, parse_manifest
@@ -69,7 +70,7 @@ def load_bundle(folder: Path, store: BlobStore | None = None, limits: Limits | N
 
 def _load(source: Source, bundle_hash: bytes, store: BlobStore, limits: Limits) -> Bundle:
     data = source.read(MANIFEST, limits.manifest_bytes)
-    _require("bundle hash", bundle_hash.hex(), sha256(data).hexdigest())
+    _require_hash("bundle hash", bundle_hash.hex(), data)
     manifest = parse_manifest(data)
     if not is_computed(manifest.arithmetic):
         raise BundleMismatch(
@@ -204,7 +205,7 @@ def _blob(source: Source, store: BlobStore, blob: str, limit: int) -> bytes:
         except CorruptBlob:
             pass  # fetched again, and the damaged copy replaced
     data = source.read(f"{BLOBS}/{blob[:2]}/{blob}", limit)
-    _require(f"SHA-256 of blob {blob}", blob, sha256(data).hexdigest())
+    _require_hash(f"SHA-256 of blob {blob}", blob, data)
     store.put(data)
     return data
 
@@ -212,6 +213,11 @@ def _blob(source: Source, store: BlobStore, blob: str, limit: int) -> bytes:
 def _require(what: str, expected: object, got: object) -> None:
     if expected != got:
         raise BundleMismatch(what, expected=expected, got=got, remedy="refuse this bundle")
+
+
+def _require_hash(what: str, expected: str, data: bytes) -> None:
+    if (got := sha256(data).hexdigest()) != expected:
+        raise WrongFile(what, expected=expected, got=got, remedy="try again later, or do not take this task")
 
 
 def _within(what: str, got: int, limit: int, kind: type[BundleTooLarge] = BundleTooLarge) -> None:

@@ -19,7 +19,7 @@ from protocol.node.addresses import Address, BadAddress
 from protocol.node.http_client import BadAnswer, Broken, Encoded, HttpClient, NotServed, TooLong
 from protocol.node.lookups import Permit
 from protocol.node.reach import OutOfReach
-from protocol.tasks.bundles.errors import BundleRefused, BundleTooLarge, BundleUnavailable
+from protocol.tasks.bundles.errors import BundleRefused, BundleUnavailable, WrongFile
 from protocol.tasks.bundles.limits import Limits
 
 READ_SECONDS = 20.0
@@ -30,7 +30,7 @@ class Source(Protocol):
     """Reads one file below a bundle's address, whole, at most `limit` bytes of it."""
 
     def read(self, name: str, limit: int) -> bytes:
-        """Raises BundleUnavailable, BundleTooLarge, or BundleRefused for a name that leads where it must not."""
+        """Raises BundleUnavailable, WrongFile, or BundleRefused for a name that leads where it must not."""
 
     def close(self) -> None:
         """Let go of connections."""
@@ -77,7 +77,7 @@ class FileSource:
         except Exception as error:
             raise _unavailable(path, type(error).__name__) from error
         if len(data) > limit:
-            raise _too_large(path, len(data), limit)
+            raise _too_long(path, len(data), limit)
         return data
 
     def close(self) -> None:
@@ -107,7 +107,7 @@ class HttpSource:
             async with asyncio.timeout(self._deadline - time.monotonic()):
                 await self._client.get(address, limit, data)
         except TooLong as error:
-            raise _too_large(str(address), len(data), limit) from error
+            raise _too_long(str(address), len(data), limit) from error
         except OutOfReach as error:
             raise _refused(str(address), error.expected or "", str(error.got)) from error
         except TimeoutError as error:
@@ -161,10 +161,10 @@ def _unavailable(where: str, got: str) -> BundleUnavailable:
     )
 
 
-def _too_large(where: str, got: int, limit: int) -> BundleTooLarge:
-    return BundleTooLarge(
+def _too_long(where: str, got: int, limit: int) -> WrongFile:
+    return WrongFile(
         f"bundle file {where}",
         expected=f"at most {limit} bytes",
         got=f"more ({got})",
-        remedy="refuse this bundle",
+        remedy="try again later, or do not take this task",
     )

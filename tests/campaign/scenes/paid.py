@@ -39,6 +39,7 @@ def paid(world: World, who: Who) -> Iterator[Stage]:
     party.resume()
     world.reach(lambda: world.view(task).bidder != NOBODY)
     yield Stage.BIDDING
+    world.reach(lambda: world.view(task).bidder != NOBODY)  # again, where a re-organisation took it back
     world.skip_to(world.view(task).bids_until)
     world.reach(lambda: world.view(task).size > 1)
     yield Stage.TRAINING

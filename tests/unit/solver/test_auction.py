@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 from threading import Event
 from time import sleep
@@ -18,7 +19,7 @@ from protocol.node.home import Home
 from protocol.node.logs import get
 from protocol.node.party.eligible import Eligible
 from protocol.tasks.admission import Clocks, Rates
-from protocol.tasks.bundles import BundleUnavailable
+from protocol.tasks.bundles import BundleUnavailable, WrongFile
 from protocol.tasks.bundles.write import MANIFEST
 from protocol.tasks.task import Terms
 from solver import auction
@@ -272,6 +273,22 @@ def test_a_server_that_is_late_is_asked_after_a_rest_as_long_as_it_took(stand: S
     stand.tick(3)
     assert stand.failures.rests(1)
     assert len(stand.tries) == 1
+
+
+def test_a_server_of_another_file_is_asked_again_after_rests_that_double(stand: Stand, bundle: str) -> None:
+    stand.failure = WrongFile("bundle hash", expected="one", got="another", remedy="ask again")
+    stand.market.post(1)
+    lost = []
+    for _ in range(4):
+        stand.tick(2)
+        assert stand.failures.rests(1)
+        lost.append(stand.auction._seconds_lost(1))
+        stand.failures._rests_until.clear()
+    assert lost[0] >= 1
+    assert all(later >= 2 * earlier for earlier, later in pairwise(lost))
+    stand.failure = None
+    stand.tick(2)
+    assert stand.candidates == [bundle]
 
 
 def test_a_try_is_as_long_as_all_before_it(stand: Stand, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -26,6 +26,7 @@ from protocol.tasks.bundles import (
     BundleTooLarge,
     BundleUnavailable,
     Limits,
+    WrongFile,
     committed_terms,
     fetch_bundle,
     load_bundle,
@@ -192,7 +193,7 @@ def test_terms_that_misstate_the_work_are_named(bundle_hash: bytes) -> None:
         (lambda m: m["programs"].append(m["programs"][0]), BundleMalformed, "each once"),
         (lambda m: m["programs"].reverse(), BundleMismatch, "ids of the bundle's programs"),
         (lambda m: m["programs"][0].update(id="00" * 32), BundleMismatch, "ids of the bundle's programs"),
-        (lambda m: m["programs"][0].update(bytes=5), BundleTooLarge, "at most 5 bytes"),
+        (lambda m: m["programs"][0].update(bytes=5), WrongFile, "at most 5 bytes"),
         (lambda m: m["programs"][0].update(bytes=10**6), BundleMismatch, "length of program"),
         (lambda m: m["programs"][0].update(bytes=2**29), BundleTooLarge, "encoded programs"),
         (lambda m: m["programs"][0]["hint"].update(name="os.system('x')"), BundleMalformed, "hint"),
@@ -209,7 +210,7 @@ def test_a_changed_manifest_is_refused(
 
 
 def test_a_manifest_of_another_hash_is_refused(folder: Path) -> None:
-    with pytest.raises(BundleMismatch, match="bundle hash"):
+    with pytest.raises(WrongFile, match="bundle hash"):
         fetched(folder, bytes(32))
 
 
@@ -225,10 +226,10 @@ def test_a_blob_of_other_bytes_is_refused(folder: Path, bundle_hash: bytes) -> N
     blob = manifest["state"][0]["blob"]
     path = folder / "blobs" / blob[:2] / blob
     path.write_bytes(bytes(1200))
-    with pytest.raises(BundleMismatch, match="SHA-256 of blob"):
+    with pytest.raises(WrongFile, match="SHA-256 of blob"):
         fetched(folder, bundle_hash)
     path.write_bytes(bytes(1201))
-    with pytest.raises(BundleTooLarge, match="at most 1200 bytes"):
+    with pytest.raises(WrongFile, match="at most 1200 bytes"):
         fetched(folder, bundle_hash)
 
 
@@ -274,7 +275,7 @@ def test_a_step_beyond_the_operators_device_is_refused(folder: Path, bundle_hash
         fetched(folder, bundle_hash, Limits(peak_bytes=100))
     with pytest.raises(BundleTooLarge, match="tensors"):
         fetched(folder, bundle_hash, Limits(total_bytes=100))
-    with pytest.raises(BundleTooLarge, match="manifest"):
+    with pytest.raises(WrongFile, match="manifest"):
         fetched(folder, bundle_hash, Limits(manifest_bytes=100))
 
 
