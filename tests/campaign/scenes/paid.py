@@ -8,7 +8,7 @@ from protocol.chain.views import NOBODY, TaskStatus
 from tests.adversaries.machines import Machine
 from tests.campaign.parties import solver_beside, solver_under_test, verifier_beside, verifier_under_test
 from tests.campaign.process_faults import party_of
-from tests.campaign.scenes.steps import settled
+from tests.campaign.scenes.steps import settled, to_the_round
 from tests.campaign.stages import Stage, Who
 from tests.campaign.world import VERIFIER, World
 from tests.unit.solver import tiny
@@ -45,8 +45,8 @@ def paid(world: World, who: Who) -> Iterator[Stage]:
     yield Stage.TRAINING
     world.reach(lambda: world.view(task).status is TaskStatus.SUBMITTED)
     yield Stage.SUBMITTED
+    to_the_round(world, task)
     audit = world.submitter.audit
-    world.skip_to(world.deployment.beacon.time_of(audit.audit(task).round))
     world.reach(lambda: bool(audit.audit(task).drawn_at))
     yield Stage.DRAWN
     if who is Who.SOLVER:

@@ -27,9 +27,15 @@ def handed_in(world: World, task: int) -> None:
 
 def drawn(world: World, task: int) -> None:
     """The draw that was asked for is executed, be it of seats, looks or jurors."""
+    to_the_round(world, task)
+    world.reach(lambda: not world.submitter.audit.audit(task).pending)
+
+
+def to_the_round(world: World, task: int) -> None:
+    """The beacon's round of the draw that was asked for, or will be again after a re-organisation, is there."""
     audit = world.submitter.audit
+    world.reach(lambda: bool(audit.audit(task).round))
     world.skip_to(world.deployment.beacon.time_of(audit.audit(task).round))
-    world.reach(lambda: not audit.audit(task).pending)
 
 
 def settled(world: World, task: int) -> Iterator[Stage]:
