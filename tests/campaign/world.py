@@ -163,8 +163,11 @@ class World(Stage):
         return self.party.said(event, 0, **fields)
 
     def skip_to(self, time: int) -> None:
-        """Let the chain's time go past `time`, where it is not."""
+        """Let the chain's time go past `time`, where it is not, with the blocks that would be made meanwhile: so many
+        that no re-organisation reaches back over what else took minutes.
+        """
         if time >= self.submitter.now():
+            self.devnet.mine(DEEPEST + 1)
             super().skip_to(time)
 
     # ------------------------------------------------------------------ what the chain says
