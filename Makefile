@@ -7,6 +7,7 @@
 #   make campaign    every fault at every stage upon every party, hours; goes on where it stopped; writes its table
 #   make studies     every study and its report, in build/sim, and docs/economics.md; goes on where it stopped
 #   make contracts   compile contracts/ to build/contracts/out   make clean        remove all that make made
+#   make coverage-suite  models of seven libraries captured and compared; writes docs/models.md; goes on where it stopped
 #   make soak        a hundred tasks played by nodes, their memory, files and questions; two hours, goes on where it was stopped
 #   make release     sdist, wheel, contracts, SHA-256 sums       make licences     write docs/licences.md
 #
@@ -20,6 +21,7 @@ JOBS ?= 4
 HEAVY_JOBS ?= 2
 PYTEST_ARGS ?=
 CAMPAIGN_ARGS ?=
+MODELS_ARGS ?=
 
 BIN := .venv/bin
 PYTHON_DIRS := $(wildcard protocol solver verifier assay sim benchmarks examples scripts tests)
@@ -36,6 +38,7 @@ export FOUNDRY_DISABLE_NIGHTLY_WARNING := 1
 
 PYTHON_READY := .venv/.installed
 NODE_READY := node_modules/.installed
+MODELS_READY := .venv/.models-installed
 TRITON_READY := .venv/.triton-installed
 FORMAL_READY := build/formal/.installed
 CONTRACTS_CONFIGURED := build/contracts/.configured
@@ -43,10 +46,10 @@ CONTRACTS_CONFIGURED := build/contracts/.configured
 CONTRACT_DATA := $(PYTHON) scripts/contract_data.py
 
 .DELETE_ON_ERROR:
-.PHONY: help setup contracts demo test test-heavy lint lint-python lint-contracts test-contracts test-python test-gpu bench campaign soak studies release licences clean
+.PHONY: help setup contracts demo test test-heavy lint lint-python lint-contracts test-contracts test-python test-gpu coverage-suite bench campaign soak studies release licences clean
 
 help:
-	@sed -n '2,15s/^# \{0,1\}//p' Makefile
+	@sed -n '2,16s/^# \{0,1\}//p' Makefile
 
 setup: $(PYTHON_READY) $(NODE_READY)
 
@@ -120,6 +123,15 @@ test-heavy: setup $(CONTRACTS_CONFIGURED) $(TRITON_READY) $(FORMAL_READY)
 	$(FORGE) build
 	$(CONTRACT_DATA)
 	$(BIN)/pytest -m heavy -n $(HEAVY_JOBS) --dist load --resume=build/heavy-passed.list $(PYTEST_ARGS)
+
+# Libraries of models, beside the lock: their own needs would bring CUDA's torch.
+$(MODELS_READY): $(PYTHON_READY) tests/models/requirements.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps -r tests/models/requirements.txt
+	touch $@
+
+# MODELS_ARGS: --jobs N, words of the entries to be played.
+coverage-suite: setup $(MODELS_READY)
+	$(BIN)/python -m tests.models $(MODELS_ARGS)
 
 test-gpu: setup $(TRITON_READY)
 	$(BIN)/pytest tests/gpu tests/same_bits -m gpu $(PYTEST_ARGS)

@@ -10,6 +10,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from protocol.capture import CapturedStep, Objective, capture
+from protocol.capture.types import as_seen_by_torch
 from protocol.program.execute import Interpreter
 from protocol.program.library import CATALOGUE
 
@@ -37,13 +38,12 @@ def captured(
     return capture(model, objective, chosen, dataset, **{"batch_size": BATCH, "steps": 4, **options})
 
 
-def drawn(step: CapturedStep, state: Mapping[str, Tensor]) -> dict[str, Tensor]:
+def drawn(step: CapturedStep, state: Mapping[str, Tensor], batch_size: int = BATCH) -> dict[str, Tensor]:
     """The batch that the next step from `state` draws, as the objective sees it."""
     rows = next(iter(step.dataset.values())).shape[0]
-    draw = CATALOGUE["draw_batch"].kernel({"batch": BATCH, "rows": rows, "stream": 0})
+    draw = CATALOGUE["draw_batch"].kernel({"batch": batch_size, "rows": rows, "stream": 0})
     (index,) = draw([state["key"], state["step"]])
-    batch = {name: t[index.long()] for name, t in step.dataset.items()}
-    return {name: t.long() if t.dtype is torch.int32 else t for name, t in batch.items()}
+    return {name: t[index.long()].to(as_seen_by_torch(t.dtype)) for name, t in step.dataset.items()}
 
 
 def torch_step(

@@ -1,0 +1,23 @@
+"""The families. One whose library is missing raises when it is asked for."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Final
+
+from tests.models.entry import Entry
+from tests.models.libraries import prepared
+
+FAMILIES: Final = ("plain",)
+"""Modules of this package."""
+QUICK: Final = ("plain",)
+"""Those of them that have entries for `make test`."""
+
+
+def entries(families: tuple[str, ...] = FAMILIES) -> list[Entry]:
+    """All entries of some families, in order."""
+    prepared()
+    found: list[Entry] = []
+    for family in families:
+        found += import_module(f"{__name__}.{family}").ENTRIES
+    return found

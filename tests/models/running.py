@@ -1,0 +1,96 @@
+"""Playing many entries, some side by side, each in a process of its own that may take only so long."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import traceback
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Final
+
+from protocol.capture import CaptureError
+from tests.models.check import Differs, Figures, check
+from tests.models.families import FAMILIES, entries
+
+ROOT: Final = Path(__file__).parents[2]
+FILE: Final = ROOT / "build" / "models.jsonl"
+SECONDS: Final = 300.0
+"""For one entry, with loading its libraries; far more than it needs, for machines that do other things too."""
+LONGEST: Final = 600
+"""Letters of a failure that are kept."""
+
+
+@dataclass(frozen=True)
+class Result:
+    """What has come of an entry: `figures`, or why there are none."""
+
+    entry: str
+    failure: str
+    figures: Figures | None
+    commit: str
+
+
+def run(names: Iterable[str], jobs: int, commit: str, file: Path = FILE) -> list[Result]:
+    """Play entries by name; each result is kept as it comes."""
+    found = []
+    file.parent.mkdir(parents=True, exist_ok=True)
+    with ThreadPoolExecutor(jobs) as threads:
+        for done in as_completed([threads.submit(_alone, name, commit) for name in names]):
+            result = done.result()
+            found.append(result)
+            with file.open("a") as lines:
+                lines.write(json.dumps(asdict(result)) + "\n")
+            print(
+                f"{result.entry}: {result.failure.splitlines()[0] if result.failure else 'captured'}",
+                flush=True,
+            )
+    return found
+
+
+def kept(file: Path = FILE, commit: str | None = None) -> dict[str, Result]:
+    """The last result of each entry, of one commit or of any."""
+    found = {}
+    for line in file.read_text().splitlines() if file.is_file() else []:
+        result = read(json.loads(line))
+        if commit is None or result.commit == commit:
+            found[result.entry] = result
+    return found
+
+
+def read(fields: dict[str, object]) -> Result:
+    """A result as it was written."""
+    figures = fields.pop("figures")
+    return Result(**fields, figures=Figures(**figures) if isinstance(figures, dict) else None)  # type: ignore[arg-type]
+
+
+def play(name: str) -> tuple[str, Figures | None]:
+    """Why an entry failed, empty if it did not, and its figures."""
+    (entry,) = (one for one in entries(_families(name)) if str(one) == name)
+    try:
+        return "", check(entry)
+    except (CaptureError, Differs) as error:
+        return str(error)[:LONGEST], None
+    except Exception as error:  # whatever it is, it is what came of the entry
+        return f"{type(error).__name__}: {error}\n{traceback.format_exc()}"[-LONGEST:], None
+
+
+def _families(name: str) -> tuple[str, ...]:
+    """The module of an entry."""
+    return tuple(family for family in FAMILIES if any(str(one) == name for one in entries((family,))))
+
+
+def _alone(name: str, commit: str) -> Result:
+    command = [sys.executable, "-W", "ignore", "-m", "tests.models", "--one", name]
+    try:
+        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=SECONDS, check=False)
+    except subprocess.TimeoutExpired:
+        return Result(name, f"it took more than {SECONDS:.0f} s", None, commit)
+    try:
+        failure, figures = json.loads(done.stdout.splitlines()[-1])
+    except (ValueError, IndexError):
+        return Result(name, f"exit code {done.returncode}: {done.stderr[-LONGEST:]}", None, commit)
+    return Result(name, failure, Figures(**figures) if figures else None, commit)
