@@ -85,9 +85,7 @@ class ChallengeCommitment:
                 return
         self.own_turn = True
         receipt = calls.commit(self._task, challenge.seat, commitment)
-        period = self._client.deployment.parameters.opening_period
-        until = self._client.connection.block(receipt.block).time + period
-        self._database.update_challenge(self._key, opening_until=until)
+        self._database.update_challenge(self._key, opening_until=self._ends(receipt))
         bond = calls.event(receipt, "Committed").arguments["bond"]
         self._log.warning("committed", segment=challenge.segment, bond=bond / TOKEN)
 
@@ -143,13 +141,35 @@ class ChallengeCommitment:
                 tree = segment_tree(roots)
                 before, after = open_leaf(tree, i - 1, roots[i - 1]), open_leaf(tree, i, roots[i])
                 game, receipt = client.game.challenge(task, i, challenge.salt, before, after)
-        except Reverted:
-            if not self._ends_unopened(challenge):
+        except Reverted as error:
+            taken_back = error.name == "NotCommitted" and self._was_taken_back(challenge)
+            if not taken_back and not self._ends_unopened(challenge):
                 raise
             return None
         self._database.update_challenge(self._key, game=game)
         self._log.warning("challenged", game=game, segment=challenge.segment)
         return receipt
+
+    def _was_taken_back(self, challenge: Challenge) -> bool:
+        """Whether a re-organisation took the commitment back. Then its transaction was mined again in another block, or
+        refused there, as before the task's submission was: the challenge begins again.
+        """
+        calls, made = self._client.commitments, (self._task, challenge.seat, self._commitment(challenge))
+        try:
+            until = self._ends(calls.commit(*made)) if calls.committing(*made) else None
+        except Reverted:
+            until = None
+        if until is None:
+            self._log.warning("the commitment is not there any more")
+            self._database.begin_again(self._key)
+        elif until != challenge.opening_until:
+            self._database.update_challenge(self._key, opening_until=until)
+        return until != challenge.opening_until
+
+    def _ends(self, committed: Receipt) -> int:
+        """The last second for opening what was committed in a transaction."""
+        period = self._client.deployment.parameters.opening_period
+        return self._client.connection.block(committed.block).time + period
 
     def _ends_unopened(self, challenge: Challenge) -> bool:
         """The contract opens no game: the commitment is opened late after a conviction, and forfeited after its time.

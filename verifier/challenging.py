@@ -138,6 +138,12 @@ class ChallengeDriver:
         calls = self._client.game
         block = self._client.connection.block()
         state = calls.game(game, block.number)
+        if (state.task, state.challenger) != (self._task, self._client.address):
+            # Taken back by a re-organisation: what opened it may be mined again, or refused by now.
+            self._database.begin_again(self._key)
+            self._log.warning("the game is not there any more", game=game)
+            self.let_go()
+            return
         closed = state.phase is Phase.CLOSED
         moot = not closed and self._client.market.task(self._task).status.is_over
         owed = not closed and self._solver_owes(state, block.number)

@@ -307,6 +307,14 @@ class Database(NodeDatabase):
             (opening_until, game, outcome, *key),
         )
 
+    def begin_again(self, key: tuple[int, int]) -> None:
+        """The chain has no longer what a challenge was opened with: its transactions are looked up once more."""
+        self._execute(
+            "UPDATE challenges SET opening_until = NULL, game = NULL "
+            "WHERE task = ? AND seat = ? AND outcome IS NULL",
+            key,
+        )
+
     def turn_on_solver(self, asking: Challenge) -> None:
         """The step tree that was asked for is false: the challenge goes on against the solver. It is noted now if it
         was not before.

@@ -163,12 +163,12 @@ class World(Stage):
         return self.party.said(event, 0, **fields)
 
     def skip_to(self, time: int) -> None:
-        """Let the chain's time go past `time`, where it is not, with the blocks that would be made meanwhile: so many
-        that no re-organisation reaches back over what else took minutes.
+        """Let the chain's time go past `time`, where it is not, with blocks that no re-organisation is deeper than: none
+        takes back what would be minutes old, nor the time.
         """
         if time >= self.submitter.now():
-            self.devnet.mine(DEEPEST + 1)
             super().skip_to(time)
+            self.devnet.mine(DEEPEST + 1)
 
     # ------------------------------------------------------------------ what the chain says
 

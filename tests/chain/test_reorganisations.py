@@ -165,3 +165,33 @@ def test_a_task_ends_as_ever_after_a_re_organisation(scene: Stage, at: str, dept
         assert play.tokens() == tokens
         assert client.vault.lock_of(view.stake).remaining == 0
         assert client.vault.lock_of(view.escrow).remaining == 0
+
+
+@pytest.mark.parametrize("again", [False, True])
+def test_a_cheat_is_convicted_though_all_that_led_to_the_game_was_taken_back(
+    scene: Stage, again: bool
+) -> None:
+    """Submission, commitment and challenge: handed over together, they are mined in one block, where some of them are
+    refused.
+    """
+    client = scene.submitter
+    follower = Follower(client.connection, client.contracts, scene.deployment.block)
+
+    def challenged() -> bool:
+        return any(event.name == "Challenged" for event in follower.poll().events)
+
+    with ExitStack() as parties:
+        play = started(scene, parties, Strategy(executor=moves_a_weight_far), cheated=True)
+        tokens = play.tokens()
+        play.until(challenged)
+        with PRESETS[f"reorg-8-{'again' if again else 'dropped'}"](play.proxy):
+            assert client.game.games() == 0 or again
+        play.until(lambda: client.market.task(play.task).status.is_over)
+        play.until(lambda: play.solver.ended is not None and play.watcher.ended is not None)
+        assert client.market.task(play.task).status is TaskStatus.SLASHED
+        assert isinstance(play.solver.ended, StakeSlashed)
+        assert play.watcher.ended is ExitCode.FRAUD
+        scene.devnet.skip(max(0, client.commitments.claims_until(play.task) - client.now()) + 1)
+        scene.devnet.connection.request("evm_setAutomine", True)
+        client.market.burn_rest(play.task)
+        assert play.tokens() == tokens
