@@ -22,6 +22,7 @@ from protocol.capture.lowering.context import Lowering
 from protocol.capture.lowering.lower import lower
 from protocol.capture.lowering.views import View
 from protocol.capture.preflight.reference import Draws, call, in_type, inputs_of
+from protocol.capture.tracing.recurrent import OPS
 from protocol.capture.tracing.sources import source_of
 from protocol.capture.tracing.tracer import TracedStep
 from protocol.capture.types import tensor_type
@@ -41,6 +42,9 @@ CONTRACTIONS: Mapping[Any, tuple[int, ...]] = {
     **OPERANDS,
     aten.convolution.default: (0, 1),
     aten.convolution_backward.default: (0, 1, 2),
+    OPS.lstm.default: (1, 3),
+    OPS.gru.default: (1, 2),
+    OPS.rnn.default: (1, 2),
 }
 """Operations whose operands are rounded to a number of bits below the largest element of a row or block."""
 ROUNDING = 2.0**-12

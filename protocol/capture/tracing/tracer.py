@@ -8,6 +8,7 @@ graph has no side effects: what the step writes into buffers is among its output
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass
 
 import torch
@@ -34,6 +35,7 @@ from protocol.capture.tracing.checks import (
     require_same_type,
 )
 from protocol.capture.tracing.graph import keep_written_buffers, literals_as_inputs, put_behind
+from protocol.capture.tracing.recurrent import Rolled
 from protocol.capture.tracing.sources import SourceRecorder, is_of_the_step, source_of_error, traceback_of
 from protocol.capture.tracing.step import (
     Batch,
@@ -105,8 +107,16 @@ def trace_step(
         p: list[Tensor], b: list[Tensor], x: list[Tensor]
     ) -> tuple[list[Tensor], list[Tensor]]:
         leaves = [value.detach().requires_grad_() for value in p]
-        settings = decomposed_kernels(), compiling(), without_validation(distributions)
-        with recorder, recorder.names_of(model), settings[0], settings[1], settings[2]:
+        with ExitStack() as settings:
+            for setting in (
+                recorder,
+                recorder.names_of(model),
+                decomposed_kernels(),
+                compiling(),
+                without_validation(distributions),
+                Rolled(),
+            ):
+                settings.enter_context(setting)
             tensors = dict(zip(parameters, leaves)) | dict(zip(buffers, b))
             tensors = {name: with_attributes(t, originals[name]) for name, t in tensors.items()}
             named = {f"model.{place}": tensors[name] for place, name in where.items()}

@@ -65,6 +65,12 @@ FORMS = {
     "batch_normalise": "ncs c c c? c?",
     "batch_norm_sums": "ncs ncs c c",
     "batch_norm_grad": "ncs ncs c c c c c?",
+    "lstm": "tbg bh bh gh g?",
+    "lstm_grad": "tbh tbh tbg tbh tbh gh",
+    "gru": "tbg bh gh g?",
+    "gru_grad": "tbh tbg tbh tbh gh",
+    "rnn": "tbh bh hh h?",
+    "rnn_grad": "tbh tbh hh",
 }
 """By library function; alternatives stand on both sides of a bar."""
 
@@ -82,7 +88,7 @@ RANGES: Mapping[str, Sequence[int]] = {
     "reduction": range(3),
 }
 """Whole-numbered attributes. Beyond them a kernel may stop where the body goes on."""
-FLAGS = frozenset({"gradient_in_windows", "include_padding", "nesterov", "safe", "tanh"})
+FLAGS = frozenset({"gradient_in_windows", "include_padding", "nesterov", "relu", "safe", "tanh"})
 REALS = frozenset({"beta1", "beta2", "eps", "limit", "momentum", "weight_decay"})
 
 _TYPES = {"i": DType.I32, "u": DType.U32}

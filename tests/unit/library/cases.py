@@ -52,7 +52,34 @@ def sliding(kernel: int, stride: int = 1, padding: int = 0, dilation: int = 1, *
 WIDE = {"kernel_x": 5, "stride_x": 3, "padding_x": 1, "dilation_x": 1}
 """Another width than height."""
 
+T, B, H = 18, 2, 3
+"""Steps, more than a frame has calls; rows; width of recurrent layers."""
+RECURRENT = [
+    Case("lstm", (f32(T, B, 4 * H), f32(B, H), f32(B, H), f32(4 * H, H), f32(4 * H)), {"px": 13, "py": 13}),
+    Case("lstm", (f32(1, B, 4 * H), f32(B, H), f32(B, H), f32(4 * H, H)), {"px": 20, "py": 13}),
+    Case(
+        "lstm_grad",
+        (*[f32(T, B, H)] * 2, f32(T, B, 4 * H), *[f32(T, B, H)] * 2, f32(4 * H, H)),
+        {"px": 13, "py": 13},
+    ),
+    Case("gru", (f32(T, B, 3 * H), f32(B, H), f32(3 * H, H), f32(3 * H)), {"px": 13, "py": 13}),
+    Case(
+        "gru_grad",
+        (f32(T, B, H), f32(T, B, 3 * H), *[f32(T, B, H)] * 2, f32(3 * H, H)),
+        {"px": 13, "py": 13},
+    ),
+    *(
+        Case(name, operands, {"relu": relu, "px": 13, "py": 13})
+        for relu in (False, True)
+        for name, operands in {
+            "rnn": (f32(T, B, H), f32(B, H), f32(H, H), f32(H)),
+            "rnn_grad": (*[f32(T, B, H)] * 2, f32(H, H)),
+        }.items()
+    ),
+]
+
 CASES = [
+    *RECURRENT,
     Case("linear", (f32(5, 10), f32(7, 10), f32(7))),
     Case("linear", (f32(3, 256), f32(2, 256))),
     Case("linear", (f32(2, 513), f32(3, 513), f32(3))),

@@ -1,0 +1,66 @@
+"""Recurrent layers, a whole sequence at a time (`tracing.recurrent` makes the operations)."""
+
+from __future__ import annotations
+
+import torch
+
+from protocol.capture.analysis.roles import Role
+from protocol.capture.lowering.context import Lowering
+from protocol.capture.lowering.ops.operands import require_f32
+from protocol.capture.lowering.rules import lowers
+from protocol.capture.lowering.views import View
+from protocol.capture.tracing.recurrent import OPS
+from protocol.program.library import recurrent as library
+from protocol.program.library.function import Attribute, LibraryFunction
+
+Views = tuple[View, ...]
+
+
+@lowers(OPS.lstm.default)
+def lstm(lowering: Lowering, _: torch.fx.Node, *given: View | None) -> Views:
+    """States, cells and gates of an LSTM's steps, from the input's part of its gates."""
+    return _layer(lowering, library.lstm, given)
+
+
+@lowers(OPS.lstm_grad.default)
+def lstm_grad(lowering: Lowering, _: torch.fx.Node, *given: View | None) -> Views:
+    """Gradients of an LSTM's gates before their functions, and of its first state and cell."""
+    return _layer(lowering, library.lstm_grad, given)
+
+
+@lowers(OPS.gru.default)
+def gru(lowering: Lowering, _: torch.fx.Node, *given: View | None) -> Views:
+    """States, gates and recurrent parts of a GRU's steps, from the input's part of its gates."""
+    return _layer(lowering, library.gru, given)
+
+
+@lowers(OPS.gru_grad.default)
+def gru_grad(lowering: Lowering, _: torch.fx.Node, *given: View | None) -> Views:
+    """Gradients of both parts of a GRU's gates, and of its first state."""
+    return _layer(lowering, library.gru_grad, given)
+
+
+@lowers(OPS.rnn.default)
+def rnn(lowering: Lowering, _: torch.fx.Node, *given: View | bool | None) -> View:
+    """States of a plain recurrent layer's steps, from the input's part of its sums."""
+    (states,) = _layer(lowering, library.rnn, given[:-1], relu=bool(given[-1]))
+    return states
+
+
+@lowers(OPS.rnn_grad.default)
+def rnn_grad(lowering: Lowering, _: torch.fx.Node, *given: View | bool | None) -> Views:
+    """Gradients of a plain recurrent layer's sums, and of its first state."""
+    return _layer(lowering, library.rnn_grad, given[:-1], relu=bool(given[-1]))
+
+
+def _layer(
+    lowering: Lowering, function: LibraryFunction, given: tuple[View | bool | None, ...], **options: Attribute
+) -> Views:
+    """All operands, and the bits of a forward product."""
+    views = [x for x in given if isinstance(x, View)]
+    for x in views:
+        require_f32(x)
+    px, py = lowering.roles.table[Role.PRODUCT]
+    operands = [lowering.elements(x) for x in views]
+    found = lowering.call_several(function, *operands, px=px, py=py, **options)
+    return tuple(map(View.of, found if isinstance(found, tuple) else (found,)))
