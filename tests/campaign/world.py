@@ -163,8 +163,8 @@ class World(Stage):
         return self.party.said(event, 0, **fields)
 
     def skip_to(self, time: int) -> None:
-        """Let the chain's time go past `time`, where it is not, with blocks that no re-organisation is deeper than: none
-        takes back what would be minutes old, nor the time.
+        """Let the chain's time go past `time`, where it is not, with more blocks than a re-organisation has: none takes
+        back what would be minutes old, nor the time.
         """
         if time >= self.submitter.now():
             super().skip_to(time)
