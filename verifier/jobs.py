@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
-from queue import SimpleQueue
+from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from protocol.chain.errors import Reverted
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 FIRST_REST = 0.5
 DOUBLED = 30.0
 """Seconds up to which each failure of a task doubles its rest."""
+IDLE = 60.0
+"""Seconds that a thread stays without work."""
 GRACE = 20
 """Seconds in which the account that gains most by a call that anyone may make can make it first."""
 
@@ -178,12 +180,15 @@ class Jobs:
         due: Due = at_once,
         *,
         queued: bool = False,
+        idle: float = IDLE,
     ) -> None:
+        """`idle` are the seconds without work after which a thread ends."""
         self.rests = Rests(longest_rest, clock)
         self._workers = workers
         self._clock = clock
         self._due = due
         self._queued = queued
+        self._idle = idle
         self._lock = threading.Lock()
         self._running: dict[tuple[int | None, str], _Running] = {}
         self._waiting: dict[tuple[int | None, str], Job] = {}
@@ -216,8 +221,8 @@ class Jobs:
                 return False
             self._queue.put(self._begun(job))
             if len(self._active()) > len(self._threads):
-                # Few threads that stay, for each holds a connection to the node. Daemons: an operator's second signal
-                # ends them too.
+                # Few threads, for each holds a connection to the node: they stay while there is work. Daemons: an
+                # operator's second signal ends them too.
                 self._threads.append(threading.Thread(target=self._serve, daemon=True))
                 self._threads[-1].start()
         return True
@@ -249,21 +254,40 @@ class Jobs:
 
     def abandon(self) -> None:
         """Let each thread end with its job, which nobody waits for; nothing may be offered afterwards."""
-        for _ in self._threads:
-            self._queue.put(None)
+        with self._lock:
+            for _ in self._threads:
+                self._queue.put(None)
 
     def close(self) -> None:
         """Until no job runs and all threads have ended; nothing may be offered afterwards."""
         self.wait()
+        with self._lock:
+            threads = list(self._threads)
         self.abandon()
-        for thread in self._threads:
+        for thread in threads:
             thread.join()
 
     def _serve(self) -> None:
-        while (running := self._queue.get()) is not None:
+        while True:
+            try:
+                running = self._queue.get(timeout=self._idle)
+            except Empty:
+                if self._ends():
+                    return
+                continue
+            if running is None:
+                return
             while running is not None:
                 running.run()
                 running = self._next()
+
+    def _ends(self) -> bool:
+        """Whether the thread that asks is to end, for it had nothing to do for long."""
+        with self._lock:
+            idle = self._queue.empty()
+            if idle:
+                self._threads.remove(threading.current_thread())
+            return idle
 
     def _next(self) -> _Running | None:
         """What found no worker before, but of a task that failed since: it is to rest."""
