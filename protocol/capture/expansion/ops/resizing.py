@@ -47,6 +47,7 @@ expands_as_torch(
     *(aten.upsample_bicubic2d.vec, aten.upsample_nearest1d.vec, aten.upsample_nearest3d.vec),
     *(aten._upsample_nearest_exact1d.vec, aten._upsample_nearest_exact2d.vec),
     *(aten._upsample_nearest_exact3d.vec, aten.grid_sampler_2d.default),
+    aten.affine_grid_generator.default,
 )
 
 
