@@ -163,6 +163,16 @@ RESIZING = [
     ),
     *(
         Case(
+            f"grid sample reflected {mode} {corners}",
+            lambda x, at, mode=mode, corners=corners: F.grid_sample(x, at * 1.7, mode, "reflection", corners),
+            [(2, 3, 5, 6), (2, 3, 4, 2)],
+            atol=2e-4,
+        )
+        for mode in ("bilinear", "nearest")
+        for corners in (True, False)
+    ),
+    *(
+        Case(
             f"affine grid {len(size)} {corners}",
             lambda x, size=size, corners=corners: F.affine_grid(x, size, corners),
             [(2, len(size) - 2, len(size) - 1)],
