@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 import timm
+import torch.nn.functional as F
 from timm.models import (
     ByoBlockCfg,
     ByobNet,
@@ -18,10 +19,10 @@ from timm.models import (
 )
 from timm.models._efficientnet_builder import decode_arch_def
 from timm.models.cspnet import CspModelCfg, CspStagesCfg, CspStemCfg
-from torch import nn
+from torch import Tensor, nn
 
-from tests.models.entry import Entry, Training, entry
-from tests.models.images import CLASSES, classifier, convolutional
+from tests.models.entry import ROWS, Entry, Training, entry, normal
+from tests.models.images import CLASSES, classifier, convolutional, sgd
 
 ENTRIES: Final[list[Entry]] = []
 FAMILY: Final = "timm"
@@ -70,7 +71,7 @@ def blurred() -> Training:
 
 @entry(ENTRIES, FAMILY, "BiT ResNet v2, standardised weights")
 def big_transfer() -> Training:
-    model = small("resnetv2_50x1_bit", layers=(1, 1, 1), channels=(32, 64, 64), stem_chs=32)
+    model = timm.models.ResNetV2([1, 1, 1], (64, 64, 128), CLASSES, stem_chs=32, stem_type="fixed")
     return classifier(model)
 
 
@@ -82,7 +83,18 @@ def norm_free() -> Training:
     return classifier(NormFreeNet(settings, CLASSES), 64)
 
 
-@entry(ENTRIES, FAMILY, "HRNet")
+class KeyPoints(nn.Module):
+    """Heat maps of two points from the finest of a network's maps."""
+
+    def __init__(self, network: nn.Module, channels: int) -> None:
+        super().__init__()
+        self.network, self.last = network, nn.Conv2d(channels, 2, 1)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.last(self.network(x)[0])
+
+
+@entry(ENTRIES, FAMILY, "HRNet, heat maps")
 def high_resolution() -> Training:
     def stage(kind: str, *channels: int) -> dict[str, Any]:
         return {
@@ -101,18 +113,20 @@ def high_resolution() -> Training:
         "stage3": stage("BASIC", 4, 8, 8),
         "stage4": stage("BASIC", 4, 8, 8, 8),
     }
-    return convolutional(HighResolutionNet(settings, num_classes=CLASSES, head="incre"))
+    model = KeyPoints(HighResolutionNet(settings, num_classes=0, head=""), 4)
+    data = {"x": normal(ROWS, 3, 64, 64), "heat": normal(ROWS, 2, 16, 16)}
+    return Training(model, lambda m, b: F.mse_loss(m(b["x"]), b["heat"]), data, sgd)
 
 
 @entry(ENTRIES, FAMILY, "DLA")
 def aggregated() -> Training:
-    return convolutional(small("dla34", levels=[1, 1, 1, 2, 1, 1], channels=[4, 8, 8, 16, 16, 32]))
+    return convolutional(small("dla34", levels=[1, 1, 1, 2, 1, 1], channels=[8, 8, 16, 16, 32, 32]), batch=8)
 
 
 @entry(ENTRIES, FAMILY, "CSPNet")
 def cross_stage() -> Training:
     stages = CspStagesCfg((1, 1), (16, 32), bottle_ratio=0.5, expand_ratio=2.0, cross_linear=True)
-    settings = CspModelCfg(CspStemCfg(16, 2, 7, pool="max"), stages)
+    settings = CspModelCfg(CspStemCfg(16, 4, 7, pool="max"), stages)
     return convolutional(CspNet(settings, num_classes=CLASSES), 32)
 
 
@@ -152,7 +166,7 @@ def mixed() -> Training:
 @entry(ENTRIES, FAMILY, "MobileNet v4, universal bottlenecks")
 def universal() -> Training:
     blocks = [["cn_r1_k3_s2_e1_c8"], ["uir_r1_a3_k3_s2_e3_c16", "mqa_r1_k3_h2_s1_v2_d8_c16"]]
-    model = EfficientNet(decode_arch_def(blocks), CLASSES, 32, stem_size=8)
+    model = timm.models.MobileNetV3(decode_arch_def(blocks), CLASSES, stem_size=8, num_features=32)
     return convolutional(model, 32)
 
 
@@ -165,15 +179,15 @@ def expanding() -> Training:
 def one_shot() -> Training:
     settings = {
         "stem_chs": [8, 8, 8],
-        "stage_conv_chs": [8, 8],
-        "stage_out_chs": [16, 16],
+        "stage_conv_chs": [8, 8, 8, 8],
+        "stage_out_chs": [16, 16, 16, 16],
         "layer_per_block": 2,
-        "block_per_stage": [1, 1],
+        "block_per_stage": [1, 1, 1, 1],
         "residual": True,
         "depthwise": False,
         "attn": "ese",
     }
-    return convolutional(timm.models.VovNet(settings, num_classes=CLASSES), 32)
+    return convolutional(timm.models.VovNet(settings, num_classes=CLASSES))
 
 
 @entry(ENTRIES, FAMILY, "DPN")
@@ -184,7 +198,7 @@ def dual_path() -> Training:
 
 @entry(ENTRIES, FAMILY, "ConvNeXt v2")
 def response_norm() -> Training:
-    return classifier(small("convnextv2_atto", depths=(1, 1, 1), dims=(8, 16, 16)))
+    return classifier(small("convnextv2_atto", depths=(1, 1, 1, 1), dims=(8, 16, 16, 16)))
 
 
 @entry(ENTRIES, FAMILY, "ConvMixer")

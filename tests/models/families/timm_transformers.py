@@ -249,7 +249,7 @@ def maxx() -> Training:
 
 def _meta(**options: Any) -> Training:
     """MetaFormer of four stages."""
-    model = timm.models.MetaFormer(num_classes=CLASSES, depths=(1, 1, 1, 1), dims=(8, 16, 16, 16), **options)
+    model = timm.models.MetaFormer(num_classes=CLASSES, depths=(1, 1, 1, 1), dims=(8, 16, 32, 32), **options)
     return classifier(model)
 
 
@@ -314,6 +314,7 @@ def edges() -> Training:
 
 @entry(ENTRIES, FAMILY, "EfficientViT, linear attention")
 def linear_attention() -> Training:
+    """With more bits of products, as the preflight's notes advise: those of the attention cancel."""
     model = timm.models.EfficientVit(
         widths=(8, 8, 16, 16, 16),
         depths=(1, 1, 1, 1, 1),
@@ -321,7 +322,7 @@ def linear_attention() -> Training:
         head_widths=(32, 32),
         num_classes=CLASSES,
     )
-    return convolutional(model)
+    return convolutional(model, options={"bits": {"product": (20, 20)}})
 
 
 @entry(ENTRIES, FAMILY, "MLP-Mixer")
