@@ -71,7 +71,7 @@ def blurred() -> Training:
 
 @entry(ENTRIES, FAMILY, "BiT ResNet v2, standardised weights")
 def big_transfer() -> Training:
-    model = timm.models.ResNetV2([1, 1, 1], (64, 64, 128), CLASSES, stem_chs=32, stem_type="fixed")
+    model = timm.models.ResNetV2([1, 1, 1], (128, 128, 256), CLASSES, stem_chs=32, stem_type="fixed")
     return classifier(model)
 
 
