@@ -165,7 +165,10 @@ def mixed() -> Training:
 
 @entry(ENTRIES, FAMILY, "MobileNet v4, universal bottlenecks")
 def universal() -> Training:
-    blocks = [["cn_r1_k3_s2_e1_c8"], ["uir_r1_a3_k3_s2_e3_c16", "mqa_r1_k3_h2_s1_v2_d8_c16"]]
+    blocks = [
+        ["cn_r1_k3_s2_e1_c8"],
+        ["uir_r1_a3_k3_s2_e3_c16", "mqa_r1_k3_h2_s1_v2_d8_c16", "uir_r1_a3_k3_s1_e2_c16"],
+    ]
     model = timm.models.MobileNetV3(decode_arch_def(blocks), CLASSES, stem_size=8, num_features=32)
     return convolutional(model, 32)
 
