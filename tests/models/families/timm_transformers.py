@@ -314,7 +314,6 @@ def edges() -> Training:
 
 @entry(ENTRIES, FAMILY, "EfficientViT, linear attention")
 def linear_attention() -> Training:
-    """With more bits of products, as the preflight's notes advise: those of the attention cancel."""
     model = timm.models.EfficientVit(
         widths=(8, 8, 16, 16, 16),
         depths=(1, 1, 1, 1, 1),
@@ -322,7 +321,7 @@ def linear_attention() -> Training:
         head_widths=(32, 32),
         num_classes=CLASSES,
     )
-    return convolutional(model, options={"bits": {"product": (20, 20)}})
+    return convolutional(model)
 
 
 @entry(ENTRIES, FAMILY, "MLP-Mixer")
