@@ -8,7 +8,15 @@ from typing import Final
 from tests.models.entry import Entry
 from tests.models.libraries import prepared
 
-FAMILIES: Final = ("plain",)
+FAMILIES: Final = (
+    "plain",
+    "vision",
+    "timm_models",
+    "timm_transformers",
+    "vision_tasks",
+    "vision_patterns",
+    "vision_losses",
+)
 """Modules of this package."""
 QUICK: Final = ("plain",)
 """Those of them that have entries for `make test`."""

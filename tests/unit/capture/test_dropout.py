@@ -124,3 +124,19 @@ def test_the_mask_of_a_step_is_philox_of_key_step_and_stream() -> None:
 def test_room_that_nobody_wrote_is_refused() -> None:
     with pytest.raises(CaptureError, match="nobody has written"):
         dropped(lambda w: w * torch.empty_like(w), 4)
+
+
+def written_in_part(w: Tensor) -> Tensor:
+    room = torch.empty_like(w)
+    room[:3] = w[1:]
+    return room
+
+
+def copied_unwritten(w: Tensor) -> Tensor:
+    return torch.zeros_like(w).copy_(torch.empty_like(w)) + w
+
+
+@pytest.mark.parametrize("use", [written_in_part, copied_unwritten])
+def test_room_that_is_written_in_part_is_refused(use: Callable[[Tensor], Tensor]) -> None:
+    with pytest.raises(CaptureError, match="nobody has written"):
+        dropped(use, 4)

@@ -124,6 +124,17 @@ MAKING = [
     Case("eye wide", lambda x: x * torch.eye(3, 4), X),
     one("linspace", lambda x: x * torch.linspace(-1, 2, 4)),
 ]
+TOGETHER = [(2, 5, 6, 3)]
+LAYOUTS = [
+    Case("diagonal", torch.diag, [(4,)]),
+    one("diagonals", lambda x: torch.diag_embed(x, 1, 0, 2)),
+    Case("pixel shuffle", lambda x: F.pixel_shuffle(x, 2), [(2, 8, 3, 2)]),
+    Case("pixel unshuffle", lambda x: F.pixel_unshuffle(x, 3), [(2, 2, 3, 6)]),
+    Case("channel shuffle", lambda x: F.channel_shuffle(x, 3), [(2, 6, 2, 3)]),
+    Case("mean of channels together", lambda x: F.adaptive_avg_pool2d(x.permute(0, 3, 1, 2), 1), TOGETHER),
+    Case("strides that swap axes", lambda x: (x * 2).as_strided((4, 3), (1, 4)), X),
+    Case("strides of another shape", lambda x: (x * 2).T.as_strided((2, 1, 6), (6, 7, 1)), X),
+]
 PADDING = [
     Case("reflect 1d", lambda x: F.pad(x, (2, 1), mode="reflect"), [(2, 3, 4)]),
     image("reflect 2d", lambda x: F.pad(x, (2, 1, 0, 3), mode="reflect")),
@@ -149,6 +160,27 @@ RESIZING = [
         lambda x, at: F.grid_sample(x, at.tanh(), align_corners=False),
         [(2, 3, 5, 6), (2, 3, 4, 2)],
         atol=2e-4,
+    ),
+    *(
+        Case(
+            f"grid sample reflected {mode} {corners}",
+            lambda x, at, mode=mode, corners=corners: F.grid_sample(x, at * 1.7, mode, "reflection", corners),
+            [(2, 3, 5, 6), (2, 3, 4, 2)],
+            atol=2e-4,
+        )
+        for mode in ("bilinear", "nearest")
+        for corners in (True, False)
+    ),
+    *(
+        Case(
+            f"affine grid {len(size)} {corners}",
+            lambda x, size=size, corners=corners: F.affine_grid(x, size, corners),
+            [(2, len(size) - 2, len(size) - 1)],
+            rtol=1e-3,
+            atol=1e-2,
+        )
+        for size in ([2, 3, 5, 6], [2, 1, 3, 4, 2])
+        for corners in (True, False)
     ),
 ]
 VOLUME = (1, 2, 4, 5, 3)
@@ -210,6 +242,7 @@ SCATTERING = [
 PRODUCTS = [
     Case("vdot", torch.vdot, [(4,), (4,)], rtol=1e-3, atol=1e-2),
     Case("pdist", torch.pdist, [(4, 3)]),
+    Case("cdist of many", torch.cdist, [(30, 3), (4, 3)], rtol=1e-3, atol=1e-2),
     Case("addr", torch.addr, [(3, 4), (3,), (4,)], rtol=1e-3, atol=1e-2),
     *(
         Case(f"cdist {p}", lambda x, y, p=p: torch.cdist(x, y, p), [(3, 4), (5, 4)])
@@ -234,6 +267,7 @@ CASES = [
     *REDUCTIONS,
     *ORDERING,
     *MAKING,
+    *LAYOUTS,
     *PADDING,
     *RESIZING,
 ]
@@ -309,8 +343,14 @@ def test_adaptive_means_of_every_size(before: int, after: int) -> None:
 
 
 @pytest.mark.parametrize(
-    "use", [lambda x: x.sum().cumprod(0), lambda x: torch.searchsorted(x[0].sort().values, x[0, 0])]
+    "use",
+    [
+        lambda x: x.sum().cumprod(0),
+        lambda x: torch.searchsorted(x[0].sort().values, x[0, 0]),
+        lambda x: (x * 2).as_strided((2, 4), (3, 1)),
+        lambda x: (x * 2).as_strided((3, 3), (4, 1)),
+    ],
 )
 def test_what_no_expansion_takes_is_refused_by_name(use: Any) -> None:
-    with pytest.raises(CaptureError, match=r"aten\.(cumprod|searchsorted)"):
+    with pytest.raises(CaptureError, match=r"aten\.(cumprod|searchsorted|as_strided)"):
         by_capture(one("refused", use))

@@ -24,6 +24,23 @@ def one(name: str, operation: Any, **options: Any) -> Case:
     return Case(name, operation, X, **options)
 
 
+def in_parts(x: Tensor) -> Tensor:
+    """Columns and runs of rows, each written where nothing was."""
+    room = torch.empty(5, 4, dtype=x.dtype)
+    room[:, 0] = 2.0
+    room[:3, 1:] = x[:, 1:] * x[:, :3]
+    room[3:, 2:] = x[1:, :2]
+    room[3:, 1] = x[0, 0]
+    return room * 3
+
+
+def in_no_part(x: Tensor) -> Tensor:
+    """A write into rows that there are none of."""
+    room = x * 2
+    room[3:, 1:3] = 5.0
+    return room
+
+
 POINTWISE = [
     Case("add broadcast", lambda x, y: x + y, [(2, 1, 4), (3, 1)]),
     Case("add alpha", lambda x, y: torch.add(x, y, alpha=0.3), PAIR),
@@ -119,6 +136,8 @@ ACTIVATIONS = [
 ]
 
 MOVEMENT = [
+    one("written in parts", in_parts),
+    one("written in no part", in_no_part),
     one("split", lambda x: torch.cat([p * (k + 1) for k, p in enumerate(x.split(3, 1))], 1)),
     one("split sizes", lambda x: x.split([1, 3], -1)[1]),
     one("chunk", lambda x: x.chunk(2, 0)[0]),

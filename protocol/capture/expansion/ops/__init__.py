@@ -2,6 +2,7 @@
 
 from protocol.capture.expansion.ops import (
     elementary,
+    layouts,
     making,
     ordering,
     padding,
@@ -17,6 +18,7 @@ from protocol.capture.expansion.ops import (
 
 __all__ = [
     "elementary",
+    "layouts",
     "making",
     "ordering",
     "padding",

@@ -31,6 +31,12 @@ def cdist(x: Tensor, y: Tensor, order: float, _: int | None) -> Tensor:
     return distances
 
 
+@expands(aten._euclidean_dist.default)
+def euclidean(x: Tensor, y: Tensor) -> Tensor:
+    """Distances of many rows; torch computes them from one product, and loses those that are small."""
+    return cdist(x, y, 2.0, None)
+
+
 @expands(aten._cdist_backward.default)
 def cdist_gradient(g: Tensor, x: Tensor, y: Tensor, order: float, found: Tensor) -> Tensor:
     """The gradient at x; 0 where two rows are the same."""

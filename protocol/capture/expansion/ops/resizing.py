@@ -5,11 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import torch
 from torch import Tensor
+from torch._decomp import decomposition_table
 from torch._ops import OpOverload
 from torch.fx import Node
 
 from protocol.capture.expansion.table import EXPANSIONS, aten, expands, expands_as_torch, gradient, gradients
+
+CUBIC = 2
+BORDER, REFLECTION = 1, 2
+"""torch's numbers of an interpolation and of paddings."""
 
 
 def _is_uneven(node: Node) -> bool:
@@ -46,8 +52,19 @@ expands_as_torch(
     *(aten.upsample_bilinear2d.vec, aten.upsample_trilinear3d.vec),
     *(aten.upsample_bicubic2d.vec, aten.upsample_nearest1d.vec, aten.upsample_nearest3d.vec),
     *(aten._upsample_nearest_exact1d.vec, aten._upsample_nearest_exact2d.vec),
-    *(aten._upsample_nearest_exact3d.vec, aten.grid_sampler_2d.default),
+    *(aten._upsample_nearest_exact3d.vec, aten.affine_grid_generator.default),
 )
+
+
+@expands(aten.grid_sampler_2d.default)
+def grid_sampler(x: Tensor, grid: Tensor, mode: int, padding: int, align_corners: bool) -> Tensor:
+    """As torch decomposes it, with a grid that is reflected before it is scaled, except of cubic interpolation."""
+    if padding == REFLECTION and mode != CUBIC:
+        turned = (grid + 1).abs()
+        turned = turned - 4 * (turned / 4).floor()
+        grid, padding = torch.where(turned > 2, 3 - turned, turned - 1), BORDER
+    sampled: Tensor = decomposition_table[aten.grid_sampler_2d.default](x, grid, mode, padding, align_corners)
+    return sampled
 
 
 @expands(aten.grid_sampler_2d_backward.default)
@@ -55,6 +72,5 @@ def grid_sampler_gradient(
     g: Tensor, x: Tensor, grid: Tensor, mode: int, padding: int, align_corners: bool, mask: Sequence[bool]
 ) -> tuple[Tensor | None, Tensor | None]:
     """The gradients at the image and at the grid."""
-    sample = EXPANSIONS[aten.grid_sampler_2d.default]
-    found = gradients(lambda image, at: sample(image, at, mode, padding, align_corners), (x, grid), g)
+    found = gradients(lambda image, at: grid_sampler(image, at, mode, padding, align_corners), (x, grid), g)
     return (found[0] if mask[0] else None), (found[1] if mask[1] else None)

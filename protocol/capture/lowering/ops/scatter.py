@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import torch
+from torch.fx.node import map_arg
 
 from protocol.capture.lowering.checks import Unsupported
 from protocol.capture.lowering.context import Lowering, Scalar
@@ -19,14 +20,20 @@ OVERWRITING = {
     *(aten.fill.Scalar, aten.fill.Tensor),
 }
 """Operations whose result does not depend on what their first operand held."""
+WRITES = {aten.select_scatter.default, aten.slice_scatter.default}
+PARTS = {
+    *(aten.select.int, aten.slice.Tensor, aten.alias.default, aten.view.default),
+    *(aten.transpose.int, aten.permute.default, aten.unsqueeze.default),
+}
+"""Operations that only show elements, and those that show others in the place of some."""
 
 
 @lowers(aten.copy.default)
 def copy(lowering: Lowering, node: torch.fx.Node, _: View, source: View, non_blocking: bool = False) -> View:  # noqa: ARG001
     """`source`, cast and repeated to the type and shape of what it overwrites."""
-    b = lowering.builder
-    whole = View.of(lowering.elements(source, lowering.dtype_of(node)))
-    return whole.apply(b, aten.expand.default, tuple(node.meta["val"].shape))
+    b, shape = lowering.builder, tuple(node.meta["val"].shape)
+    whole = source if 0 in shape else View.of(lowering.elements(source, lowering.dtype_of(node)))
+    return whole.apply(b, aten.expand.default, shape)
 
 
 @lowers(aten.fill.Scalar, aten.fill.Tensor)
@@ -43,10 +50,33 @@ def zero(lowering: Lowering, node: torch.fx.Node, *_: object, **__: object) -> V
 
 
 @lowers(aten.empty_like.default, aten.empty.memory_format)
-def empty(_: Lowering, node: torch.fx.Node, *__: object, **___: object) -> None:
-    """An empty tensor that the next operation overwrites completely; any other use is refused."""
-    if any(user.target not in OVERWRITING for user in node.users):
+def empty(lowering: Lowering, node: torch.fx.Node, *_: object, **__: object) -> View | None:
+    """An empty tensor that is written completely, at once or part by part, before anything computes with it."""
+    if all(user.target in OVERWRITING and node not in user.args[1:] for user in node.users):
+        return None
+    if not _is_written(node):
         raise Unsupported("with elements that nobody has written", "use zeros")
+    return filled(lowering, node, 0)
+
+
+def _is_written(node: torch.fx.Node) -> bool:
+    """Whether all elements of an empty tensor are written before an operation computes with one."""
+    written = {node: torch.zeros(node.meta["val"].shape, dtype=torch.bool)}
+    """Of tensors that hold some of its elements, which of them are."""
+    for user in list(node.graph.nodes):
+        if user.target in OVERWRITING and not any(x in written for x in user.args[1:]):
+            continue
+        if not any(x in written for x in user.all_input_nodes):
+            continue
+        if user.target not in PARTS | WRITES:
+            return False
+        operands = {
+            x: written.get(x, torch.ones(x.meta["val"].shape, dtype=torch.bool)) for x in user.all_input_nodes
+        }
+        found = user.target(*map_arg(user.args, operands.__getitem__), **user.kwargs)
+        if not found.all():
+            written[user] = found
+    return True
 
 
 @lowers(aten.slice_scatter.default)
@@ -79,7 +109,7 @@ def select_scatter(lowering: Lowering, _: torch.fx.Node, x: View, part: View, ax
 
 def _replaced(lowering: Lowering, x: View, part: View, axis: int, low: int, high: int) -> View:
     b = lowering.builder
-    if low == high:
+    if low == high or 0 in x.shape:
         return x
     pieces = [part]
     if low > 0:
