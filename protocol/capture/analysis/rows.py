@@ -32,6 +32,13 @@ PROBES = 8
 """Rows that are repeated at every place of a batch."""
 JOINING = {aten.cat.default, aten.stack.default}
 """Operations that put the elements of several tensors side by side."""
+WRITING = {aten.slice_scatter.default, aten.select_scatter.default, aten.copy.default}
+"""Operations that put the elements of one tensor at some places of another."""
+FILLED = {
+    *(aten.zeros_like.default, aten.ones_like.default, aten.full_like.default, aten.fill.Scalar),
+    *(aten.new_zeros.default, aten.new_ones.default, aten.new_full.default, aten.zero.default),
+}
+"""Operations whose operand only gives the shape."""
 ALONG_AXES = {
     *(aten.sum.dim_IntList, aten.cumsum.default, aten.any.dim, aten.any.dims, aten.all.dim, aten.all.dims),
     *(
@@ -167,7 +174,9 @@ class _Places:
         target, results = node.target, node.meta.get("val")
         if node.op == "placeholder":
             return self._of_input(node)
-        if target is operator.getitem or target in MOVING or target in JOINING:
+        if target in FILLED:
+            return self._nowhere(results)  # type: ignore[arg-type]
+        if target is operator.getitem or target in MOVING | JOINING | WRITING:
             return tuple(_call(node, self._side(node, side)) for side in (0, 1))
         if target is aten.constant_pad_nd.default:
             x, widths, *_ = node.args
@@ -179,11 +188,14 @@ class _Places:
         return tuple(zip(*(none if result is None else self._mixed(node, result) for result in results)))  # type: ignore[union-attr]
 
     def _of_input(self, node: Node) -> tuple[Tensor, Tensor]:
-        shape = node.meta["val"].shape
         if node not in self._of_batch:
-            return torch.full(shape, self._batch), torch.full(shape, -1)
+            return self._nowhere(node.meta["val"])
+        shape = node.meta["val"].shape
         place = torch.arange(self._batch).reshape(-1, *(1 for _ in shape[1:])).expand(shape)
         return place, place
+
+    def _nowhere(self, t: Tensor) -> tuple[Tensor, Tensor]:
+        return torch.full(t.shape, self._batch), torch.full(t.shape, -1)
 
     def _side(self, node: Node, side: int) -> dict[Node, Any]:
         return {operand: self._found[operand][side] for operand in node.all_input_nodes}

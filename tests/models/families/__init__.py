@@ -8,9 +8,9 @@ from typing import Final
 from tests.models.entry import Entry
 from tests.models.libraries import prepared
 
-FAMILIES: Final = ("plain",)
+FAMILIES: Final = ("plain", "decoders", "experts", "encoders", "multimodal")
 """Modules of this package."""
-QUICK: Final = ("plain",)
+QUICK: Final = ("plain", "decoders")
 """Those of them that have entries for `make test`."""
 
 

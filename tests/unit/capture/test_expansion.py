@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 import torch
 import torch.nn.functional as F
+from torch import Tensor
 
 from protocol.capture import CaptureError
 from protocol.capture.expansion.table import EXPANSIONS
@@ -64,6 +65,7 @@ ELEMENTARY = [
 ]
 POINTWISE = [
     one("trunc", lambda x: torch.trunc(x * 3)),
+    Case("sign of integers", torch.sign, [INTEGERS]),
     one("frac", lambda x: torch.frac(x * 3)),
     one("remainder", lambda x: torch.remainder(x * 3, 1.7)),
     one("remainder below 0", lambda x: torch.remainder(x * 3, -0.7)),
@@ -87,6 +89,7 @@ REDUCTIONS = [
     one("prod kept", lambda x: x.prod(0, keepdim=True)),
     Case("prod integers", lambda x: x.prod(1), [torch.tensor([[3, -2, 5], [7, 1, 2]])]),
     one("cumprod", lambda x: x.cumprod(1)),
+    one("cumsum to integers", lambda x: (x.detach() * 3).cumsum(1, dtype=torch.int32)),
     one("cummax", lambda x: x.cummax(1).values),
     one("cummax places", lambda x: x.cummax(1).indices),
     one("cummin", lambda x: x.cummin(0).values),
@@ -297,6 +300,35 @@ def test_distances_of_any_order_have_torchs_gradient(order: float) -> None:
     found = aten._cdist_forward(x, y, order, None)
     ours = EXPANSIONS[aten._cdist_backward.default](g, x, y, order, found)
     torch.testing.assert_close(ours, aten._cdist_backward(g, x, y, order, found))
+
+
+ENDS = torch.tensor([2, 2, 7, 8], dtype=torch.int32)
+
+
+def in_groups(x: Tensor, y: Tensor) -> Tensor:
+    """Their product, or a product of each group."""
+    starts, ends = [0, *ENDS.tolist()], ENDS.tolist()
+    groups = [slice(start, end) for start, end in zip(starts, ends)]
+    if x.dim() == y.dim():
+        return torch.stack([x[:, group] @ y[group] for group in groups]) if x.dim() == 2 else x @ y
+    if x.dim() == 2:
+        return torch.cat([x[group] @ matrix for group, matrix in zip(groups, y)])
+    return torch.cat([matrix @ y[:, group] for group, matrix in zip(groups, x)], 1)
+
+
+@pytest.mark.parametrize(
+    "shapes",
+    [[(8, 4), (4, 4, 12)], [(4, 12, 4), (4, 8)], [(4, 8), (8, 12)], [(2, 8, 4), (2, 4, 12)]],
+    ids=["rows", "columns", "terms", "none"],
+)
+def test_grouped_products_are_those_of_each_group(shapes: list[tuple[int, ...]]) -> None:
+    offs = [] if len(shapes[0]) == len(shapes[1]) == 3 else [ENDS]
+    operands = [*shapes, *offs]
+    case = Case("grouped", lambda x, y, *ends: F.grouped_mm(x, y, offs=ends[0] if ends else None), operands)
+    result, gradients = by_capture(case)
+    expected, expected_gradients = by_torch(Case("grouped", lambda x, y, *_: in_groups(x, y), operands))
+    for ours, theirs in zip([result, *gradients], [expected, *expected_gradients], strict=True):
+        torch.testing.assert_close(ours.double(), theirs.double(), rtol=1e-3, atol=1e-2)
 
 
 @pytest.mark.parametrize(("before", "after"), [(1, 7), (2, 4), (6, 3), (7, 3)])

@@ -7,7 +7,11 @@ import math
 import torch
 from torch import Tensor
 
-from protocol.capture.expansion.table import aten, expands, gradient
+from protocol.capture.expansion.table import OF_LIBRARIES, aten, expands, gradient
+from protocol.capture.tracing.grouped import grouped_product
+
+expands(aten._grouped_mm.default)(grouped_product)
+OF_LIBRARIES["transformers.grouped_mm_fallback.default"] = grouped_product
 
 
 @expands(aten.vdot.default)
@@ -59,3 +63,11 @@ def pdist(x: Tensor, order: float = 2.0) -> Tensor:
 def pdist_gradient(g: Tensor, x: Tensor, order: float, _: Tensor) -> Tensor:
     """The gradient at the rows."""
     return gradient(lambda leaf: pdist(leaf, order), x, g)
+
+
+def grouped_gradients(x: Tensor, y: Tensor, offs: Tensor, g: Tensor) -> tuple[Tensor, Tensor]:
+    """Both gradients of a product of rows in groups with a matrix of each."""
+    return grouped_product(g, y.mT, offs), grouped_product(x.mT, g, offs)
+
+
+OF_LIBRARIES["transformers.grouped_mm_fallback_backward.default"] = grouped_gradients
