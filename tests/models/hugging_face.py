@@ -29,6 +29,15 @@ SIZES: Mapping[str, Any] = {
 """What most language models call their sizes."""
 GROUPED: Mapping[str, Any] = {**SIZES, "num_key_value_heads": 2}
 SPECIAL: Mapping[str, Any] = {"bos_token_id": 1, "eos_token_id": 2, "pad_token_id": 0}
+BLOCKS: Mapping[str, Any] = {
+    "hidden_size": 32,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 4,
+    "intermediate_size": 40,
+}
+VIT: Mapping[str, Any] = {**BLOCKS, "image_size": 16, "patch_size": 4}
+COUNTS: Mapping[str, Any] = {"layers": 2, "ffn_dim": 40, "attention_heads": 4}
+"""Of an encoder or a decoder, whose name stands before."""
 DRY: Mapping[str, Any] = {
     "hidden_dropout_prob": 0.0,
     "attention_probs_dropout_prob": 0.0,

@@ -8,9 +8,9 @@ from typing import Final
 from tests.models.entry import Entry
 from tests.models.libraries import prepared
 
-FAMILIES: Final = ("plain", "decoders", "experts", "encoders", "multimodal")
+FAMILIES: Final = ("plain", "decoders", "experts", "encoders", "vision", "speech", "multimodal", "series")
 """Modules of this package."""
-QUICK: Final = ("plain", "decoders")
+QUICK: Final = ("plain", "decoders", "encoders", "vision")
 """Those of them that have entries for `make test`."""
 
 

@@ -193,6 +193,15 @@ WINDOWS = [
     image("adaptive max", lambda x: F.adaptive_max_pool2d(x, (3, 4))),
     Case("adaptive max 1d", lambda x: F.adaptive_max_pool1d(x, 3), [(2, 3, 7)]),
 ]
+
+
+def inverse(order: Tensor) -> Tensor:
+    """Where each place is in an order, as code with experts has it."""
+    found = torch.empty_like(order)
+    found[order] = torch.arange(len(order))
+    return found
+
+
 INDEX = torch.tensor([[0, 2, 2], [1, 0, 1]])
 MASKS = torch.tensor([[True, False, True, True], [False, False, True, False], [True, True, False, True]])
 SCATTERING = [
@@ -207,6 +216,9 @@ SCATTERING = [
     ),
     Case("masked scatter", lambda x, y, m: x.masked_scatter(m, y), [(3, 4), (2, 5), MASKS]),
     one("index fill", lambda x: x.index_fill(1, torch.tensor([0, 2]), 3.0)),
+    one("rows replaced", lambda x: (x * 2).index_put((x[:, 0].argsort(),), x + 1)),
+    one("some rows replaced", lambda x: (x * 2).index_put((x[:, 0].topk(2).indices,), x[:2] + 1)),
+    Case("inverse of an order", lambda x: inverse(x.flatten().argsort(stable=True)), [INTEGERS]),
     Case("histc", lambda x: torch.histc(x, 4, -1, 2), [torch.linspace(-2, 3, 20)]),
     Case("histc open", lambda x: torch.histc(x, 4), [torch.linspace(-2, 3, 20)]),
 ]
