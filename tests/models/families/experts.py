@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
+from torch import nn
+
 from tests.models.entry import Entry
-from tests.models.hugging_face import GROUPED, SIZES, SPECIAL, VOCABULARY, Data, add, next_words
+from tests.models.hugging_face import GROUPED, SIZES, SPECIAL, VOCABULARY, add, next_words
 
 ENTRIES: Final[list[Entry]] = []
 EXPERTS: Final = "transformers experts"
@@ -23,10 +25,10 @@ def _recurrent(
     model: str,
     options: Mapping[str, Any],
     head: str = "ForCausalLM",
-    data: Data = next_words,
+    change: Callable[[nn.Module], object] | None = None,
 ) -> None:
     """A model whose classes begin with `model`."""
-    add(ENTRIES, RECURRENT, name, model + head, f"{model}Config", options, data)
+    add(ENTRIES, RECURRENT, name, model + head, f"{model}Config", options, next_words, change=change)
 
 
 BATCHED: Mapping[str, Any] = {"experts_implementation": "batched_mm"}
@@ -67,7 +69,7 @@ DBRX: Mapping[str, Any] = {
     "n_heads": 4,
     "n_layers": 2,
     "max_seq_len": 32,
-    "attn_config": {"kv_n_heads": 2, "rope_theta": 10000.0},
+    "attn_config": {"kv_n_heads": 2, "clip_qkv": 8.0, "rope_theta": 10000.0},
     "ffn_config": {"ffn_hidden_size": 24, "moe_num_experts": 4, "moe_top_k": 2, "hidden_size": 32},
     **SPECIAL,
 }
@@ -149,7 +151,7 @@ _recurrent("Mamba", "Mamba", MAMBA)
 _recurrent("Mamba 2", "Mamba2", MAMBA2)
 _recurrent("Falcon Mamba", "FalconMamba", MAMBA)
 _recurrent("RWKV", "Rwkv", RWKV)
-_recurrent("RecurrentGemma", "RecurrentGemma", GRIFFIN)
+_recurrent("RecurrentGemma", "RecurrentGemma", GRIFFIN, change=nn.Module.float)
 _recurrent("Jamba", "Jamba", JAMBA)
 _recurrent("Bamba", "Bamba", BAMBA)
 _recurrent("LFM 2", "Lfm2", {**GROUPED, "layer_types": ["conv", "full_attention"]})

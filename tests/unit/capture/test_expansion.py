@@ -222,7 +222,24 @@ SCATTERING = [
     Case("histc", lambda x: torch.histc(x, 4, -1, 2), [torch.linspace(-2, 3, 20)]),
     Case("histc open", lambda x: torch.histc(x, 4), [torch.linspace(-2, 3, 20)]),
 ]
+TRIANGULAR = {
+    "lower": ({"upper": False}, [(2, 3, 3), (3, 2)]),
+    "upper": ({"upper": True}, [(3, 3), (2, 3, 2)]),
+    "lower of ones": ({"upper": False, "unitriangular": True}, [(3, 3), (3, 2)]),
+    "upper on the right": ({"upper": True, "left": False}, [(3, 3), (2, 3)]),
+}
 PRODUCTS = [
+    *(
+        Case(
+            f"triangular {name}",
+            lambda x, y, how=how: torch.linalg.solve_triangular(x, y, **how),
+            shapes,
+            positive=True,
+            rtol=1e-3,
+            atol=1e-3,
+        )
+        for name, (how, shapes) in TRIANGULAR.items()
+    ),
     Case("vdot", torch.vdot, [(4,), (4,)], rtol=1e-3, atol=1e-2),
     Case("pdist", torch.pdist, [(4, 3)]),
     Case("addr", torch.addr, [(3, 4), (3,), (4,)], rtol=1e-3, atol=1e-2),

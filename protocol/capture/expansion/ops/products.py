@@ -27,6 +27,27 @@ def addr(x: Tensor, left: Tensor, right: Tensor, *, beta: float = 1, alpha: floa
     return (x if beta == 1 else x * beta) + (product if alpha == 1 else product * alpha)
 
 
+@expands(aten.linalg_solve_triangular.default)
+def solve_triangular(
+    x: Tensor, y: Tensor, *, upper: bool, left: bool = True, unitriangular: bool = False
+) -> Tensor:
+    """The rows of x^-1 y one after the other, each from those before it, sums and quotients rounded."""
+    if not left:
+        return solve_triangular(x.mT, y.mT, upper=not upper, unitriangular=unitriangular).mT
+    if upper:
+        turned = x.flip(-2, -1), y.flip(-2)
+        return solve_triangular(*turned, upper=False, unitriangular=unitriangular).flip(-2)
+    y = y.expand(*torch.broadcast_shapes(x.shape[:-2], y.shape[:-2]), *y.shape[-2:])
+    found = y[..., :0, :]
+    for k in range(y.shape[-2]):
+        row = y[..., k : k + 1, :]
+        if k:
+            row = row - (x[..., k, :k].unsqueeze(-1) * found).sum(-2, keepdim=True)
+        row = row if unitriangular else row / x[..., k : k + 1, k : k + 1]
+        found = torch.cat([found, row], -2) if k else row
+    return found
+
+
 @expands(aten._cdist_forward.default)
 def cdist(x: Tensor, y: Tensor, order: float, _: int | None) -> Tensor:
     """Distances of each row from each row."""
