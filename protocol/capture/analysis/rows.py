@@ -182,6 +182,8 @@ class _Places:
             x, widths, *_ = node.args
             nowhere = enumerate((self._batch, -1))
             return tuple(target(self._found[x][side], widths, value) for side, value in nowhere)  # type: ignore[index]
+        if target is aten.gather.default:
+            return self._gathered(node)
         if isinstance(results, Tensor):
             return self._mixed(node, results)
         none = (None, None)
@@ -193,6 +195,16 @@ class _Places:
         shape = node.meta["val"].shape
         place = torch.arange(self._batch).reshape(-1, *(1 for _ in shape[1:])).expand(shape)
         return place, place
+
+    def _gathered(self, node: Node) -> tuple[Tensor, Tensor]:
+        """Any element along the axis, and the index."""
+        x, axis, index = node.args[:3]
+        found = []
+        for of_x, of_index, least in zip(self._found[x], self._found[index], (True, False)):
+            along = of_x.amin(axis, keepdim=True) if least else of_x.amax(axis, keepdim=True)
+            along = along[tuple(slice(0, size) for size in of_index.shape)].expand(of_index.shape)
+            found.append(torch.minimum(along, of_index) if least else torch.maximum(along, of_index))
+        return found[0], found[1]
 
     def _nowhere(self, t: Tensor) -> tuple[Tensor, Tensor]:
         return torch.full(t.shape, self._batch), torch.full(t.shape, -1)

@@ -176,7 +176,7 @@ _encoder("SqueezeBERT", "SqueezeBert", {**BERT, "embedding_size": 32})
 _encoder("RoFormer", "RoFormer", BERT)
 _encoder("LayoutLM", "LayoutLM", BERT)
 
-_both("T5", "T5", T5, quick=True)
+_both("T5", "T5", T5)
 _both("mT5", "MT5", {**T5, "feed_forward_proj": "gated-gelu"})
 _both("BART", "Bart", SEQ)
 _both("mBART", "MBart", SEQ)

@@ -94,8 +94,8 @@ PATCHES = {"patch_sizes": [3, 3], "strides": [2, 2], "padding": [1, 1], **POOL}
 PVT = {
     **POOL,
     "image_size": 16,
-    "patch_sizes": [2, 2],
-    "strides": [2, 2],
+    "patch_sizes": [4, 2],
+    "strides": [4, 2],
     "num_attention_heads": [2, 4],
     "sequence_reduction_ratios": [2, 1],
     "mlp_ratios": [2, 2],

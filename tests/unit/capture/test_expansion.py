@@ -190,6 +190,7 @@ WINDOWS = [
     image("adaptive mean larger", lambda x: F.adaptive_avg_pool2d(x, (7, 4))),
     image("unfold", lambda x: F.unfold(x, (2, 3), (2, 1), 1, 2)),
     Case("fold", lambda x: F.fold(x, (5, 6), (2, 3), 1, 1, 2), [(2, 18, 9)]),
+    Case("adaptive 1d of columns", lambda x: F.adaptive_avg_pool1d(x.transpose(1, 2), 1), [(2, 5, 3)]),
     image("adaptive max", lambda x: F.adaptive_max_pool2d(x, (3, 4))),
     Case("adaptive max 1d", lambda x: F.adaptive_max_pool1d(x, 3), [(2, 3, 7)]),
 ]

@@ -152,6 +152,18 @@ def shifted(batch: Batch) -> Tensor:
     return words.masked_fill(words == -100, 0)
 
 
+def test_gathered_indices_are_those_of_their_rows() -> None:
+    data = {"labels": torch.tensor([[1, -100, 3], [5, -100, 2], [7, -100, 9]])}
+
+    def gathered(batch: Batch) -> Tensor:
+        return batch["labels"].gather(1, (batch["labels"] < 3).long() * 2)
+
+    checked(lambda batch: torch.arange(10)[gathered(batch)], data, rows=2)
+    data["labels"][1, 2] = 12
+    with pytest.raises(CaptureError, match=r"row 1 of dataset tensor labels .* the index 12"):
+        checked(lambda batch: torch.arange(10)[gathered(batch)], data, rows=2)
+
+
 def test_shifted_labels_are_indices_of_their_rows() -> None:
     data = {"labels": torch.tensor([[1, 2, 3], [5, -100, -100], [7, 8, 99], [9, -100, 1]])}
     step, data = checked(lambda batch: torch.arange(10)[shifted(batch)], data, rows=2)

@@ -11,6 +11,7 @@ from protocol.capture.expansion.ops import (
     reductions,
     resizing,
     scattering,
+    views,
     volumes,
     windows,
 )
@@ -26,6 +27,7 @@ __all__ = [
     "reductions",
     "resizing",
     "scattering",
+    "views",
     "volumes",
     "windows",
 ]
