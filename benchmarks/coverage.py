@@ -51,6 +51,7 @@ decompositions and autograd make them; a rule is general in shapes and axes unle
 - Python objects of model and objective beyond the first 200,000; a note says where they begin;
 - shortcuts that code of an installed package takes unless `torch.compiler.is_compiling()`: a package is trusted to
   compute the same without them. The submitter's own code gets the answer that it gets outside `capture`;
+- what `torch._check_tensor_all` asks of a tensor's elements: torch itself checks it in the preflight's steps alone;
 - a branch that only rows outside the two steps take, where code finds out by the type of its tensors that it is traced;
 - elements beside NaN or infinity in a tensor that is not finite in torch either; a note names the tensor.
 

@@ -110,8 +110,9 @@ _pair(
     "BridgeTower",
     {
         **BLOCKS,
-        "text_config": {**SIZES, **DRY, "pad_token_id": 1},
-        "vision_config": VIT,
+        "hidden_size": 64,
+        "text_config": {**SIZES, **DRY, "hidden_size": 64, "pad_token_id": 1},
+        "vision_config": {**VIT, "hidden_size": 64},
     },
     "ForImageAndTextRetrieval",
     _fitting,

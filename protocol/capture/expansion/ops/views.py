@@ -26,7 +26,8 @@ def as_strided_scatter(
 
 
 def _require_same(x: Tensor, shape: Sequence[int], strides: Sequence[int], offset: int | None) -> None:
-    """Whether a view of memory has every element of x at its place; if not, no expansion is made."""
-    own = zip(x.shape, x.stride(), strides, strict=True)
+    """Raises `ValueError` where a view of memory has other elements than x, or at other places: it stays refused."""
+    own = zip(x.shape, x.stride(), strides)
     same = all(size == 1 or ours == theirs for size, ours, theirs in own)
-    assert list(x.shape) == list(shape) and same and not offset, "another view of the memory"
+    if list(x.shape) != list(shape) or offset or not same:
+        raise ValueError("another view of the memory")
