@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from torch import Tensor
@@ -11,8 +12,8 @@ from protocol.capture.expansion.table import aten, expands
 
 @expands(aten.as_strided.default)
 def as_strided(x: Tensor, shape: Sequence[int], strides: Sequence[int], offset: int | None = None) -> Tensor:
-    """The tensor itself, of which only the strides of axes of one element are others, as pooling writes them."""
-    _require_same(x, shape, strides, offset)
+    """All elements in order, under another shape, as pooling writes them; any other view of memory is refused."""
+    _require_all_in_order(x, shape, strides, offset)
     return x.view(shape)
 
 
@@ -20,14 +21,18 @@ def as_strided(x: Tensor, shape: Sequence[int], strides: Sequence[int], offset: 
 def as_strided_scatter(
     x: Tensor, part: Tensor, shape: Sequence[int], strides: Sequence[int], offset: int | None = None
 ) -> Tensor:
-    """All of the tensor replaced."""
-    _require_same(x, shape, strides, offset)
-    return part.clone()
+    """All elements replaced, in order; a write into any other view of memory is refused."""
+    _require_all_in_order(x, shape, strides, offset)
+    return part.reshape(x.shape)
 
 
-def _require_same(x: Tensor, shape: Sequence[int], strides: Sequence[int], offset: int | None) -> None:
-    """Raises `ValueError` where a view of memory has other elements than x, or at other places: it stays refused."""
-    own = zip(x.shape, x.stride(), strides)
-    same = all(size == 1 or ours == theirs for size, ours, theirs in own)
-    if list(x.shape) != list(shape) or offset or not same:
+def _require_all_in_order(
+    x: Tensor, shape: Sequence[int], strides: Sequence[int], offset: int | None
+) -> None:
+    """Raises `ValueError`, so that nothing is expanded, where a view is not of all elements of x in their order."""
+    dense, step = x.is_contiguous() and x.numel() == math.prod(shape), 1
+    for size, stride in zip(reversed(shape), reversed(strides)):
+        dense = dense and (size == 1 or stride == step)
+        step *= size
+    if not dense or offset:
         raise ValueError("another view of the memory")
