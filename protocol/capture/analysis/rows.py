@@ -198,7 +198,8 @@ class _Places:
 
     def _gathered(self, node: Node) -> tuple[Tensor, Tensor]:
         """Any element along the axis, and the index."""
-        x, axis, index = node.args[:3]
+        given: Any = node.args
+        x, axis, index = given[:3]
         found = []
         for of_x, of_index, least in zip(self._found[x], self._found[index], (True, False)):
             along = of_x.amin(axis, keepdim=True) if least else of_x.amax(axis, keepdim=True)

@@ -47,7 +47,7 @@ def is_expanded(node: Node, has_rule: Callable[[OpOverload], bool]) -> bool:
 
 def _replaced(graph: Graph, node: Node) -> list[Node]:
     """Put the operations that a node consists of in its place; the new nodes."""
-    expansion = expansion_of(node.target)
+    expansion = expansion_of(node.target)  # type: ignore[arg-type]
     assert expansion is not None, "it is expanded"
     operands = node.all_input_nodes
 

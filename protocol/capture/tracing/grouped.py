@@ -4,7 +4,8 @@ as its fake tensors ask for bfloat16, so it is written out while it is traced.
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Callable
+from typing import Any, Final
 
 import torch
 from torch import Tensor
@@ -47,5 +48,5 @@ def _of_groups(offs: Tensor, count: int) -> Tensor:
     return (place >= starts) & (place < ends)
 
 
-WRITTEN_OUT: Final[dict[OpOverload, object]] = {aten._grouped_mm.default: grouped_product}
+WRITTEN_OUT: Final[dict[OpOverload, Callable[..., Any]]] = {aten._grouped_mm.default: grouped_product}
 """What the tracer traces in place of operations."""

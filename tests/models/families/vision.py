@@ -124,11 +124,12 @@ def detr() -> Training:
     """Without the matching of queries and objects, which is not of torch: each query has its object."""
     from transformers import DetrConfig, ResNetConfig
 
-    backbone = ResNetConfig(**RESNET, out_features=["stage2"])
-    sizes = {f"{side}_{what}": n for side in ("encoder", "decoder") for what, n in COUNTS.items()}
-    config = DetrConfig(
-        backbone_config=backbone, d_model=32, num_queries=4, dropout=0.0, num_labels=3, **sizes
-    )
+    stages: dict[str, Any] = {**RESNET, "out_features": ["stage2"]}
+    sizes: dict[str, Any] = {
+        f"{side}_{what}": n for side in ("encoder", "decoder") for what, n in COUNTS.items()
+    }
+    sizes |= {"d_model": 32, "num_queries": 4, "dropout": 0.0, "num_labels": 3}
+    config = DetrConfig(backbone_config=ResNetConfig(**stages), **sizes)
     data = {
         "pixel_values": normal(ROWS, 3, 32, 32),
         "classes": integers(0, 4, ROWS, 4),
