@@ -223,7 +223,7 @@ SCATTERING = [
     Case("histc", lambda x: torch.histc(x, 4, -1, 2), [torch.linspace(-2, 3, 20)]),
     Case("histc open", lambda x: torch.histc(x, 4), [torch.linspace(-2, 3, 20)]),
 ]
-TRIANGULAR = {
+TRIANGULAR: dict[str, tuple[dict[str, bool], list[tuple[int, ...]]]] = {
     "lower": ({"upper": False}, [(2, 3, 3), (3, 2)]),
     "upper": ({"upper": True}, [(3, 3), (2, 3, 2)]),
     "lower of ones": ({"upper": False, "unitriangular": True}, [(3, 3), (3, 2)]),
@@ -353,7 +353,7 @@ def in_groups(x: Tensor, y: Tensor) -> Tensor:
 )
 def test_grouped_products_are_those_of_each_group(shapes: list[tuple[int, ...]]) -> None:
     offs = [] if len(shapes[0]) == len(shapes[1]) == 3 else [ENDS]
-    operands = [*shapes, *offs]
+    operands: list[tuple[int, ...] | Tensor] = [*shapes, *offs]
     case = Case("grouped", lambda x, y, *ends: F.grouped_mm(x, y, offs=ends[0] if ends else None), operands)
     result, gradients = by_capture(case)
     expected, expected_gradients = by_torch(Case("grouped", lambda x, y, *_: in_groups(x, y), operands))
