@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from examples import digits, gpt, resnet
 from protocol.capture import CapturedStep, Coverage, capture
-from protocol.capture.expansion.table import BEYOND_RULES, EXPANSIONS
+from protocol.capture.expansion.table import BEYOND_RULES, EXPANSIONS, OF_LIBRARIES
 from protocol.capture.lowering.checks import DEFAULT_REMEDY, REMEDIES
 from protocol.capture.lowering.rules import RULES, Rule
 
@@ -52,6 +52,7 @@ axes unless it says otherwise.
 - Python objects of model and objective beyond the first 200,000; a note says where they begin;
 - shortcuts that code of an installed package takes unless `torch.compiler.is_compiling()`: a package is trusted to
   compute the same without them. The submitter's own code gets the answer that it gets outside `capture`;
+- what `torch._check_tensor_all` asks of a tensor's elements: torch itself checks it in the preflight's steps alone;
 - a branch that only rows outside the two steps take, where code finds out by the type of its tensors that it is traced;
 - elements beside NaN or infinity in a tensor that is not finite in torch either; a note names the tensor.
 
@@ -118,13 +119,13 @@ def _operations(seen: Mapping[str, tuple[Coverage, ...]]) -> Iterator[str]:
 
 def _expanded() -> Iterator[str]:
     families: dict[str, list[tuple[str, str]]] = {}
-    for overload, expansion in EXPANSIONS.items():
+    for overload, expansion in (EXPANSIONS | OF_LIBRARIES).items():
         of_torch = not expansion.__module__.startswith("protocol.")
         meaning = "as torch decomposes it" if of_torch else _meaning(expansion)
         where = "where no rule takes it: " if overload in BEYOND_RULES else ""
         family = "decomposed by torch" if of_torch else _family(expansion)
         families.setdefault(family, []).append((str(overload), where + meaning))
-    yield f"## Expansions: {len(EXPANSIONS)}\n"
+    yield f"## Expansions: {len(EXPANSIONS) + len(OF_LIBRARIES)}\n"
     yield "Operations without a rule, or uses that a rule does not take, are written in those above, in torch code"
     yield "(`protocol/capture/expansion`); gradients are autograd's of that code.\n"
     for family, lines in sorted(families.items()):

@@ -32,6 +32,13 @@ PROBES = 8
 """Rows that are repeated at every place of a batch."""
 JOINING = {aten.cat.default, aten.stack.default}
 """Operations that put the elements of several tensors side by side."""
+WRITING = {aten.slice_scatter.default, aten.select_scatter.default, aten.copy.default}
+"""Operations that put the elements of one tensor at some places of another."""
+FILLED = {
+    *(aten.zeros_like.default, aten.ones_like.default, aten.full_like.default, aten.fill.Scalar),
+    *(aten.new_zeros.default, aten.new_ones.default, aten.new_full.default, aten.zero.default),
+}
+"""Operations whose operand only gives the shape."""
 ALONG_AXES = {
     *(aten.sum.dim_IntList, aten.cumsum.default, aten.any.dim, aten.any.dims, aten.all.dim, aten.all.dims),
     *(
@@ -167,23 +174,41 @@ class _Places:
         target, results = node.target, node.meta.get("val")
         if node.op == "placeholder":
             return self._of_input(node)
-        if target is operator.getitem or target in MOVING or target in JOINING:
+        if target in FILLED:
+            return self._nowhere(results)  # type: ignore[arg-type]
+        if target is operator.getitem or target in MOVING | JOINING | WRITING:
             return tuple(_call(node, self._side(node, side)) for side in (0, 1))
         if target is aten.constant_pad_nd.default:
             x, widths, *_ = node.args
             nowhere = enumerate((self._batch, -1))
             return tuple(target(self._found[x][side], widths, value) for side, value in nowhere)  # type: ignore[index]
+        if target is aten.gather.default:
+            return self._gathered(node)
         if isinstance(results, Tensor):
             return self._mixed(node, results)
         none = (None, None)
         return tuple(zip(*(none if result is None else self._mixed(node, result) for result in results)))  # type: ignore[union-attr]
 
     def _of_input(self, node: Node) -> tuple[Tensor, Tensor]:
-        shape = node.meta["val"].shape
         if node not in self._of_batch:
-            return torch.full(shape, self._batch), torch.full(shape, -1)
+            return self._nowhere(node.meta["val"])
+        shape = node.meta["val"].shape
         place = torch.arange(self._batch).reshape(-1, *(1 for _ in shape[1:])).expand(shape)
         return place, place
+
+    def _gathered(self, node: Node) -> tuple[Tensor, Tensor]:
+        """Any element along the axis, and the index."""
+        given: Any = node.args
+        x, axis, index = given[:3]
+        found = []
+        for of_x, of_index, least in zip(self._found[x], self._found[index], (True, False)):
+            along = of_x.amin(axis, keepdim=True) if least else of_x.amax(axis, keepdim=True)
+            along = along[tuple(slice(0, size) for size in of_index.shape)].expand(of_index.shape)
+            found.append(torch.minimum(along, of_index) if least else torch.maximum(along, of_index))
+        return found[0], found[1]
+
+    def _nowhere(self, t: Tensor) -> tuple[Tensor, Tensor]:
+        return torch.full(t.shape, self._batch), torch.full(t.shape, -1)
 
     def _side(self, node: Node, side: int) -> dict[Node, Any]:
         return {operand: self._found[operand][side] for operand in node.all_input_nodes}

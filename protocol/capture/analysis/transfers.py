@@ -57,7 +57,7 @@ def bounds_of(node: Node, known: Mapping[Node, Interval]) -> Interval:
     dtype = value.dtype if isinstance(value, Tensor) else torch.int64
     if dtype is torch.bool:
         return BIT
-    if value is None or dtype.is_floating_point:
+    if value is None or dtype.is_floating_point or dtype.is_complex:
         return UNKNOWN
     if node.target is operator.getitem:
         return known[node.args[0]]  # type: ignore[index]
@@ -71,7 +71,9 @@ def bounds_of(node: Node, known: Mapping[Node, Interval]) -> Interval:
 def is_integer(node: Node) -> bool:
     """Whether a node is a tensor of integers; bools are not."""
     value = node.meta.get("val")
-    return isinstance(value, Tensor) and not value.is_floating_point() and value.dtype is not torch.bool
+    if not isinstance(value, Tensor) or value.is_floating_point() or value.is_complex():
+        return False
+    return value.dtype is not torch.bool
 
 
 def transfers(*overloads: OpOverload) -> Callable[[Transfer], Transfer]:

@@ -23,6 +23,14 @@ def add_where_distinct(graph: Graph) -> None:
                 node.target = aten.scatter_add.default
 
 
+def are_distinct(places: Any) -> bool:
+    """Whether a node's places along one axis come from an ordering of one axis, which gives none twice."""
+    found: Any = _origin(places)
+    if found.target is not operator.getitem or found.args[1] != 1 or found.meta["val"].dim() != 1:
+        return False
+    return _is_along(found.args[0], 0)
+
+
 def _is_along(ordering: Any, axis: int) -> bool:
     """Whether a node orders along an axis."""
     if ordering.target not in ORDERINGS:

@@ -14,7 +14,7 @@ from torch.fx.node import map_arg
 
 from protocol.capture.expansion import ops  # noqa: F401 - fills the table
 from protocol.capture.expansion.distinct import add_where_distinct
-from protocol.capture.expansion.table import BEYOND_RULES, EXPANSIONS, Expansion
+from protocol.capture.expansion.table import BEYOND_RULES, expansion_of
 from protocol.capture.tracing.sources import BACKWARD_KEY, SOURCE_KEY
 
 INHERITED = (SOURCE_KEY, BACKWARD_KEY)
@@ -27,7 +27,7 @@ def expand(graph: Graph, has_rule: Callable[[OpOverload], bool]) -> None:
     while waiting:
         node = waiting.pop()
         if is_expanded(node, has_rule):
-            waiting.extend(_replaced(graph, node, EXPANSIONS[node.target]))
+            waiting.extend(_replaced(graph, node))
     graph.lint()
 
 
@@ -38,15 +38,17 @@ def is_expanded(node: Node, has_rule: Callable[[OpOverload], bool]) -> bool:
     target = node.target
     if (
         not isinstance(target, OpOverload)
-        or target not in EXPANSIONS
+        or expansion_of(target) is None
         or node.kwargs.get("generator") is not None
     ):
         return False
     return not has_rule(target) or (target in BEYOND_RULES and BEYOND_RULES[target](node))
 
 
-def _replaced(graph: Graph, node: Node, expansion: Expansion) -> list[Node]:
-    """Put the operations of an expansion in the place of a node; the new nodes."""
+def _replaced(graph: Graph, node: Node) -> list[Node]:
+    """Put the operations that a node consists of in its place; the new nodes."""
+    expansion = expansion_of(node.target)  # type: ignore[arg-type]
+    assert expansion is not None, "it is expanded"
     operands = node.all_input_nodes
 
     def run(*values: Tensor) -> Any:

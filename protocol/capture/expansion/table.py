@@ -17,8 +17,15 @@ ExpansionT = TypeVar("ExpansionT", bound=Expansion)
 
 EXPANSIONS: dict[OpOverload, Expansion] = {}
 """What an overload consists of: a function of the same arguments with the same results."""
+OF_LIBRARIES: dict[str, Expansion] = {}
+"""The same for overloads of other libraries, which need not be installed, by name."""
 BEYOND_RULES: dict[OpOverload, Callable[[Node], bool]] = {}
 """Of an overload that has a rule, which nodes its rule does not take: they are expanded."""
+
+
+def expansion_of(overload: OpOverload) -> Expansion | None:
+    """What an overload consists of, if anything."""
+    return EXPANSIONS.get(overload) or OF_LIBRARIES.get(str(overload))
 
 
 def expands(

@@ -144,6 +144,8 @@ def in_type(value: Any, dtype: torch.dtype) -> Any:
 def call(target: Any, args: Any, kwargs: Any, dtype: torch.dtype, draws: Draws) -> Any:
     """An operation of the graph with `dtype` in place of float32, and with the program's random numbers."""
     args, kwargs = (tree_map(lambda x: dtype if x is torch.float32 else x, given) for given in (args, kwargs))
+    if target is torch.ops.aten.view.default:  # a kernel may lay out its result otherwise than it was traced
+        target = torch.ops.aten.reshape.default
     return draws.draw(target, args, kwargs) if target in RANDOM else target(*args, **kwargs)
 
 

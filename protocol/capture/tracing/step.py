@@ -141,10 +141,16 @@ def _in_a_package(frame: FrameType) -> bool:
 def compiling() -> Iterator[None]:
     """Make `torch.compiler.is_compiling()` true for code of torch and of installed packages, as `torch.export` does:
     models then skip shortcuts that look at the data, such as whether a padding mask hides anything. The submitter's own
-    code gets torch's usual answer, or what it skips would be in no trace."""
-    before = torch.compiler._is_compiling_flag
+    code gets torch's usual answer, or what it skips would be in no trace. What models then check by
+    `torch._check_tensor_all`, such as that an image has as many parts as its text has places, no trace knows."""
+    before = torch.compiler._is_compiling_flag, torch._check_tensor_all
     torch.compiler._is_compiling_flag = cast(bool, _TrueInPackages())
+    torch._check_tensor_all = _unchecked
     try:
         yield
     finally:
-        torch.compiler._is_compiling_flag = before
+        torch.compiler._is_compiling_flag, torch._check_tensor_all = before
+
+
+def _unchecked(cond: Tensor, message: Callable[[], str] | None = None) -> None:
+    """In the place of a check of a tensor's elements."""

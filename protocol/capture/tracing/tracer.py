@@ -35,6 +35,7 @@ from protocol.capture.tracing.checks import (
     require_same_type,
 )
 from protocol.capture.tracing.graph import keep_written_buffers, literals_as_inputs, put_behind
+from protocol.capture.tracing.grouped import WRITTEN_OUT
 from protocol.capture.tracing.recurrent import Rolled
 from protocol.capture.tracing.sources import SourceRecorder, is_of_the_step, source_of_error, traceback_of
 from protocol.capture.tracing.step import (
@@ -134,7 +135,7 @@ def trace_step(
     written: tuple[str, ...] = ()
     try:
         with problems.collected(), silent_failures():
-            traced = make_fx(run, tracing_mode="fake")(
+            traced = make_fx(run, tracing_mode="fake", decomposition_table=WRITTEN_OUT)(
                 list(parameters.values()), list(buffers.values()), list(batch.values())
             )
             if not refused():

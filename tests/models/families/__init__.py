@@ -16,9 +16,16 @@ FAMILIES: Final = (
     "vision_tasks",
     "vision_patterns",
     "vision_losses",
+    "decoders",
+    "experts",
+    "encoders",
+    "pictures",
+    "speech",
+    "multimodal",
+    "series",
 )
 """Modules of this package."""
-QUICK: Final = ("plain",)
+QUICK: Final = ("plain", "decoders", "encoders", "pictures")
 """Those of them that have entries for `make test`."""
 
 

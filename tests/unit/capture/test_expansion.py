@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 import torch
 import torch.nn.functional as F
+from torch import Tensor
 
 from protocol.capture import CaptureError
 from protocol.capture.expansion.table import EXPANSIONS
@@ -64,6 +65,7 @@ ELEMENTARY = [
 ]
 POINTWISE = [
     one("trunc", lambda x: torch.trunc(x * 3)),
+    Case("sign of integers", torch.sign, [INTEGERS]),
     one("frac", lambda x: torch.frac(x * 3)),
     one("remainder", lambda x: torch.remainder(x * 3, 1.7)),
     one("remainder below 0", lambda x: torch.remainder(x * 3, -0.7)),
@@ -87,6 +89,7 @@ REDUCTIONS = [
     one("prod kept", lambda x: x.prod(0, keepdim=True)),
     Case("prod integers", lambda x: x.prod(1), [torch.tensor([[3, -2, 5], [7, 1, 2]])]),
     one("cumprod", lambda x: x.cumprod(1)),
+    one("cumsum to integers", lambda x: (x.detach() * 3).cumsum(1, dtype=torch.int32)),
     one("cummax", lambda x: x.cummax(1).values),
     one("cummax places", lambda x: x.cummax(1).indices),
     one("cummin", lambda x: x.cummin(0).values),
@@ -219,9 +222,19 @@ WINDOWS = [
     image("adaptive mean larger", lambda x: F.adaptive_avg_pool2d(x, (7, 4))),
     image("unfold", lambda x: F.unfold(x, (2, 3), (2, 1), 1, 2)),
     Case("fold", lambda x: F.fold(x, (5, 6), (2, 3), 1, 1, 2), [(2, 18, 9)]),
+    Case("adaptive 1d of columns", lambda x: F.adaptive_avg_pool1d(x.transpose(1, 2), 1), [(2, 5, 3)]),
     image("adaptive max", lambda x: F.adaptive_max_pool2d(x, (3, 4))),
     Case("adaptive max 1d", lambda x: F.adaptive_max_pool1d(x, 3), [(2, 3, 7)]),
 ]
+
+
+def inverse(order: Tensor) -> Tensor:
+    """Where each place is in an order, as code with experts has it."""
+    found = torch.empty_like(order)
+    found[order] = torch.arange(len(order))
+    return found
+
+
 INDEX = torch.tensor([[0, 2, 2], [1, 0, 1]])
 MASKS = torch.tensor([[True, False, True, True], [False, False, True, False], [True, True, False, True]])
 SCATTERING = [
@@ -236,10 +249,30 @@ SCATTERING = [
     ),
     Case("masked scatter", lambda x, y, m: x.masked_scatter(m, y), [(3, 4), (2, 5), MASKS]),
     one("index fill", lambda x: x.index_fill(1, torch.tensor([0, 2]), 3.0)),
+    one("rows replaced", lambda x: (x * 2).index_put((x[:, 0].argsort(),), x + 1)),
+    one("some rows replaced", lambda x: (x * 2).index_put((x[:, 0].topk(2).indices,), x[:2] + 1)),
+    Case("inverse of an order", lambda x: inverse(x.flatten().argsort(stable=True)), [INTEGERS]),
     Case("histc", lambda x: torch.histc(x, 4, -1, 2), [torch.linspace(-2, 3, 20)]),
     Case("histc open", lambda x: torch.histc(x, 4), [torch.linspace(-2, 3, 20)]),
 ]
+TRIANGULAR: dict[str, tuple[dict[str, bool], list[tuple[int, ...]]]] = {
+    "lower": ({"upper": False}, [(2, 3, 3), (3, 2)]),
+    "upper": ({"upper": True}, [(3, 3), (2, 3, 2)]),
+    "lower of ones": ({"upper": False, "unitriangular": True}, [(3, 3), (3, 2)]),
+    "upper on the right": ({"upper": True, "left": False}, [(3, 3), (2, 3)]),
+}
 PRODUCTS = [
+    *(
+        Case(
+            f"triangular {name}",
+            lambda x, y, how=how: torch.linalg.solve_triangular(x, y, **how),
+            shapes,
+            positive=True,
+            rtol=1e-3,
+            atol=1e-3,
+        )
+        for name, (how, shapes) in TRIANGULAR.items()
+    ),
     Case("vdot", torch.vdot, [(4,), (4,)], rtol=1e-3, atol=1e-2),
     Case("pdist", torch.pdist, [(4, 3)]),
     Case("cdist of many", torch.cdist, [(30, 3), (4, 3)], rtol=1e-3, atol=1e-2),
@@ -331,6 +364,35 @@ def test_distances_of_any_order_have_torchs_gradient(order: float) -> None:
     found = aten._cdist_forward(x, y, order, None)
     ours = EXPANSIONS[aten._cdist_backward.default](g, x, y, order, found)
     torch.testing.assert_close(ours, aten._cdist_backward(g, x, y, order, found))
+
+
+ENDS = torch.tensor([2, 2, 7, 8], dtype=torch.int32)
+
+
+def in_groups(x: Tensor, y: Tensor) -> Tensor:
+    """Their product, or a product of each group."""
+    starts, ends = [0, *ENDS.tolist()], ENDS.tolist()
+    groups = [slice(start, end) for start, end in zip(starts, ends)]
+    if x.dim() == y.dim():
+        return torch.stack([x[:, group] @ y[group] for group in groups]) if x.dim() == 2 else x @ y
+    if x.dim() == 2:
+        return torch.cat([x[group] @ matrix for group, matrix in zip(groups, y)])
+    return torch.cat([matrix @ y[:, group] for group, matrix in zip(groups, x)], 1)
+
+
+@pytest.mark.parametrize(
+    "shapes",
+    [[(8, 4), (4, 4, 12)], [(4, 12, 4), (4, 8)], [(4, 8), (8, 12)], [(2, 8, 4), (2, 4, 12)]],
+    ids=["rows", "columns", "terms", "none"],
+)
+def test_grouped_products_are_those_of_each_group(shapes: list[tuple[int, ...]]) -> None:
+    offs = [] if len(shapes[0]) == len(shapes[1]) == 3 else [ENDS]
+    operands: list[tuple[int, ...] | Tensor] = [*shapes, *offs]
+    case = Case("grouped", lambda x, y, *ends: F.grouped_mm(x, y, offs=ends[0] if ends else None), operands)
+    result, gradients = by_capture(case)
+    expected, expected_gradients = by_torch(Case("grouped", lambda x, y, *_: in_groups(x, y), operands))
+    for ours, theirs in zip([result, *gradients], [expected, *expected_gradients], strict=True):
+        torch.testing.assert_close(ours.double(), theirs.double(), rtol=1e-3, atol=1e-2)
 
 
 @pytest.mark.parametrize(("before", "after"), [(1, 7), (2, 4), (6, 3), (7, 3)])

@@ -144,6 +144,7 @@ MOVEMENT = [
     one("unbind", lambda x: x.unbind(-1)[2] * x.unbind(0)[1][0]),
     Case("cat", lambda x, y: torch.cat([x, y, x], -2), [(2, 3), (1, 3)]),
     Case("cat nothing", lambda x: torch.cat([torch.tensor([]), x]), [(4,)]),
+    one("cat an empty slice", lambda x: torch.cat([x[:, :4] * 2, x[:, 4:]], 1)),
     Case("stack", lambda x, y: torch.stack([x, y], -1), PAIR),
     one("narrow", lambda x: x.narrow(1, 1, 2)),
     one("slices", lambda x: x[1:, ::2] + x[:2, 1::2]),

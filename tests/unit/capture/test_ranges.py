@@ -144,6 +144,36 @@ def test_columns_that_are_not_used_do_not_matter() -> None:
         checked(lambda batch: torch.arange(10)[batch["n"][:, :2]], data, rows=2)
 
 
+def shifted(batch: Batch) -> Tensor:
+    """Labels as the words that a decoder is given: moved by one place, none ignored."""
+    words = batch["labels"].new_zeros(batch["labels"].shape)
+    words[..., 1:] = batch["labels"][..., :-1].clone()
+    words[..., 0] = 4
+    return words.masked_fill(words == -100, 0)
+
+
+def test_gathered_indices_are_those_of_their_rows() -> None:
+    data = {"labels": torch.tensor([[1, -100, 3], [5, -100, 2], [7, -100, 9]])}
+
+    def gathered(batch: Batch) -> Tensor:
+        return batch["labels"].gather(1, (batch["labels"] < 3).long() * 2)
+
+    checked(lambda batch: torch.arange(10)[gathered(batch)], data, rows=2)
+    data["labels"][1, 2] = 12
+    with pytest.raises(CaptureError, match=r"row 1 of dataset tensor labels .* the index 12"):
+        checked(lambda batch: torch.arange(10)[gathered(batch)], data, rows=2)
+
+
+def test_shifted_labels_are_indices_of_their_rows() -> None:
+    data = {"labels": torch.tensor([[1, 2, 3], [5, -100, -100], [7, 8, 99], [9, -100, 1]])}
+    step, data = checked(lambda batch: torch.arange(10)[shifted(batch)], data, rows=2)
+    for ours, theirs in both(lambda batch: torch.arange(10)[shifted(batch)], step, data, rows=2):
+        assert ours.tolist() == theirs.tolist()
+    data["labels"][2, 1] = 12
+    with pytest.raises(CaptureError, match=r"row 2 of dataset tensor labels .* the index 12"):
+        checked(lambda batch: torch.arange(10)[shifted(batch)], data, rows=2)
+
+
 def test_a_place_in_the_batch_may_decide() -> None:
     data = {"n": torch.tensor([5, 0, 5, 0])}
     with pytest.raises(CaptureError, match=r"may give aten.index.Tensor any index from 0 to 10"):

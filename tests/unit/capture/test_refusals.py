@@ -171,6 +171,13 @@ def test_what_came_before_a_shape_that_depends_on_data_is_listed_too() -> None:
     }
 
 
+def test_complex_numbers_are_refused() -> None:
+    problems = refused(
+        Head(), lambda m, b: (cross_entropy(m, b), {"of": torch.fft.fft(b["x"]).t().real.mean()})
+    )
+    assert any("_fft_r2c" in problem.what for problem in problems)
+
+
 @pytest.mark.parametrize(
     ("model", "what"),
     [

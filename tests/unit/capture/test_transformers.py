@@ -32,6 +32,8 @@ OPT = {k: v for k, v in SIZES.items() if k != "intermediate_size"} | {
 }
 T5 = {"vocab_size": 61, "d_model": 32, "d_kv": 8, "d_ff": 40, "num_layers": 1, "num_heads": 4}
 
+EXPERTS = GROUPED | {"num_local_experts": 4, "num_experts_per_tok": 2, "output_router_logits": True}
+
 MODELS: dict[str, tuple[str, str, dict[str, Any]]] = {
     "mistral": ("MistralConfig", "MistralForCausalLM", GROUPED | {"sliding_window": 5}),
     "qwen3": ("Qwen3Config", "Qwen3ForCausalLM", GROUPED | {"head_dim": 8}),
@@ -39,6 +41,7 @@ MODELS: dict[str, tuple[str, str, dict[str, Any]]] = {
     "gpt-neox": ("GPTNeoXConfig", "GPTNeoXForCausalLM", SIZES),
     "opt": ("OPTConfig", "OPTForCausalLM", OPT),
     "phi": ("PhiConfig", "PhiForCausalLM", SIZES),
+    "mixtral": ("MixtralConfig", "MixtralForCausalLM", EXPERTS),
     "bert": ("BertConfig", "BertForMaskedLM", SIZES),
     "t5": ("T5Config", "T5ForConditionalGeneration", T5 | {"decoder_start_token_id": 0}),
 }

@@ -12,6 +12,7 @@ from protocol.capture.expansion.ops import (
     reductions,
     resizing,
     scattering,
+    views,
     volumes,
     windows,
 )
@@ -28,6 +29,7 @@ __all__ = [
     "reductions",
     "resizing",
     "scattering",
+    "views",
     "volumes",
     "windows",
 ]

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import torch
 from torch import Tensor
+from torch.fx import Node
 
 from protocol.capture.expansion.table import aten, expands, expands_as_torch
 
@@ -22,6 +24,17 @@ def trunc(x: Tensor) -> Tensor:
     if not x.is_floating_point():
         return x.clone()
     return torch.where(x < 0, x.ceil(), x.floor())
+
+
+def _is_of_integers(node: Node) -> bool:
+    x: Any = node.args[0]
+    return not x.meta["val"].is_floating_point()
+
+
+@expands(aten.sign.default, aten.sgn.default, where=_is_of_integers)
+def sign(x: Tensor) -> Tensor:
+    """-1, 0 or 1."""
+    return (x > 0).to(x.dtype) - (x < 0).to(x.dtype)
 
 
 @expands(aten.frac.default)

@@ -7,7 +7,11 @@ import math
 import torch
 from torch import Tensor
 
-from protocol.capture.expansion.table import aten, expands, gradient
+from protocol.capture.expansion.table import OF_LIBRARIES, aten, expands, gradient
+from protocol.capture.tracing.grouped import grouped_product
+
+expands(aten._grouped_mm.default)(grouped_product)
+OF_LIBRARIES["transformers.grouped_mm_fallback.default"] = grouped_product
 
 
 @expands(aten.vdot.default)
@@ -21,6 +25,27 @@ def addr(x: Tensor, left: Tensor, right: Tensor, *, beta: float = 1, alpha: floa
     """beta x + alpha left right^T, elements multiplied as they are."""
     product = left.unsqueeze(-1) * right
     return (x if beta == 1 else x * beta) + (product if alpha == 1 else product * alpha)
+
+
+@expands(aten.linalg_solve_triangular.default)
+def solve_triangular(
+    x: Tensor, y: Tensor, *, upper: bool, left: bool = True, unitriangular: bool = False
+) -> Tensor:
+    """The rows of x^-1 y one after the other, each from those before it, sums and quotients rounded."""
+    if not left:
+        return solve_triangular(x.mT, y.mT, upper=not upper, unitriangular=unitriangular).mT
+    if upper:
+        turned = x.flip(-2, -1), y.flip(-2)
+        return solve_triangular(*turned, upper=False, unitriangular=unitriangular).flip(-2)
+    y = y.expand(*torch.broadcast_shapes(x.shape[:-2], y.shape[:-2]), *y.shape[-2:])
+    found = y[..., :0, :]
+    for k in range(y.shape[-2]):
+        row = y[..., k : k + 1, :]
+        if k:
+            row = row - (x[..., k, :k].unsqueeze(-1) * found).sum(-2, keepdim=True)
+        row = row if unitriangular else row / x[..., k : k + 1, k : k + 1]
+        found = torch.cat([found, row], -2) if k else row
+    return found
 
 
 @expands(aten._cdist_forward.default)
@@ -65,3 +90,11 @@ def pdist(x: Tensor, order: float = 2.0) -> Tensor:
 def pdist_gradient(g: Tensor, x: Tensor, order: float, _: Tensor) -> Tensor:
     """The gradient at the rows."""
     return gradient(lambda leaf: pdist(leaf, order), x, g)
+
+
+def grouped_gradients(x: Tensor, y: Tensor, offs: Tensor, g: Tensor) -> tuple[Tensor, Tensor]:
+    """Both gradients of a product of rows in groups with a matrix of each."""
+    return grouped_product(g, y.mT, offs), grouped_product(x.mT, g, offs)
+
+
+OF_LIBRARIES["transformers.grouped_mm_fallback_backward.default"] = grouped_gradients

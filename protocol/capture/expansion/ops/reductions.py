@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -62,6 +63,17 @@ def prod_along(x: Tensor, axis: int, keepdim: bool = False, *, dtype: torch.dtyp
         pairs = x.narrow(axis, 0, half) * x.narrow(axis, half, half)
         x = torch.cat((pairs, x.narrow(axis, 2 * half, 1)), axis) if x.shape[axis] % 2 else pairs
     return x if keepdim else x.squeeze(axis)
+
+
+def _rounds_to_integers(node: Node) -> bool:
+    x: Any = node.args[0]
+    return x.meta["val"].is_floating_point() and not node.meta["val"].is_floating_point()
+
+
+@expands(aten.cumsum.default, where=_rounds_to_integers)
+def cumsum(x: Tensor, axis: int, *, dtype: torch.dtype) -> Tensor:
+    """Sums of integers up to each one, of floats rounded towards zero."""
+    return x.to(dtype).cumsum(axis, dtype=dtype)
 
 
 @expands(aten.cumprod.default)

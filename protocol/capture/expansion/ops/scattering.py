@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import torch
 from torch import Tensor
 from torch.fx import Node
 
+from protocol.capture.expansion.distinct import are_distinct
 from protocol.capture.expansion.table import aten, expands
 
 
@@ -35,6 +37,24 @@ def scatter_value(x: Tensor, axis: int, index: Tensor, value: float) -> Tensor:
     ones = torch.ones(index.shape, device=x.device)
     hits = torch.zeros(x.shape, device=x.device).scatter_add(axis, index, ones)
     return torch.where(hits > 0, value, x)
+
+
+def _are_distinct(node: Node) -> bool:
+    """Whether rows are written, none of them twice."""
+    indices: Any = node.args[1]
+    adds = len(node.args) > 3 and node.args[3]
+    return not adds and len(indices) == 1 and are_distinct(indices[0])
+
+
+@expands(aten.index_put.default, aten._unsafe_index_put.default, where=_are_distinct)
+def replaced_rows(x: Tensor, indices: Sequence[Tensor], values: Tensor, _: bool = False) -> Tensor:
+    """Other rows at places that an ordering gave: each row of the result looks for itself among the places."""
+    (places,) = indices
+    hits = places == torch.arange(len(x), device=x.device).unsqueeze(1)
+    rows = values.expand(len(places), *x.shape[1:])[hits.int().argmax(1)]
+    if len(places) == len(x):
+        return rows
+    return torch.where(hits.any(1).view(-1, *(1 for _ in x.shape[1:])), rows, x)
 
 
 @expands(aten.scatter_reduce.two)

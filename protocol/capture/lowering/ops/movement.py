@@ -39,7 +39,7 @@ def pieces(
 def concatenate(lowering: Lowering, node: torch.fx.Node, parts: Sequence[View | None], axis: int = 0) -> View:
     """Tensors concatenated along an axis; those without elements are ignored."""
     dtype = lowering.dtype_of(node)
-    values = [lowering.elements(x, dtype) for x in parts if x is not None]
+    values = [lowering.elements(x, dtype) for x in parts if x is not None and 0 not in x.shape]
     return View.of(concatenated(lowering.builder, values, axis))
 
 

@@ -100,6 +100,8 @@ def diagonal_grad(
 
 
 def _inside_zeros(lowering: Lowering, g: View, shape: Sequence[int], axis: int, start: int) -> View:
+    if 0 in g.shape:
+        return View.of(lowering.builder.constant(DType.F32, tuple(shape), 0.0))
     axis %= len(shape)
     low = [0] * len(shape)
     low[axis] = start if start >= 0 else start + shape[axis]

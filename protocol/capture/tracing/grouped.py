@@ -1,0 +1,52 @@
+"""Products of matrices in groups, as models with experts have them: torch's own operation cannot be traced in float32,
+as its fake tensors ask for bfloat16, so it is written out while it is traced.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+import torch
+from torch import Tensor
+from torch._ops import OpOverload
+
+aten = torch.ops.aten
+
+
+def grouped_product(
+    x: Tensor,
+    y: Tensor,
+    offs: Tensor | None = None,
+    bias: Tensor | None = None,
+    out_dtype: torch.dtype | None = None,
+) -> Tensor:
+    """x times y, of which each group has its own matrices; `offs` is where the groups of rows, of columns or of terms
+    end. Every row or column is multiplied for each group, and one product kept: no shape depends on the data. Those
+    behind the last group are zero, which torch leaves as they are.
+    """
+    if offs is None:
+        product = torch.bmm(x, y)
+    elif x.dim() == 2 and y.dim() == 2:
+        mine = _of_groups(offs, x.shape[1]).unsqueeze(1)
+        product = torch.bmm(torch.where(mine, x, 0.0), y.expand(len(offs), -1, -1))
+    elif x.dim() == 2:
+        mine = _of_groups(offs, x.shape[0]).unsqueeze(2)
+        product = torch.where(mine, torch.bmm(x.expand(len(offs), -1, -1), y), 0.0).sum(0)
+    else:
+        mine = _of_groups(offs, y.shape[1]).unsqueeze(1)
+        product = torch.where(mine, torch.bmm(x, y.expand(len(offs), -1, -1)), 0.0).sum(0)
+    product = product if bias is None else product + bias
+    return product if out_dtype is None else product.to(out_dtype)
+
+
+def _of_groups(offs: Tensor, count: int) -> Tensor:
+    """Whether each of `count` places is in each group, bool [groups, count]."""
+    place = torch.arange(count, device=offs.device)
+    ends = offs.unsqueeze(1)
+    starts = torch.cat([torch.zeros_like(ends[:1]), ends[:-1]])
+    return (place >= starts) & (place < ends)
+
+
+WRITTEN_OUT: Final[dict[OpOverload, Callable[..., Any]]] = {aten._grouped_mm.default: grouped_product}
+"""What the tracer traces in place of operations."""
