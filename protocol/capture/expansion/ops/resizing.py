@@ -42,6 +42,7 @@ _resizing(aten._upsample_nearest_exact1d.default, aten._upsample_nearest_exact1d
 _resizing(aten._upsample_nearest_exact2d.default, aten._upsample_nearest_exact2d_backward.default)
 _resizing(aten._upsample_nearest_exact3d.default, aten._upsample_nearest_exact3d_backward.default)
 expands_as_torch(aten.upsample_nearest2d.vec, where=_is_uneven)
+expands_as_torch(aten.pixel_shuffle.default, aten.pixel_unshuffle.default)
 expands_as_torch(
     *(aten.upsample_bilinear2d.vec, aten.upsample_trilinear3d.vec),
     *(aten.upsample_bicubic2d.vec, aten.upsample_nearest1d.vec, aten.upsample_nearest3d.vec),
