@@ -34,6 +34,7 @@ from protocol.capture.tracing.checks import (
     require_same_type,
 )
 from protocol.capture.tracing.graph import keep_written_buffers, literals_as_inputs, put_behind
+from protocol.capture.tracing.replaced import replaced
 from protocol.capture.tracing.sources import SourceRecorder, is_of_the_step, source_of_error, traceback_of
 from protocol.capture.tracing.step import (
     Batch,
@@ -106,7 +107,7 @@ def trace_step(
     ) -> tuple[list[Tensor], list[Tensor]]:
         leaves = [value.detach().requires_grad_() for value in p]
         settings = decomposed_kernels(), compiling(), without_validation(distributions)
-        with recorder, recorder.names_of(model), settings[0], settings[1], settings[2]:
+        with recorder, recorder.names_of(model), settings[0], settings[1], settings[2], replaced():
             tensors = dict(zip(parameters, leaves)) | dict(zip(buffers, b))
             tensors = {name: with_attributes(t, originals[name]) for name, t in tensors.items()}
             named = {f"model.{place}": tensors[name] for place, name in where.items()}
