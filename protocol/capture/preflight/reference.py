@@ -144,7 +144,14 @@ def in_type(value: Any, dtype: torch.dtype) -> Any:
 def call(target: Any, args: Any, kwargs: Any, dtype: torch.dtype, draws: Draws) -> Any:
     """An operation of the graph with `dtype` in place of float32, and with the program's random numbers."""
     args, kwargs = (tree_map(lambda x: dtype if x is torch.float32 else x, given) for given in (args, kwargs))
-    return draws.draw(target, args, kwargs) if target in RANDOM else target(*args, **kwargs)
+    if target in RANDOM:
+        return draws.draw(target, args, kwargs)
+    before = torch.get_default_dtype()
+    torch.set_default_dtype(dtype)  # of tensors that are made without a type
+    try:
+        return target(*args, **kwargs)
+    finally:
+        torch.set_default_dtype(before)
 
 
 class _InType(Interpreter):
