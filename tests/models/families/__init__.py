@@ -8,9 +8,21 @@ from typing import Final
 from tests.models.entry import Entry
 from tests.models.libraries import prepared
 
-FAMILIES: Final = ("plain",)
+FAMILIES: Final = (
+    "plain",
+    "diffusion",
+    "finetuning",
+    "functions",
+    "generative",
+    "graphs",
+    "optimising",
+    "patterns",
+    "recurrent",
+    "reinforcement",
+    "tabular",
+)
 """Modules of this package."""
-QUICK: Final = ("plain",)
+QUICK: Final = ("plain", "functions", "patterns", "recurrent", "reinforcement", "tabular")
 """Those of them that have entries for `make test`."""
 
 
