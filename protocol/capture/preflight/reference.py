@@ -20,6 +20,7 @@ from torch.utils._pytree import tree_map
 from protocol.capture.expansion.table import EXPANSIONS
 from protocol.capture.inputs.model import places, tensors_of, with_attributes
 from protocol.capture.lowering.context import Draw
+from protocol.capture.tracing.checkpoints import drawn_once
 from protocol.capture.tracing.step import Objective, StepModule, decomposed_kernels
 from protocol.capture.tracing.tracer import TracedStep
 from protocol.numerics.philox import mask as drawn
@@ -128,7 +129,7 @@ def by_torch(
         f"model.{place}": with_attributes(tensors[name], originals[name])
         for place, name in places(model).items()
     }
-    with _Drawing(draws), decomposed_kernels():
+    with _Drawing(draws), decomposed_kernels(), drawn_once():
         found = functional_call(StepModule(model, objective), named, (dict(batch), leaves), tie_weights=False)
     gradients = {name: g.detach() for name, g in zip(traced.parameters, found.gradients)}
     place_of = {name: place for place, name in places(model).items()}

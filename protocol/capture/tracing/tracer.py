@@ -8,6 +8,7 @@ graph has no side effects: what the step writes into buffers is among its output
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass
 
 import torch
@@ -24,6 +25,7 @@ from torch.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode
 
 from protocol.capture.errors import Problem, Problems
 from protocol.capture.inputs.model import places, tensors_of, with_attributes
+from protocol.capture.tracing.checkpoints import drawn_once
 from protocol.capture.tracing.checks import (
     TraceError,
     data_dependent,
@@ -106,8 +108,16 @@ def trace_step(
         p: list[Tensor], b: list[Tensor], x: list[Tensor]
     ) -> tuple[list[Tensor], list[Tensor]]:
         leaves = [value.detach().requires_grad_() for value in p]
-        settings = decomposed_kernels(), compiling(), without_validation(distributions)
-        with recorder, recorder.names_of(model), settings[0], settings[1], settings[2], replaced():
+        settings = (
+            decomposed_kernels(),
+            compiling(),
+            without_validation(distributions),
+            drawn_once(),
+            replaced(),
+        )
+        with ExitStack() as active:
+            for setting in (recorder, recorder.names_of(model), *settings):
+                active.enter_context(setting)
             tensors = dict(zip(parameters, leaves)) | dict(zip(buffers, b))
             tensors = {name: with_attributes(t, originals[name]) for name, t in tensors.items()}
             named = {f"model.{place}": tensors[name] for place, name in where.items()}

@@ -11,6 +11,7 @@ from tests.models.libraries import prepared
 FAMILIES: Final = (
     "plain",
     "diffusion",
+    "latents",
     "finetuning",
     "functions",
     "generative",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 import torch
@@ -50,10 +50,26 @@ def llama() -> nn.Module:
     )
 
 
-def adapted(config: PeftConfig, spread: bool = True, base: Callable[[], nn.Module] = llama) -> Training:
+class Tokens(nn.Module):
+    """What peft keeps in a dict of tensors, as buffers of the model."""
+
+    def __init__(self, tokens: Mapping[str, Tensor]) -> None:
+        super().__init__()
+        for name, t in tokens.items():
+            self.register_buffer(name, t)
+
+    def __getitem__(self, name: str) -> Tensor:
+        return self.get_buffer(name)
+
+
+def adapted(
+    config: PeftConfig, spread: bool = True, base: Callable[[], nn.Module] = llama, buffers: bool = False
+) -> Training:
     """A model of language with adapters. With `spread` they are no longer the zeros that they begin with, so that all
     of them have gradients."""
     model = get_peft_model(base(), config)
+    if buffers:
+        model.prompt_tokens = Tokens(model.prompt_tokens)
     if spread:
         with torch.no_grad():
             for p in model.parameters():
@@ -75,7 +91,7 @@ def lora() -> Training:
     return adapted(LoraConfig(task_type=LANGUAGE, r=4, lora_alpha=8, lora_dropout=0.1, target_modules=BOTH))
 
 
-@entry(ENTRIES, FAMILY, "LoRA of ranks by their root, head and embeddings trained")
+@entry(ENTRIES, FAMILY, "rsLoRA of all layers, embeddings trained")
 def stabilised() -> Training:
     config = LoraConfig(
         task_type=LANGUAGE,
@@ -91,7 +107,16 @@ def stabilised() -> Training:
 def gpt() -> Training:
     def base() -> nn.Module:
         return GPT2LMHeadModel(
-            GPT2Config(vocab_size=WORDS, n_positions=16, n_embd=16, n_layer=1, n_head=2, use_cache=False)
+            GPT2Config(
+                vocab_size=WORDS,
+                n_positions=16,
+                n_embd=16,
+                n_layer=1,
+                n_head=2,
+                use_cache=False,
+                bos_token_id=0,
+                eos_token_id=0,
+            )
         )
 
     return adapted(
@@ -122,9 +147,14 @@ def ia3() -> Training:
     return adapted(config)
 
 
+@entry(ENTRIES, FAMILY, "prompt tuning, its tokens in peft's dict")
+def held() -> Training:
+    return adapted(PromptTuningConfig(task_type=LANGUAGE, num_virtual_tokens=3))
+
+
 @entry(ENTRIES, FAMILY, "prompt tuning")
 def prompt() -> Training:
-    return adapted(PromptTuningConfig(task_type=LANGUAGE, num_virtual_tokens=3))
+    return adapted(PromptTuningConfig(task_type=LANGUAGE, num_virtual_tokens=3), buffers=True)
 
 
 @entry(ENTRIES, FAMILY, "prompts from an LSTM (p-tuning)")
@@ -136,12 +166,12 @@ def encoded() -> Training:
         encoder_hidden_size=8,
         encoder_num_layers=1,
     )
-    return adapted(config)
+    return adapted(config, buffers=True)
 
 
 @entry(ENTRIES, FAMILY, "prefix tuning")
 def prefix() -> Training:
-    return adapted(PrefixTuningConfig(task_type=LANGUAGE, num_virtual_tokens=3))
+    return adapted(PrefixTuningConfig(task_type=LANGUAGE, num_virtual_tokens=3), buffers=True)
 
 
 @entry(ENTRIES, FAMILY, "VeRA")
