@@ -182,6 +182,12 @@ def as_torch_raises(problem: Problem, model: nn.Module, objective: Objective, ba
     return problem
 
 
+def constants_of(traced: TracedStep) -> dict[torch.fx.Node, Tensor]:
+    """The placeholders of what the step neither trains nor writes, and the tensors in their place."""
+    holders = [node for node in traced.graph.nodes if node.op == "placeholder"][len(traced.parameters) :]
+    return {node: t for node, (name, t) in zip(holders, traced.buffers.items()) if name not in traced.written}
+
+
 def is_traced(value: object) -> bool:
     """Whether it is a tensor that only a trace knows, with no elements of its own."""
     return isinstance(value, FakeTensor | FunctionalTensor)

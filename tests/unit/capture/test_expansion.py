@@ -122,6 +122,7 @@ ORDERING = [
     Case("isin", lambda x: torch.isin(x, torch.tensor([3, 5])), [INTEGERS]),
 ]
 MAKING = [
+    Case("block_diag", lambda x, y: torch.block_diag(x, y), [(3, 4), (2, 1)]),
     Case("eye", lambda x: x @ torch.eye(4, dtype=x.dtype), X, rtol=1e-3, atol=1e-3),
     Case("triu_indices", lambda x: x @ x.T, X, rtol=1e-3, atol=1e-2),
     Case("eye wide", lambda x: x * torch.eye(3, 4), X),
@@ -197,7 +198,35 @@ WINDOWS = [
 ]
 INDEX = torch.tensor([[0, 2, 2], [1, 0, 1]])
 MASKS = torch.tensor([[True, False, True, True], [False, False, True, False], [True, True, False, True]])
+
+
+def triangle(x: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
+    """Values below the diagonal and on it."""
+    y, (rows, columns) = x * 2, torch.tril_indices(3, 3)
+    y[:, rows, columns] = v
+    return y
+
+
+def alternate(x: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
+    """Values in every second column but the last ones, and in every third row from the end."""
+    y = x * 2
+    y[:, 1:-2:2] = v
+    y[-4::3] = v.sum()
+    return y
+
+
+def cross(x: torch.Tensor, v: torch.Tensor, at: torch.Tensor) -> torch.Tensor:
+    """Values at some rows and some columns."""
+    y = x * 2
+    y[at[:, None], torch.tensor([-1, 0])] = v
+    return y
+
+
 SCATTERING = [
+    Case("put in a triangle", triangle, [(2, 3, 4), (2, 6)]),
+    Case("put one value in a triangle", triangle, [(2, 3, 4), (1,)]),
+    Case("put in every second column", alternate, [(5, 7), (5, 2)]),
+    Case("put at rows and columns", cross, [(3, 4), (2, 2), torch.tensor([2, 0])]),
     *(
         Case(
             f"scatter reduce {how} {own}",
@@ -355,6 +384,12 @@ def test_what_is_not_finite_is_torchs(operation: Any, args: tuple[Any, ...]) -> 
     ):  # of equal ones torch may take any first
         ours, theirs = ours[0], theirs[0]
     torch.testing.assert_close(ours, tuple(theirs) if isinstance(theirs, tuple) else theirs, equal_nan=True)
+
+
+def test_writes_at_one_place_are_refused() -> None:
+    twice = Case("twice", cross, [(3, 4), (2, 2), torch.tensor([2, -1])])
+    with pytest.raises(CaptureError, match="without adding up"):
+        by_capture(twice)
 
 
 @pytest.mark.parametrize("order", [1.5, 3.0, 4.0])

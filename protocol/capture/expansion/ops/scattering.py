@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 from torch.fx import Node
 
+from protocol.capture.expansion.distinct import DISTINCT
 from protocol.capture.expansion.table import aten, expands
 
 
@@ -35,6 +36,20 @@ def scatter_value(x: Tensor, axis: int, index: Tensor, value: float) -> Tensor:
     ones = torch.ones(index.shape, device=x.device)
     hits = torch.zeros(x.shape, device=x.device).scatter_add(axis, index, ones)
     return torch.where(hits > 0, value, x)
+
+
+def _is_distinct(node: Node) -> bool:
+    """Whether no two values go to one place, which the rule cannot see."""
+    return bool(node.meta.get(DISTINCT)) and node.meta["val"].is_floating_point()
+
+
+@expands(aten.index_put.default, aten._unsafe_index_put.default, where=_is_distinct)
+def index_put(x: Tensor, indices: Sequence[Tensor | None], values: Tensor, _: bool = False) -> Tensor:
+    """Values in the place of elements, no two at one place."""
+    zeros, one = torch.zeros(x.shape, device=x.device), torch.ones((), device=x.device)
+    hits = aten.index_put.default(zeros, indices, one, True)
+    given = aten.index_put.default(zeros, indices, values, True)
+    return torch.where(hits > 0, given, x)
 
 
 @expands(aten.scatter_reduce.two)

@@ -1,11 +1,13 @@
-"""Views of a tensor's memory by strides, where its elements are in order, as `fill_diagonal_` takes them."""
+"""Views of a tensor's memory by strides, where its elements are in order, as `fill_diagonal_` takes them; slices."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import torch
 from torch import Tensor
+from torch.fx import Node
 
 from protocol.capture.expansion.table import aten, expands
 
@@ -35,6 +37,25 @@ def as_strided_scatter(
         chosen = chosen + place * given[(0,) * (axis + 1)].numel()
     others = given.reshape(-1)[chosen.clamp(0, given.numel() - 1)]
     return torch.where(rest == 0, others, x.reshape(-1)).view(x.shape)
+
+
+def _has_gaps(node: Node) -> bool:
+    step: Any = node.args[5] if len(node.args) > 5 else node.kwargs.get("step", 1)
+    return bool(step != 1)
+
+
+@expands(aten.slice_scatter.default, where=_has_gaps)
+def slice_scatter(
+    x: Tensor, given: Tensor, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1
+) -> Tensor:
+    """x with others in the place of every few elements along an axis."""
+    size, count = x.shape[dim], given.shape[dim]
+    first = range(size)[start:end:step].start
+    place = torch.arange(size, device=x.device) - first
+    chosen = place // step
+    written = (place % step == 0) & (chosen >= 0) & (chosen < count)
+    shape = [size if k == dim % x.dim() else 1 for k in range(x.dim())]
+    return torch.where(written.view(shape), given.index_select(dim, chosen.clamp(0, count - 1)), x)
 
 
 def _from_the_widest(size: Sequence[int], stride: Sequence[int]) -> list[int]:
