@@ -50,7 +50,8 @@ def _constant(node: Node, known: dict[Node, Any]) -> Any:
         known[node] = None
         operands = [_constant(each, known) for each in node.all_input_nodes]
         if _is_of_integers(node) and all(each is not None for each in operands):
-            args, kwargs = (map_arg(given, known.__getitem__) for given in (node.args, node.kwargs))
+            args: Any = map_arg(node.args, known.__getitem__)
+            kwargs: Any = map_arg(node.kwargs, known.__getitem__)
             known[node] = node.target(*args, **kwargs)  # type: ignore[operator]
     return known[node]
 

@@ -21,14 +21,12 @@ def drawn_once() -> Iterator[None]:
     """Let every checkpoint that restores torch's seed draw in its first run alone."""
     before = checkpoints._checkpoint_without_reentrant_generator
 
-    def running(
-        function: Any, preserve_rng_state: bool, context_fn: Any, *args: Any, **kwargs: Any
-    ) -> Iterator[None]:
+    def running(function: Any, preserve_rng_state: bool, context_fn: Any, *args: Any, **kwargs: Any) -> Any:
         if preserve_rng_state and context_fn is checkpoints.noop_context_fn:
             context_fn = _keeping_and_giving
         return before(function, preserve_rng_state, context_fn, *args, **kwargs)
 
-    checkpoints._checkpoint_without_reentrant_generator = running
+    checkpoints._checkpoint_without_reentrant_generator = running  # type: ignore[assignment]
     try:
         yield
     finally:

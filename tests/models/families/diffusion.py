@@ -51,7 +51,8 @@ class Denoiser(nn.Module):
             return F.mse_loss(found[:, : x.shape[1]], noise)
         ratio = kept / (1 - kept)
         weight = ratio.clamp_max(5.0) / (ratio + 1)
-        return (weight * (found - (kept.sqrt() * noise - (1 - kept).sqrt() * x)).square()).mean()
+        error: Tensor = (weight * (found - (kept.sqrt() * noise - (1 - kept).sqrt() * x)).square()).mean()
+        return error
 
 
 class Rectified(nn.Module):

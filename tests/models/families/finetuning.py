@@ -88,7 +88,7 @@ def settled(training: Training) -> Training:
     """With adapters in eval mode. In train mode they may be left out, with the chance of 0 that they have here."""
     for module in training.model.modules():
         if isinstance(module, LycorisLayer):
-            module.eval()  # type: ignore[attr-defined]
+            module.eval()
     return training
 
 

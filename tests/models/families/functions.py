@@ -47,7 +47,8 @@ class RadianceField(nn.Module):
         steps = torch.cat([depths.diff(dim=1), torch.full_like(depths[:, :1], 1e10)], 1)
         alpha = 1 - torch.exp(-F.softplus(self.density(features).squeeze(-1)) * steps)
         clear = torch.cumprod(torch.cat([torch.ones_like(alpha[:, :1]), 1 - alpha + 1e-10], 1), 1)[:, :-1]
-        return ((alpha * clear)[..., None] * self.colour(seen).sigmoid()).sum(1)
+        found: Tensor = ((alpha * clear)[..., None] * self.colour(seen).sigmoid()).sum(1)
+        return found
 
 
 @entry(ENTRIES, FAMILY, "NeRF")
@@ -137,7 +138,8 @@ class Transform(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         turn = self.all(self.each(x).amax(-1)).view(-1, self.size, self.size)
-        return turn + torch.eye(self.size, device=x.device)
+        found: Tensor = turn + torch.eye(self.size, device=x.device)
+        return found
 
 
 class PointNet(nn.Module):
@@ -155,7 +157,8 @@ class PointNet(nn.Module):
         turn = self.second(x)
         scores = self.head(self.more(torch.bmm(turn, x)).amax(-1))
         off = torch.bmm(turn, turn.transpose(1, 2)) - torch.eye(turn.shape[-1], device=x.device)
-        return F.cross_entropy(scores, y) + 0.001 * torch.linalg.matrix_norm(off).mean()
+        found: Tensor = F.cross_entropy(scores, y) + 0.001 * torch.linalg.matrix_norm(off).mean()
+        return found
 
 
 @entry(ENTRIES, FAMILY, "PointNet with transforms")
@@ -177,7 +180,8 @@ class EdgeBlock(nn.Module):
         near = distances.topk(self.neighbours, -1, largest=False).indices
         others = x[torch.arange(len(x), device=x.device)[:, None, None], near]
         here = x[:, :, None].expand_as(others)
-        return self.layer(torch.cat([here, others - here], -1)).amax(2)
+        found: Tensor = self.layer(torch.cat([here, others - here], -1)).amax(2)
+        return found
 
 
 @entry(ENTRIES, FAMILY, "DGCNN: neighbours found in every step")
@@ -340,7 +344,8 @@ def physics() -> Training:
         u = model(x)
         (first,) = torch.autograd.grad(u.sum(), x, create_graph=True)
         (second,) = torch.autograd.grad(first.sum(), x, create_graph=True)
-        return (second + u).square().mean() + (model(torch.zeros_like(x)) - 1).square().mean()
+        found: Tensor = (second + u).square().mean() + (model(torch.zeros_like(x)) - 1).square().mean()
+        return found
 
     model = nn.Sequential(nn.Linear(1, 16), nn.Tanh(), nn.Linear(16, 16), nn.Tanh(), nn.Linear(16, 1))
     return Training(model, loss, {"x": normal(ROWS, 1)})

@@ -162,7 +162,8 @@ def autoregressive() -> Training:
             x, first = self.layers[0](x)
             variance = x.var(0, unbiased=False) + self.norm.eps
             x, second = self.layers[1](self.norm(x).flip(1))
-            return (0.5 * x.square().sum(1) - first - second).mean() + 0.5 * variance.log().sum()
+            found: Tensor = (0.5 * x.square().sum(1) - first - second).mean() + 0.5 * variance.log().sum()
+            return found
 
     return Training(Network(), lambda m, b: m(b["x"]), {"x": normal(ROWS, 4)}, batch=8)
 
@@ -180,7 +181,8 @@ class Noised(nn.Module):
         level = self.get_buffer("levels")[chosen][:, None]
         noise = torch.randn_like(x)
         score = self.layers(torch.cat([x + level * noise, level.log()], 1)) / level
-        return 0.5 * (level * score + noise).square().sum(1).mean()
+        found: Tensor = 0.5 * (level * score + noise).square().sum(1).mean()
+        return found
 
 
 @entry(ENTRIES, FAMILY, "denoising score matching")
@@ -195,7 +197,8 @@ def sliced() -> Training:
         ways = torch.randn_like(x)
         scores = m(x)
         (slope,) = torch.autograd.grad((scores * ways).sum(), x, create_graph=True)
-        return ((slope * ways).sum(1) + 0.5 * scores.square().sum(1)).mean()
+        found: Tensor = ((slope * ways).sum(1) + 0.5 * scores.square().sum(1)).mean()
+        return found
 
     model = nn.Sequential(nn.Linear(2, 16), nn.Softplus(), nn.Linear(16, 2))
     return Training(model, loss, {"x": normal(ROWS, 2)})
@@ -248,7 +251,7 @@ def generator() -> Training:
 def adversaries() -> Training:
     def loss(m: nn.Module, b: Batch) -> Tensor:
         assert isinstance(m, Adversaries)
-        fakes = Reversed.apply(m.made(len(b["x"])))
+        fakes = Reversed.apply(m.made(len(b["x"])))  # type: ignore[no-untyped-call]
         return F.softplus(m.discriminator(fakes)).mean() + F.softplus(-m.discriminator(b["x"])).mean()
 
     return Training(Adversaries(), loss, {"x": normal(ROWS, 1, 8, 8).tanh()})
@@ -265,7 +268,8 @@ class MaskedConv(nn.Conv2d):
         self.register_buffer("mask", mask)
 
     def forward(self, input: Tensor) -> Tensor:
-        return self._conv_forward(input, self.weight * self.get_buffer("mask"), self.bias)
+        found: Tensor = self._conv_forward(input, self.weight * self.get_buffer("mask"), self.bias)
+        return found
 
 
 @entry(ENTRIES, FAMILY, "PixelCNN")
@@ -330,6 +334,7 @@ def masked() -> Training:
             z = torch.cat([z, self.token.expand(len(x), 10, -1)], 1)
             z = z.gather(1, back[..., None].expand(-1, -1, z.shape[-1])) + self.places
             error = (self.head(self.decoder(z)) - patches).square().mean(-1)
-            return (error * (back >= 6)).sum() / (10 * len(x))
+            found: Tensor = (error * (back >= 6)).sum() / (10 * len(x))
+            return found
 
     return of_images(Masked())

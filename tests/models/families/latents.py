@@ -32,7 +32,8 @@ def autoencoder() -> Training:
         mean, log_variance = found.mean, found.logvar
         z = mean + found.std * torch.randn_like(mean)
         rise = 0.5 * (mean.square() + log_variance.exp() - 1 - log_variance).sum((1, 2, 3)).mean()
-        return F.l1_loss(m.decode(z).sample, b["x"]) + 1e-3 * rise
+        error: Tensor = F.l1_loss(m.decode(z).sample, b["x"]) + 1e-3 * rise
+        return error
 
     return Training(network, loss, {"x": normal(ROWS, 3, 8, 8).tanh()}, batch=2)
 
@@ -44,7 +45,8 @@ def sampled() -> Training:
     def loss(m: nn.Module, b: Batch) -> Tensor:
         assert isinstance(m, AutoencoderKL)
         found = m.encode(b["x"]).latent_dist
-        return F.mse_loss(m.decode(found.sample()).sample, b["x"]) + 1e-3 * found.kl().mean()
+        error: Tensor = F.mse_loss(m.decode(found.sample()).sample, b["x"]) + 1e-3 * found.kl().mean()
+        return error
 
     return Training(network, loss, {"x": normal(ROWS, 3, 8, 8).tanh()}, batch=2)
 
@@ -77,6 +79,7 @@ def codes() -> Training:
 
     def loss(m: nn.Module, b: Batch) -> Tensor:
         found = m(b["x"])
-        return F.mse_loss(found.sample, b["x"]) + found.commit_loss.mean()
+        error: Tensor = F.mse_loss(found.sample, b["x"]) + found.commit_loss.mean()
+        return error
 
     return Training(network, loss, {"x": normal(ROWS, 3, 8, 8).tanh()}, batch=2)

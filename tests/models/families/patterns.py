@@ -268,7 +268,8 @@ class Experts(nn.Module):
         x = x + torch.einsum("be,beh,ehd->bd", gates, inner, self.down)
         used = F.one_hot(chosen, chances.shape[-1]).float().sum(1).mean(0)
         balance = chances.shape[-1] * (used * chances.mean(0)).sum()
-        return F.cross_entropy(self.head(x), y) + 0.01 * balance
+        found: Tensor = F.cross_entropy(self.head(x), y) + 0.01 * balance
+        return found
 
 
 @entry(ENTRIES, FAMILY, "sparse mixture of experts")
@@ -284,7 +285,7 @@ def ensemble() -> Training:
             super().__init__()
             parts = [layers() for _ in range(members)]
             self.names = [name for name, _ in parts[0].named_parameters()]
-            stacked, _ = torch.func.stack_module_state(parts)  # type: ignore[arg-type]
+            stacked, _ = torch.func.stack_module_state(parts)
             self.weights = nn.ParameterList(stacked[name].detach() for name in self.names)
             self.skeleton = (copy.deepcopy(parts[0]).to("meta"),)
 
@@ -341,11 +342,12 @@ def categories() -> Training:
     def loss(model: nn.Module, b: Batch) -> Tensor:
         ours = Categorical(logits=model(b["x"]))
         even = Categorical(probs=torch.full_like(ours.logits, 1 / CLASSES))
-        return (
+        found: Tensor = (
             -ours.log_prob(b["y"]).mean()
             + 0.1 * kl_divergence(ours, even).mean()
             - 0.1 * ours.entropy().mean()
         )
+        return found
 
     data = {"x": normal(ROWS, COLUMNS), "y": integers(0, CLASSES, ROWS)}
     return Training(layers(), loss, data)
@@ -355,7 +357,8 @@ def categories() -> Training:
 def beta() -> Training:
     def loss(model: nn.Module, b: Batch) -> Tensor:
         a, c = F.softplus(model(b["x"])).add(0.1).chunk(2, -1)
-        return -Beta(a, c).log_prob(b["y"]).mean()
+        found: Tensor = -Beta(a, c).log_prob(b["y"]).mean()
+        return found
 
     model = nn.Sequential(nn.Linear(COLUMNS, HIDDEN), nn.Tanh(), nn.Linear(HIDDEN, 2))
     data = {"x": normal(ROWS, COLUMNS), "y": normal(ROWS, 1, seed=3).sigmoid()}

@@ -70,7 +70,8 @@ class DQN(nn.Module):
     @staticmethod
     def combined(both: Tensor) -> Tensor:
         value, gain = both.split([1, ACTIONS], -1)
-        return value + gain - gain.mean(-1, keepdim=True)
+        found: Tensor = value + gain - gain.mean(-1, keepdim=True)
+        return found
 
     def forward(
         self, seen: Tensor, action: Tensor, reward: Tensor, following: Tensor, done: Tensor
@@ -114,7 +115,8 @@ class Distributional(nn.Module):
             near = (1 - (moved[:, None] - support[:, None]).abs()).clamp(0, 1)
             right = (near * later[:, None]).sum(-1)
         self.target.follow(self.value)
-        return -(right * ours).sum(-1).mean()
+        found: Tensor = -(right * ours).sum(-1).mean()
+        return found
 
 
 @entry(ENTRIES, FAMILY, "distributional C51")
@@ -144,7 +146,8 @@ def a2c() -> Training:
         policy, value = m(b["seen"])
         gain = b["reward"] - value.detach()
         chosen = policy.log_prob(b["action"]) * gain
-        return -chosen.mean() + 0.5 * F.mse_loss(value, b["reward"]) - 0.01 * policy.entropy().mean()
+        found: Tensor = -chosen.mean() + 0.5 * F.mse_loss(value, b["reward"]) - 0.01 * policy.entropy().mean()
+        return found
 
     data = steps()
     return Training(ActorCritic(), loss, {name: data[name] for name in ("seen", "action", "reward")})
@@ -216,7 +219,8 @@ class SAC(nn.Module):
         loss = loss - (self.heat.exp() * (logs.detach() - ACTIONS)).mean()
         for target, critic in zip(self.targets, self.critics):
             target.follow(critic)  # type: ignore[operator]
-        return loss
+        found: Tensor = loss
+        return found
 
 
 @entry(ENTRIES, FAMILY, "SAC with a learnt temperature")
@@ -268,7 +272,8 @@ def implicit() -> Training:
             weight = (3 * gain.detach()).exp().clamp_max(100.0)
             loss = loss + (weight * F.cross_entropy(self.actor(seen), action, reduction="none")).mean()
             self.target.follow(self.q)
-            return loss
+            found: Tensor = loss
+            return found
 
     return Training(IQL(), lambda m, b: m(b["seen"], b["action"], b["reward"], b["next"], b["done"]), steps())
 
@@ -299,7 +304,8 @@ class DecisionTransformer(nn.Module):
             src_key_padding_mask=~present.bool().repeat_interleave(3, 1),
         )
         error = (self.head(hidden[:, 1::3]).tanh() - action).square().mean(-1)
-        return (error * present).sum() / present.sum()
+        found: Tensor = (error * present).sum() / present.sum()
+        return found
 
 
 @entry(ENTRIES, FAMILY, "decision transformer")

@@ -102,7 +102,8 @@ def twins() -> Training:
         first, second = ((z - z.mean(0)) / (z.std(0) + 1e-4) for z in (first, second))
         across = first.T @ second / len(first)
         on = torch.diagonal(across)
-        return (on - 1).square().sum() + 0.01 * (across.square().sum() - on.square().sum())
+        found: Tensor = (on - 1).square().sum() + 0.01 * (across.square().sum() - on.square().sum())
+        return found
 
     return Training(encoder(), loss, {"left": normal(ROWS, 6), "right": normal(ROWS, 6, seed=3)}, batch=8)
 
@@ -347,7 +348,8 @@ def survival() -> Training:
         risk = m(b["x"]).squeeze(-1)
         later = b["time"][None] >= b["time"][:, None]
         total = risk.expand(len(risk), -1).masked_fill(~later, float("-inf")).logsumexp(-1)
-        return -(b["died"] * (risk - total)).sum() / b["died"].sum().clamp_min(1.0)
+        found: Tensor = -(b["died"] * (risk - total)).sum() / b["died"].sum().clamp_min(1.0)
+        return found
 
     model = nn.Sequential(nn.Linear(6, 16), nn.Tanh(), nn.Linear(16, 1))
     data = {

@@ -15,7 +15,7 @@ from protocol.capture.expansion.table import aten, expands
 @expands(aten.block_diag.default)
 def block_diag(parts: Sequence[Tensor]) -> Tensor:
     """Matrices along the diagonal, zeros elsewhere."""
-    blocks = [torch.atleast_2d(part) for part in parts]  # type: ignore[no-untyped-call]
+    blocks = [torch.atleast_2d(part) for part in parts]
     width, left, rows = sum(block.shape[1] for block in blocks), 0, []
     for block in blocks:
         rows.append(F.pad(block, (left, width - left - block.shape[1])))
