@@ -24,12 +24,10 @@ REFUSED = "Refused: "
 
 COMPLEX = "complex numbers: a program has none"
 CORE = {
-    "_embedding_bag": "bags whose bounds are data: use an embedding and a sum or mean of rows of one length",
     "_fft_c2r": COMPLEX,
     "_fft_r2c": COMPLEX,
     "_local_scalar_dense": "a number of the data as a number of Python, which decides what the step is",
     "_native_batch_norm_legit": "written in place; a trace has its functional form, which has a rule",
-    "as_strided": "a view of memory, which a program has none of: use unfold, slices and expand",
     "atan2.out": "written into a result that is given; a trace has the plain form",
     "empty_strided": "elements that nobody wrote",
     "nonzero": "a shape that depends on the data",

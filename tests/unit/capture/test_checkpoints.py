@@ -26,7 +26,7 @@ class Drawing(nn.Module):
         return x + x.new_empty(x.shape).normal_().mul_(0.1) * x
 
     def part(self, x: Tensor) -> Tensor:
-        return checkpoint(self.block, x, use_reentrant=False) if self.again else self.block(x)  # type: ignore[no-any-return]
+        return checkpoint(self.block, x, use_reentrant=False) if self.again else self.block(x)
 
     def forward(self, x: Tensor) -> Tensor:
         def both(y: Tensor) -> Tensor:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 import torch
 import torch.nn.functional as F
@@ -86,7 +88,7 @@ class Masked(nn.Module):
 
     def __init__(self, mask: Tensor) -> None:
         super().__init__()
-        layers = {"nhead": 2, "dim_feedforward": 8, "dropout": 0.0, "batch_first": True}
+        layers: dict[str, Any] = {"nhead": 2, "dim_feedforward": 8, "dropout": 0.0, "batch_first": True}
         self.encoder = nn.TransformerEncoder(
             nn.TransformerEncoderLayer(4, **layers), 1, enable_nested_tensor=False
         )
