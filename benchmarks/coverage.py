@@ -24,7 +24,6 @@ REFUSED = "Refused: "
 
 COMPLEX = "complex numbers: a program has none"
 CORE = {
-    "_embedding_bag": "bags whose bounds are data: use an embedding and a sum or mean of rows of one length",
     "_fft_c2r": COMPLEX,
     "_fft_r2c": COMPLEX,
     "_local_scalar_dense": "a number of the data as a number of Python, which decides what the step is",

@@ -15,6 +15,7 @@ from protocol.capture.assembly.checks import within_limits
 from protocol.capture.assembly.state import buffers_of, initial_tensors, metric_names, resumed
 from protocol.capture.assembly.step import assemble
 from protocol.capture.errors import Problem, Problems
+from protocol.capture.expansion.distinct import mark_distinct
 from protocol.capture.expansion.expand import expand
 from protocol.capture.inputs.checks import (
     not_watched,
@@ -36,7 +37,7 @@ from protocol.capture.preflight.run import Preflight
 from protocol.capture.result import CapturedStep
 from protocol.capture.tracing.checks import TraceError, left_untouched, unvalidated
 from protocol.capture.tracing.step import Objective
-from protocol.capture.tracing.tracer import TracedStep, as_torch_raises, is_traced, trace_step
+from protocol.capture.tracing.tracer import TracedStep, as_torch_raises, constants_of, is_traced, trace_step
 from protocol.capture.types import as_committed
 from protocol.program.step import State, StepProgram
 
@@ -137,6 +138,7 @@ def _captured(
         problems.add(_traced_again(model, objective, batch, traced, kept, optimizer, scheduler))
     if traced is not None:
         traced = replace(traced, buffers={**traced.buffers, **buffers_of(resume, traced)})
+        mark_distinct(traced.graph, constants_of(traced))
         expand(traced.graph, RULES.__contains__)
         with problems.collected():
             require_ranges(traced, data, steps)

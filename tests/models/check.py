@@ -63,13 +63,15 @@ def check(entry: Entry) -> Figures:
 
 def captured(training: Training) -> CapturedStep:
     """The training's step, preflighted."""
+    optimiser = training.optimiser(training.model)
     return capture(
         training.model,
         training.objective,
-        training.optimiser(training.model),
+        optimiser,
         training.data,
         batch_size=training.batch,
         steps=STEPS + 1,
+        scheduler=training.scheduler(optimiser) if training.scheduler else None,
         **training.options,
     )
 
@@ -79,6 +81,7 @@ def follow(step: CapturedStep, training: Training, theirs: torch.nn.Module) -> f
     state = step.initial_state(5)
     bodies = step.step_program.step(state, step.fixed, Interpreter())
     optimiser, distances = training.optimiser(theirs), []
+    scheduler = training.scheduler(optimiser) if training.scheduler else None
     draws = any(one.operation.startswith(DRAWS) for one in step.coverage())
     for number in range(STEPS):
         batch = drawn(step, state, training.batch)
@@ -91,6 +94,8 @@ def follow(step: CapturedStep, training: Training, theirs: torch.nn.Module) -> f
         if draws or training.options.keys() - {"bits"}:
             continue
         right = float(torch_step(theirs, training.objective, optimiser, batch))
+        if scheduler:
+            scheduler.step()
         distances.append(abs(loss - right) / max(abs(right), FLOOR))
         if distances[-1] > APART:
             raise Differs(f"the loss of step {number + 1} is {loss:.6g}, torch's {right:.6g}")

@@ -8,10 +8,12 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.optim.lr_scheduler import LRScheduler
 
 from protocol.capture import Objective
 
 Optimiser = Callable[[nn.Module], torch.optim.Optimizer]
+Scheduler = Callable[[torch.optim.Optimizer], LRScheduler]
 
 
 def adamw(model: nn.Module) -> torch.optim.Optimizer:
@@ -28,6 +30,7 @@ class Training:
     data: Mapping[str, Tensor]
     optimiser: Optimiser = adamw
     batch: int = 4
+    scheduler: Scheduler | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
 
 

@@ -1,16 +1,27 @@
-"""Writes at places that no two elements share, as the gradient of a sort makes them: they are sums onto zeros."""
+"""Writes at places that no two elements share: they are sums onto zeros. The gradient of a sort makes such, and code
+whose indices are the same in every step, as those of a triangle are."""
 
 from __future__ import annotations
 
 import operator
+from collections.abc import Mapping
 from typing import Any
 
 import torch
+from torch import Tensor
+from torch._ops import OpOverload
 from torch.fx import Graph, Node
+from torch.fx.node import map_arg
+from torch.utils._pytree import tree_leaves
 
 aten = torch.ops.aten
 ORDERINGS = {aten.sort.default, aten.sort.stable, aten.topk.default}
 SAME = {aten.alias.default, aten.detach.default, aten.clone.default}
+PUTS = {aten.index_put.default, aten._unsafe_index_put.default}
+DISTINCT = "distinct"
+"""Whether the indices of a node in `PUTS` are known to be, in its `meta`."""
+MOST_INDICES = 1 << 20
+"""That are looked at for it."""
 ZEROS = {aten.zeros.default, aten.zeros_like.default, aten.new_zeros.default}
 
 
@@ -29,6 +40,51 @@ def are_distinct(places: Any) -> bool:
     if found.target is not operator.getitem or found.args[1] != 1 or found.meta["val"].dim() != 1:
         return False
     return _is_along(found.args[0], 0)
+
+
+def mark_distinct(graph: Graph, constants: Mapping[Node, Tensor]) -> None:
+    """Find writes by index at places that are `constants`, or made of them alone, and that are distinct."""
+    known: dict[Node, Any] = dict(constants)
+    for node in graph.nodes:
+        if node.target in PUTS and not (len(node.args) > 3 and node.args[3]):
+            found = [None if index is None else _constant(index, known) for index in node.args[1]]
+            if all(t is not None for t, index in zip(found, node.args[1]) if index is not None):
+                node.meta[DISTINCT] = _are_distinct(found, node.args[0].meta["val"].shape)
+
+
+def _constant(node: Node, known: dict[Node, Any]) -> Any:
+    """The value of a node of integers that is made of constants alone; None of any other."""
+    if node not in known:
+        known[node] = None
+        operands = [_constant(each, known) for each in node.all_input_nodes]
+        if _is_of_integers(node) and all(each is not None for each in operands):
+            args: Any = map_arg(node.args, known.__getitem__)
+            kwargs: Any = map_arg(node.kwargs, known.__getitem__)
+            known[node] = node.target(*args, **kwargs)  # type: ignore[operator]
+    return known[node]
+
+
+def _is_of_integers(node: Node) -> bool:
+    """Whether a node computes some integers, the same whenever it does."""
+    values = tree_leaves(node.meta.get("val"))
+    if isinstance(node.target, OpOverload):
+        fixed = torch.Tag.nondeterministic_seeded not in node.target.tags
+    else:
+        fixed = node.target is operator.getitem
+    return fixed and all(
+        isinstance(t, Tensor) and not t.is_floating_point() and t.numel() <= MOST_INDICES for t in values
+    )
+
+
+def _are_distinct(indices: list[Tensor | None], shape: torch.Size) -> bool:
+    """Whether integers along some axes choose every place once at most."""
+    given = [(t, size) for t, size in zip(indices, shape) if t is not None]
+    if any(t.dtype is torch.bool for t, _ in given):
+        return False
+    place = torch.zeros((), dtype=torch.int64)
+    for t, size in given:
+        place = place * size + t % size
+    return int(place.unique().numel()) == place.numel()
 
 
 def _is_along(ordering: Any, axis: int) -> bool:

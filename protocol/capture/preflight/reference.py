@@ -20,6 +20,7 @@ from torch.utils._pytree import tree_map
 from protocol.capture.expansion.table import EXPANSIONS
 from protocol.capture.inputs.model import places, tensors_of, with_attributes
 from protocol.capture.lowering.context import Draw
+from protocol.capture.tracing.checkpoints import drawn_once
 from protocol.capture.tracing.step import Objective, StepModule, decomposed_kernels
 from protocol.capture.tracing.tracer import TracedStep
 from protocol.numerics.philox import mask as drawn
@@ -128,7 +129,7 @@ def by_torch(
         f"model.{place}": with_attributes(tensors[name], originals[name])
         for place, name in places(model).items()
     }
-    with _Drawing(draws), decomposed_kernels():
+    with _Drawing(draws), decomposed_kernels(), drawn_once():
         found = functional_call(StepModule(model, objective), named, (dict(batch), leaves), tie_weights=False)
     gradients = {name: g.detach() for name, g in zip(traced.parameters, found.gradients)}
     place_of = {name: place for place, name in places(model).items()}
@@ -144,9 +145,16 @@ def in_type(value: Any, dtype: torch.dtype) -> Any:
 def call(target: Any, args: Any, kwargs: Any, dtype: torch.dtype, draws: Draws) -> Any:
     """An operation of the graph with `dtype` in place of float32, and with the program's random numbers."""
     args, kwargs = (tree_map(lambda x: dtype if x is torch.float32 else x, given) for given in (args, kwargs))
-    if target is torch.ops.aten.view.default:  # a kernel may lay out its result otherwise than it was traced
-        target = torch.ops.aten.reshape.default
-    return draws.draw(target, args, kwargs) if target in RANDOM else target(*args, **kwargs)
+    if target in RANDOM:
+        return draws.draw(target, args, kwargs)
+    if target is aten.view.default:  # a kernel may lay out its result otherwise than it was traced
+        target = aten.reshape.default
+    before = torch.get_default_dtype()
+    torch.set_default_dtype(dtype)  # of tensors that are made without a type
+    try:
+        return target(*args, **kwargs)
+    finally:
+        torch.set_default_dtype(before)
 
 
 class _InType(Interpreter):

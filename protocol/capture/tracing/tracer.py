@@ -25,6 +25,7 @@ from torch.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode
 
 from protocol.capture.errors import Problem, Problems
 from protocol.capture.inputs.model import places, tensors_of, with_attributes
+from protocol.capture.tracing.checkpoints import drawn_once
 from protocol.capture.tracing.checks import (
     TraceError,
     data_dependent,
@@ -37,6 +38,7 @@ from protocol.capture.tracing.checks import (
 from protocol.capture.tracing.graph import keep_written_buffers, literals_as_inputs, put_behind
 from protocol.capture.tracing.grouped import WRITTEN_OUT
 from protocol.capture.tracing.recurrent import Rolled
+from protocol.capture.tracing.replaced import replaced
 from protocol.capture.tracing.sources import SourceRecorder, is_of_the_step, source_of_error, traceback_of
 from protocol.capture.tracing.step import (
     Batch,
@@ -108,16 +110,17 @@ def trace_step(
         p: list[Tensor], b: list[Tensor], x: list[Tensor]
     ) -> tuple[list[Tensor], list[Tensor]]:
         leaves = [value.detach().requires_grad_() for value in p]
-        with ExitStack() as settings:
-            for setting in (
-                recorder,
-                recorder.names_of(model),
-                decomposed_kernels(),
-                compiling(),
-                without_validation(distributions),
-                Rolled(),
-            ):
-                settings.enter_context(setting)
+        settings = (
+            decomposed_kernels(),
+            compiling(),
+            without_validation(distributions),
+            drawn_once(),
+            replaced(),
+            Rolled(),
+        )
+        with ExitStack() as active:
+            for setting in (recorder, recorder.names_of(model), *settings):
+                active.enter_context(setting)
             tensors = dict(zip(parameters, leaves)) | dict(zip(buffers, b))
             tensors = {name: with_attributes(t, originals[name]) for name, t in tensors.items()}
             named = {f"model.{place}": tensors[name] for place, name in where.items()}
@@ -180,6 +183,12 @@ def as_torch_raises(problem: Problem, model: nn.Module, objective: Objective, ba
     except Exception as error:
         return raised_by_torch_too(error, source_of_error(error), traceback_of(error))
     return problem
+
+
+def constants_of(traced: TracedStep) -> dict[torch.fx.Node, Tensor]:
+    """The placeholders of what the step neither trains nor writes, and the tensors in their place."""
+    holders = [node for node in traced.graph.nodes if node.op == "placeholder"][len(traced.parameters) :]
+    return {node: t for node, (name, t) in zip(holders, traced.buffers.items()) if name not in traced.written}
 
 
 def is_traced(value: object) -> bool:

@@ -23,9 +23,30 @@ FAMILIES: Final = (
     "speech",
     "multimodal",
     "series",
+    "diffusion",
+    "latents",
+    "finetuning",
+    "functions",
+    "generative",
+    "graphs",
+    "optimising",
+    "patterns",
+    "recurrent",
+    "reinforcement",
+    "tabular",
 )
 """Modules of this package."""
-QUICK: Final = ("plain", "decoders", "encoders", "pictures")
+QUICK: Final = (
+    "plain",
+    "decoders",
+    "encoders",
+    "pictures",
+    "functions",
+    "patterns",
+    "recurrent",
+    "reinforcement",
+    "tabular",
+)
 """Those of them that have entries for `make test`."""
 
 

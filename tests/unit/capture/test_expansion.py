@@ -114,6 +114,9 @@ ORDERING = [
     one("topk", lambda x: x.topk(2, 1).values),
     one("topk places", lambda x: x.topk(2, 1).indices),
     one("topk smallest", lambda x: x.topk(2, 0, largest=False).values),
+    Case("topk as an index", lambda x, y: y[x.topk(2, 1).indices], [(3, 4), (4,)]),
+    Case("topk as two indices", lambda x: x.gather(1, x.topk(2, 1).indices), [(3, 4)]),
+    Case("argsort of argsort", lambda x: x.gather(1, x.argsort(1).argsort(1)), [(3, 4)]),
     one("kthvalue", lambda x: x.kthvalue(2, 1).values),
     one("median", torch.median),
     one("median axis", lambda x: x.median(1).values),
@@ -122,6 +125,7 @@ ORDERING = [
     Case("isin", lambda x: torch.isin(x, torch.tensor([3, 5])), [INTEGERS]),
 ]
 MAKING = [
+    Case("block_diag", lambda x, y: torch.block_diag(x, y), [(3, 4), (2, 1)]),
     Case("eye", lambda x: x @ torch.eye(4, dtype=x.dtype), X, rtol=1e-3, atol=1e-3),
     Case("triu_indices", lambda x: x @ x.T, X, rtol=1e-3, atol=1e-2),
     Case("eye wide", lambda x: x * torch.eye(3, 4), X),
@@ -157,6 +161,8 @@ RESIZING = [
     Case("nearest 1d", lambda x: F.interpolate(x, 7, mode="nearest"), [(2, 3, 4)]),
     image("nearest uneven", lambda x: F.interpolate(x, (7, 4), mode="nearest")),
     Case("nearest 3d", lambda x: F.interpolate(x, (4, 2, 5), mode="nearest"), [(1, 2, 3, 3, 2)]),
+    Case("pixel shuffle", lambda x: F.pixel_shuffle(x, 2), [(2, 8, 3, 2)]),
+    Case("pixel unshuffle", lambda x: F.pixel_unshuffle(x, 2), [(2, 2, 4, 6)]),
     image("nearest exact", lambda x: F.interpolate(x, (7, 4), mode="nearest-exact")),
     Case(
         "grid sample",
@@ -237,7 +243,35 @@ def inverse(order: Tensor) -> Tensor:
 
 INDEX = torch.tensor([[0, 2, 2], [1, 0, 1]])
 MASKS = torch.tensor([[True, False, True, True], [False, False, True, False], [True, True, False, True]])
+
+
+def triangle(x: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
+    """Values below the diagonal and on it."""
+    y, (rows, columns) = x * 2, torch.tril_indices(3, 3)
+    y[:, rows, columns] = v
+    return y
+
+
+def alternate(x: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
+    """Values in every second column but the last ones, and in every third row from the end."""
+    y = x * 2
+    y[:, 1:-2:2] = v
+    y[-4::3] = v.sum()
+    return y
+
+
+def cross(x: torch.Tensor, v: torch.Tensor, at: torch.Tensor) -> torch.Tensor:
+    """Values at some rows and some columns."""
+    y = x * 2
+    y[at[:, None], torch.tensor([-1, 0])] = v
+    return y
+
+
 SCATTERING = [
+    Case("put in a triangle", triangle, [(2, 3, 4), (2, 6)]),
+    Case("put one value in a triangle", triangle, [(2, 3, 4), (1,)]),
+    Case("put in every second column", alternate, [(5, 7), (5, 2)]),
+    Case("put at rows and columns", cross, [(3, 4), (2, 2), torch.tensor([2, 0])]),
     *(
         Case(
             f"scatter reduce {how} {own}",
@@ -289,7 +323,69 @@ EXTREMES = [
     Case("amin integers", lambda x: x.amin(1), [INTEGERS * 7654321]),
     Case("argmax bool", lambda x: (x > 4).int().argmax(1), [INTEGERS]),
 ]
+GAMMA = [
+    one("lgamma", lambda x: torch.lgamma(x), positive=True),
+    one("lgamma near 0", lambda x: torch.lgamma(x * 1e-3), positive=True, atol=1e-2),
+    one("lgamma far", lambda x: torch.lgamma(x * 1e4), positive=True, atol=1e-2),
+    Case("lgamma below 0", torch.lgamma, [torch.tensor([-0.3, -1.6, -2.45, -7.8])], atol=1e-4),
+    one("digamma", torch.digamma, positive=True),
+    Case("digamma below 0", lambda x: torch.digamma(x.detach()) * x, [torch.tensor([-0.3, -1.6, -7.8])]),
+    one("digamma of more", lambda x: torch.digamma(x + 6), positive=True),
+]
+QUANTISATION = [
+    one("fake quantise", lambda x: torch.fake_quantize_per_tensor_affine(x.float(), 0.25, 3, -4, 7)),
+    Case(
+        "fake quantise channels",
+        lambda x, scale, zero: torch.fake_quantize_per_channel_affine(
+            x.float(), scale.detach().float(), zero, 1, -4, 7
+        ),
+        [(3, 4), torch.tensor([0.25, 0.5, 0.125, 1.0]), torch.tensor([0, 3, -1, 0], dtype=torch.int32)],
+    ),
+    Case(
+        "fake quantise by tensors",
+        lambda x, scale, zero: torch.fake_quantize_per_tensor_affine(
+            x.float(), scale.detach().float(), zero, -4, 7
+        ),
+        [(3, 4), torch.tensor(0.25), torch.tensor(3, dtype=torch.int32)],
+    ),
+]
+WORDS, OFFSETS = torch.tensor([1, 4, 4, 0, 2, 3, 1]), torch.tensor([0, 3, 3, 5])
+BAGS = [
+    Case("bags", lambda x, i: F.embedding_bag(i.view(1, 7), x, mode="sum"), [(5, 3), WORDS]),
+    *(
+        Case(
+            f"bags by offsets {mode} {padding}",
+            lambda x, i, at, mode=mode, padding=padding: F.embedding_bag(
+                i, x, at, mode=mode, padding_idx=padding
+            ),
+            [(5, 3), WORDS, OFFSETS],
+        )
+        for mode in ("sum", "mean")
+        for padding in (None, 4)
+    ),
+    Case(
+        "bags weighted",
+        lambda x, w, i, at: F.embedding_bag(
+            i, x, at, mode="sum", per_sample_weights=w, include_last_offset=True
+        ),
+        [(5, 3), (7,), WORDS, torch.tensor([0, 3, 3, 7])],
+    ),
+]
+STRIDES = [
+    Case("fill diagonal", lambda x: (x * 2).fill_diagonal_(3.0), [(4, 4)]),
+    Case("fill diagonal with infinity", lambda x: (x * 2).fill_diagonal_(-math.inf).softmax(1), [(3, 5)]),
+    Case(
+        "write as strided",
+        lambda x, y: torch.as_strided_scatter(x * 2, y, (2, 3), (5, 1), 2),
+        [(3, 4), (2, 3)],
+    ),
+    one("as strided", lambda x: (x * 2).as_strided((3, 2, 2), (4, 1, 1))),
+]
 CASES = [
+    *GAMMA,
+    *QUANTISATION,
+    *BAGS,
+    *STRIDES,
     *VOLUMES,
     *WINDOWS,
     *SCATTERING,
@@ -355,6 +451,12 @@ def test_what_is_not_finite_is_torchs(operation: Any, args: tuple[Any, ...]) -> 
     ):  # of equal ones torch may take any first
         ours, theirs = ours[0], theirs[0]
     torch.testing.assert_close(ours, tuple(theirs) if isinstance(theirs, tuple) else theirs, equal_nan=True)
+
+
+def test_writes_at_one_place_are_refused() -> None:
+    twice = Case("twice", cross, [(3, 4), (2, 2), torch.tensor([2, -1])])
+    with pytest.raises(CaptureError, match="without adding up"):
+        by_capture(twice)
 
 
 @pytest.mark.parametrize("order", [1.5, 3.0, 4.0])

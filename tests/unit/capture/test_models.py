@@ -107,14 +107,17 @@ def empty() -> nn.Module:
 class Checkpointed(nn.Module):
     """Runs its layers again in the backward pass."""
 
-    def __init__(self, p: float = 0.0, reentrant: bool = False) -> None:
+    def __init__(self, p: float = 0.0, reentrant: bool = False, same: bool = True) -> None:
         super().__init__()
+        self.same = same
         self.first = nn.Linear(8, 8)
         self.layers = nn.Sequential(nn.Linear(8, 8), nn.GELU(), nn.Dropout(p), nn.Linear(8, 3))
         self.reentrant = reentrant
 
     def forward(self, x: Tensor) -> Tensor:
-        result: Tensor = checkpoint(self.layers, self.first(x), use_reentrant=self.reentrant)
+        result: Tensor = checkpoint(
+            self.layers, self.first(x), use_reentrant=self.reentrant, preserve_rng_state=self.same
+        )
         return result
 
 
@@ -130,7 +133,7 @@ class Checkpointed(nn.Module):
         (Replacing, "buffer left.scale is tied"),
         (Leaving, "depends on the data"),
         (empty, "nothing has shape (0,)"),
-        (lambda: Checkpointed(0.5), "drawn again in the backward pass"),
+        (lambda: Checkpointed(0.5, same=False), "drawn again in the backward pass"),
         (lambda: Checkpointed(reentrant=True), "use_reentrant=True"),
     ],
 )

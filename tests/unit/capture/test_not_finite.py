@@ -60,3 +60,15 @@ def test_what_is_not_finite_in_torch_alone_is_refused() -> None:
         captured(nn.Linear(8, 3), plus(term))
     (problem,) = caught.value.problems
     assert "float32" in problem.remedy
+
+
+def test_a_sum_by_index_of_infinities_is_refused() -> None:
+    """Its zeros are made without a type: those in float64 too, beside which the error is looked for."""
+
+    def term(model: Any) -> Tensor:
+        gone = torch.where(model.bias > 9, 0.0, -math.inf)
+        sums = torch.zeros(5).index_add(0, torch.tensor([0, 2, 1]), gone)
+        return (sums.softmax(0) * torch.arange(5)).sum()
+
+    with pytest.raises(CaptureError, match=r"aten\.index_add\.default computes something else than torch"):
+        captured(nn.Linear(8, 3), plus(term))

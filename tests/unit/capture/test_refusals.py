@@ -30,14 +30,14 @@ class Head(nn.Module):
 
 class Several(Head):
     def before(self, x: Tensor) -> Tensor:
-        h = torch.lgamma(self.out(x) @ self.out.weight)
+        h = torch.i0(self.out(x) @ self.out.weight)
         h = h * torch.poisson(h)
         return h.erfinv()
 
 
-class Gamma(nn.Module):
+class Bessel(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
-        return torch.lgamma(x)
+        return torch.i0(x)
 
 
 class Item(Head):
@@ -82,23 +82,23 @@ def test_every_unsupported_operation_is_listed_with_its_line_and_a_remedy() -> N
     problems = refused(Several())
     found = {problem.what.split(":")[0]: problem for problem in problems}
     assert {
-        "aten.lgamma.default",
-        "aten.digamma.default",
+        "aten.i0.default",
+        "aten.special_i1.default",
         "aten.poisson.default",
         "aten.erfinv.default",
     } <= set(found)
-    assert "test_refusals.py" in found["aten.lgamma.default"].source
-    assert "h = torch.lgamma(self.out(x) @ self.out.weight)" in found["aten.lgamma.default"].source
+    assert "test_refusals.py" in found["aten.i0.default"].source
+    assert "h = torch.i0(self.out(x) @ self.out.weight)" in found["aten.i0.default"].source
     # The backward pass has no line of its own; it names the forward one.
-    assert found["aten.digamma.default"].source == found["aten.lgamma.default"].source
+    assert found["aten.special_i1.default"].source == found["aten.i0.default"].source
     assert "return h.erfinv()" in found["aten.erfinv.default"].source
     assert "when the data are made" in found["aten.poisson.default"].remedy
 
 
 def test_the_module_is_named() -> None:
-    problems = refused(nn.Sequential(Gamma(), nn.Linear(8, 3)))
+    problems = refused(nn.Sequential(Bessel(), nn.Linear(8, 3)))
     assert all("(module 0)" in problem.source for problem in problems)
-    assert "return torch.lgamma(x)" in problems[0].source
+    assert "return torch.i0(x)" in problems[0].source
 
 
 @pytest.mark.parametrize(
@@ -124,7 +124,7 @@ class Everything(Head):
 
     def before(self, x: Tensor) -> Tensor:
         if x.sum() > 0:
-            x = torch.lgamma(x)
+            x = torch.i0(x)
         if x.max().item() > 0:
             x = x.erfinv()
         return x
@@ -139,7 +139,7 @@ class Loop(Head):
 
 class MaskedLate(Head):
     def before(self, x: Tensor) -> Tensor:
-        x = torch.lgamma(x) * 2
+        x = torch.i0(x) * 2
         return x[x > -1e9].view(-1, 8)
 
 
@@ -150,7 +150,7 @@ def test_problems_of_all_kinds_are_listed_together() -> None:
     places = {problem.source.split(": ")[-1].split(" (")[0]: problem.what for problem in problems}
     assert "depends on the data" in places["if x.sum() > 0:"]
     assert "depends on the data" in places["if x.max().item() > 0:"]
-    assert "lgamma" in places["x = torch.lgamma(x)"] or "digamma" in places["x = torch.lgamma(x)"]
+    assert "i0" in places["x = torch.i0(x)"] or "special_i1" in places["x = torch.i0(x)"]
     assert "erfinv" in places["x = x.erfinv()"]
     what = " ".join(problem.what for problem in problems)
     for part in ("out.weight is float64", "out.bias is float64", "LBFGS"):
@@ -167,7 +167,7 @@ def test_what_came_before_a_shape_that_depends_on_data_is_listed_too() -> None:
     problems = refused(MaskedLate())
     assert {problem.what.split(":")[0] for problem in problems} >= {
         "a decision or a shape depends on the data",
-        "aten.lgamma.default",
+        "aten.i0.default",
     }
 
 

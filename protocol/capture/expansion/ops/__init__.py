@@ -1,35 +1,41 @@
 """Torch code for operations without a rule, by topic. A new one is a function with `@expands(overload, …)`."""
 
 from protocol.capture.expansion.ops import (
+    bags,
     elementary,
+    gamma,
     layouts,
     making,
     ordering,
     padding,
     pointwise,
     products,
+    quantisation,
     random,
     reductions,
     resizing,
     scattering,
-    views,
+    strides,
     volumes,
     windows,
 )
 
 __all__ = [
+    "bags",
     "elementary",
+    "gamma",
     "layouts",
     "making",
     "ordering",
     "padding",
     "pointwise",
     "products",
+    "quantisation",
     "random",
     "reductions",
     "resizing",
     "scattering",
-    "views",
+    "strides",
     "volumes",
     "windows",
 ]

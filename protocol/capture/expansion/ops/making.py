@@ -2,12 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 from protocol.capture.expansion.table import aten, expands
+
+
+@expands(aten.block_diag.default)
+def block_diag(parts: Sequence[Tensor]) -> Tensor:
+    """Matrices along the diagonal, zeros elsewhere."""
+    blocks = [torch.atleast_2d(part) for part in parts]
+    width, left, rows = sum(block.shape[1] for block in blocks), 0, []
+    for block in blocks:
+        rows.append(F.pad(block, (left, width - left - block.shape[1])))
+        left += block.shape[1]
+    return torch.cat(rows)
 
 
 @expands(aten.eye.default, aten.eye.m)

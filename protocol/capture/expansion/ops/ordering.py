@@ -111,4 +111,5 @@ def _first(x: Tensor, count: int, axis: int, descending: bool) -> tuple[Tensor, 
     rank = ahead.to(torch.int64).sum(-1)
     wanted = torch.arange(count, device=x.device).unsqueeze(-1)
     places = torch.where(rank.unsqueeze(-2) == wanted, place, 0).sum(-1)
+    places = places.clamp_max(rows.shape[-1] - 1)  # nothing is above it; without it nobody could tell
     return rows.gather(-1, places).transpose(axis, -1), places.transpose(axis, -1)

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 from torch.fx import Node
 
-from protocol.capture.expansion.distinct import are_distinct
+from protocol.capture.expansion.distinct import DISTINCT, are_distinct
 from protocol.capture.expansion.table import aten, expands
 
 
@@ -39,17 +39,35 @@ def scatter_value(x: Tensor, axis: int, index: Tensor, value: float) -> Tensor:
     return torch.where(hits > 0, value, x)
 
 
-def _are_distinct(node: Node) -> bool:
-    """Whether rows are written, none of them twice."""
+def _is_of_an_ordering(node: Node) -> bool:
+    """Whether rows are written, at places that an ordering gave."""
     indices: Any = node.args[1]
     adds = len(node.args) > 3 and node.args[3]
     return not adds and len(indices) == 1 and are_distinct(indices[0])
 
 
-@expands(aten.index_put.default, aten._unsafe_index_put.default, where=_are_distinct)
-def replaced_rows(x: Tensor, indices: Sequence[Tensor], values: Tensor, _: bool = False) -> Tensor:
-    """Other rows at places that an ordering gave: each row of the result looks for itself among the places."""
+def _is_distinct(node: Node) -> bool:
+    """Whether no two values go to one place, which the rule cannot see."""
+    constant = bool(node.meta.get(DISTINCT)) and node.meta["val"].is_floating_point()
+    return constant or _is_of_an_ordering(node)
+
+
+@expands(aten.index_put.default, aten._unsafe_index_put.default, where=_is_distinct)
+def index_put(x: Tensor, indices: Sequence[Tensor | None], values: Tensor, _: bool = False) -> Tensor:
+    """Values in the place of elements, no two at one place: sums onto zeros, of whole numbers rows that look for
+    themselves among the places.
+    """
+    if not x.is_floating_point():
+        return _replaced_rows(x, indices, values)
+    zeros, one = torch.zeros(x.shape, device=x.device), torch.ones((), device=x.device)
+    hits = aten.index_put.default(zeros, indices, one, True)
+    given = aten.index_put.default(zeros, indices, values, True)
+    return torch.where(hits > 0, given, x)
+
+
+def _replaced_rows(x: Tensor, indices: Sequence[Tensor | None], values: Tensor) -> Tensor:
     (places,) = indices
+    assert places is not None, "an ordering gave them"
     hits = places == torch.arange(len(x), device=x.device).unsqueeze(1)
     rows = values.expand(len(places), *x.shape[1:])[hits.int().argmax(1)]
     if len(places) == len(x):

@@ -97,7 +97,7 @@ def _draw(lowering: Lowering, node: torch.fx.Node, below: int | None) -> Draw:
     if node.meta.get(BACKWARD_KEY):
         raise Unsupported(
             "drawn again in the backward pass, as torch.utils.checkpoint does",
-            "turn checkpointing off, or what draws: the second numbers would not be the first",
+            "leave preserve_rng_state at True, or turn checkpointing off: the second numbers would not be the first",
         )
     return lowering.next_draw(node, below)
 

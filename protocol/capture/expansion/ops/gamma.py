@@ -1,0 +1,76 @@
+"""The gamma function's logarithm and its derivatives: Stirling's series, far enough from zero, and reflected below."""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch import Tensor
+
+from protocol.capture.expansion.table import aten, expands
+
+LOGARITHM = (1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188)
+"""Of y^-1, y^-3, …; they leave less than 2e-8 from 3 on."""
+FIRST = (-1 / 12, 1 / 120, -1 / 252, 1 / 240)
+"""Of y^-2, y^-4, …; they leave less than 1e-9 from 5 on, as do those of the second derivative."""
+SECOND = (1 / 6, -1 / 30, 1 / 42, -1 / 30)
+"""Of y^-3, y^-5, …"""
+STEPS, MORE_STEPS = 3, 5
+
+
+@expands(aten.lgamma.default)
+def log_gamma(x: Tensor) -> Tensor:
+    """log |gamma(x)|, about 1e-6 from the exact value where that is small."""
+    z = torch.where(x < 0, 1 - x, x)
+    near = z < STEPS
+    y = torch.where(near, z + STEPS, z)
+    before = math.prod((z + k for k in range(1, STEPS)), start=z).log()
+    found = (y - 0.5) * (y.log() - 1) + (0.5 * math.log(2 * math.pi) - 0.5) + _series(y, LOGARITHM) / y
+    found = torch.where(near, found - before, found)
+    found = torch.where(x < 0, math.log(math.pi) - _sine(x).abs().log() - found, found)
+    return torch.where(x.abs() == math.inf, math.inf, found)
+
+
+@expands(aten.digamma.default)
+def digamma(x: Tensor) -> Tensor:
+    """The derivative of `log_gamma`; NaN at its poles below 0."""
+    z = torch.where(x < 0, 1 - x, x)
+    near = z < MORE_STEPS
+    y = torch.where(near, z + MORE_STEPS, z)
+    before = sum((1 / (z + k) for k in range(1, MORE_STEPS)), start=1 / z)
+    found = y.log() - 0.5 / y + _series(y, FIRST) / (y * y)
+    found = torch.where(near, found - before, found)
+    turn = (math.pi * (x - x.floor())).cos() * math.pi / _sine(x)
+    below = torch.where(x == x.floor(), math.nan, found - turn)
+    return torch.where(x < 0, below, found)
+
+
+@expands(aten.polygamma.default)
+def polygamma(order: int, x: Tensor) -> Tensor:
+    """`digamma` or its derivative."""
+    if order == 0:
+        return digamma(x)
+    if order > 1:
+        raise NotImplementedError("only the gradient of digamma")
+    z = torch.where(x < 0, 1 - x, x)
+    near = z < MORE_STEPS
+    y = torch.where(near, z + MORE_STEPS, z)
+    before = sum((1 / ((z + k) * (z + k)) for k in range(1, MORE_STEPS)), start=1 / (z * z))
+    found = 1 / y + 0.5 / (y * y) + _series(y, SECOND) / (y * y * y)
+    found = torch.where(near, found + before, found)
+    sine = _sine(x)
+    return torch.where(x < 0, math.pi**2 / (sine * sine) - found, found)
+
+
+def _series(y: Tensor, factors: tuple[float, ...]) -> Tensor:
+    """The sum of factors times powers of y^-2."""
+    square = 1 / (y * y)
+    total = torch.full_like(y, factors[-1])
+    for factor in reversed(factors[:-1]):
+        total = total * square + factor
+    return total
+
+
+def _sine(x: Tensor) -> Tensor:
+    """sin(pi x) but for its sign, which is that of the first period."""
+    return (math.pi * (x - x.floor())).sin()

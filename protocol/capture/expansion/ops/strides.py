@@ -1,0 +1,108 @@
+"""Views of a tensor's memory by strides, as pooling and `fill_diagonal_` take them; slices with gaps."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.fx import Node
+
+from protocol.capture.expansion.table import aten, expands
+
+Sizes = Sequence[int]
+
+
+@expands(aten.as_strided.default)
+def as_strided(x: Tensor, size: Sizes, stride: Sizes, offset: int | None = None) -> Tensor:
+    """The elements at some places in memory; only of a tensor whose elements lie side by side."""
+    elements, start = _in_memory(x), _start(x, offset)
+    if start == 0 and math.prod(size) == x.numel() and _order(size, stride) is not None:
+        return _placed(elements, size, stride)
+    places = torch.full([1] * len(size), start, dtype=torch.int64, device=x.device)
+    for axis, (count, step) in enumerate(zip(size, stride)):
+        shape = [count if k == axis else 1 for k in range(len(size))]
+        places = places + (torch.arange(count, device=x.device) * step).view(shape)
+    return elements[places]
+
+
+@expands(aten.as_strided_scatter.default)
+def as_strided_scatter(
+    x: Tensor, given: Tensor, size: Sizes, stride: Sizes, offset: int | None = None
+) -> Tensor:
+    """x with others in the place of some elements, no two at one place."""
+    elements, start = _in_memory(x), _start(x, offset)
+    order = _order(size, stride)
+    if start == 0 and given.numel() == x.numel() and order is not None:
+        return _placed(given.permute(order).reshape(-1), x.shape, x.stride())
+    rest = torch.arange(x.numel(), device=x.device) - start
+    chosen = torch.zeros_like(rest)
+    for axis in _from_the_widest(size, stride):
+        place = (rest // stride[axis]).clamp(0, size[axis] - 1)
+        rest = rest - place * stride[axis]
+        chosen = chosen + place * math.prod(size[axis + 1 :])
+    others = given.reshape(-1)[chosen.clamp(0, given.numel() - 1)]
+    return _placed(torch.where(rest == 0, others, elements), x.shape, x.stride())
+
+
+def _in_memory(x: Tensor) -> Tensor:
+    """All elements in the order of memory. Raises `NotImplementedError` where they do not lie side by side."""
+    order = _order(x.shape, x.stride())
+    if order is None:
+        raise NotImplementedError("memory with gaps")
+    return x.permute(order).reshape(-1)
+
+
+def _placed(elements: Tensor, size: Sizes, stride: Sizes) -> Tensor:
+    """Elements in the order of memory as a tensor of a layout without gaps."""
+    order = _order(size, stride)
+    assert order is not None, "it was asked before"
+    return elements.view([size[k] for k in order]).permute([order.index(k) for k in range(len(size))])
+
+
+def _order(size: Sizes, stride: Sizes) -> list[int] | None:
+    """The axes of a layout in which elements lie side by side, from the slowest; None of another layout."""
+    order = sorted(range(len(size)), key=lambda k: (size[k] > 1, stride[k]), reverse=True)
+    expected = 1
+    for k in reversed(order):
+        if size[k] > 1 and stride[k] != expected:
+            return None
+        expected *= size[k]
+    return order
+
+
+def _start(x: Tensor, offset: int | None) -> int:
+    """Where a view begins, from the tensor's own first element."""
+    return 0 if offset is None else int(offset - x.storage_offset())
+
+
+def _has_gaps(node: Node) -> bool:
+    step: Any = node.args[5] if len(node.args) > 5 else node.kwargs.get("step", 1)
+    return bool(step != 1)
+
+
+@expands(aten.slice_scatter.default, where=_has_gaps)
+def slice_scatter(
+    x: Tensor, given: Tensor, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1
+) -> Tensor:
+    """x with others in the place of every few elements along an axis."""
+    size, count = x.shape[dim], given.shape[dim]
+    first = range(size)[start:end:step].start
+    place = torch.arange(size, device=x.device) - first
+    chosen = place // step
+    written = (place % step == 0) & (chosen >= 0) & (chosen < count)
+    shape = [size if k == dim % x.dim() else 1 for k in range(x.dim())]
+    return torch.where(written.view(shape), given.index_select(dim, chosen.clamp(0, count - 1)), x)
+
+
+def _from_the_widest(size: Sequence[int], stride: Sequence[int]) -> list[int]:
+    """The axes of more than one element, by their strides: each of them greater than all those after it reach."""
+    axes = sorted((axis for axis, count in enumerate(size) if count > 1), key=stride.__getitem__)
+    reach = 0
+    for axis in axes:
+        if stride[axis] <= reach:
+            raise NotImplementedError("two elements at one place")
+        reach += stride[axis] * (size[axis] - 1)
+    return axes[::-1]

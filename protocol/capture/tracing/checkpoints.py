@@ -1,0 +1,89 @@
+"""`torch.utils.checkpoint` runs a part of the forward pass again, by torch's seed with the same random numbers.
+
+A trace has no seed. While it runs, and while it is compared with torch, the second run is given what the first drew.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+import torch.utils.checkpoint as checkpoints
+from torch import Tensor
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_map_only
+
+
+@contextmanager
+def drawn_once() -> Iterator[None]:
+    """Let every checkpoint that restores torch's seed draw in its first run alone."""
+    before = checkpoints._checkpoint_without_reentrant_generator
+
+    def running(function: Any, preserve_rng_state: bool, context_fn: Any, *args: Any, **kwargs: Any) -> Any:
+        if preserve_rng_state and context_fn is checkpoints.noop_context_fn:
+            context_fn = _keeping_and_giving
+        return before(function, preserve_rng_state, context_fn, *args, **kwargs)
+
+    checkpoints._checkpoint_without_reentrant_generator = running  # type: ignore[assignment]
+    try:
+        yield
+    finally:
+        checkpoints._checkpoint_without_reentrant_generator = before
+
+
+def _keeping_and_giving() -> tuple[TorchDispatchMode, TorchDispatchMode]:
+    """Modes of a checkpoint's first run and of every other."""
+    kept: list[Any] = []
+    return _Keeping(kept), _Giving(kept)
+
+
+class _Keeping(TorchDispatchMode):
+    """Keeps what is drawn while it is active."""
+
+    def __init__(self, kept: list[Any]) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self._kept = kept
+
+    def __torch_dispatch__(
+        self,
+        func: Any,
+        types: Sequence[type],
+        args: tuple[Any, ...] = (),
+        kwargs: Mapping[str, Any] | None = None,
+    ) -> Any:
+        found = func(*args, **(kwargs or {}))
+        if torch.Tag.nondeterministic_seeded in func.tags:
+            self._kept.append(_copied(found))
+        return found
+
+
+class _Giving(TorchDispatchMode):
+    """Gives what was kept in place of what would be drawn, from the first on whenever it is entered."""
+
+    def __init__(self, kept: list[Any]) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self._kept = kept
+        self._left: Iterator[Any] = iter(())
+
+    def __enter__(self) -> Any:
+        self._left = iter(self._kept)
+        return super().__enter__()  # type: ignore[no-untyped-call]
+
+    def __torch_dispatch__(
+        self,
+        func: Any,
+        types: Sequence[type],
+        args: tuple[Any, ...] = (),
+        kwargs: Mapping[str, Any] | None = None,
+    ) -> Any:
+        if torch.Tag.nondeterministic_seeded not in func.tags:
+            return func(*args, **(kwargs or {}))
+        found = next(self._left)
+        return args[0].copy_(found) if func._schema.is_mutable else _copied(found)
+
+
+def _copied(found: Any) -> Any:
+    """Tensors of their own, as code may write into those that it draws."""
+    return tree_map_only(Tensor, lambda t: t.detach().clone(), found)

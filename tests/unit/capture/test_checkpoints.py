@@ -1,0 +1,50 @@
+"""Parts of the forward pass that run again in the backward pass draw what they drew before, as with torch's seed."""
+
+from __future__ import annotations
+
+import torch
+import torch.utils.checkpoint
+from torch import Tensor, nn
+from torch.utils.checkpoint import checkpoint
+
+from tests.unit.capture.steps import captured
+
+
+class Drawing(nn.Module):
+    """Draws in several ways, and writes into what it has drawn."""
+
+    def __init__(self, again: bool) -> None:
+        super().__init__()
+        torch.manual_seed(3)
+        self.again = again
+        self.first, self.out = nn.Linear(8, 8), nn.Linear(8, 3)
+        self.drop = nn.Dropout(0.4)
+
+    def block(self, x: Tensor) -> Tensor:
+        x = self.drop(x.tanh())
+        x = x * torch.rand_like(x).mul_(0.5).add_(0.75)
+        return x + x.new_empty(x.shape).normal_().mul_(0.1) * x
+
+    def part(self, x: Tensor) -> Tensor:
+        return checkpoint(self.block, x, use_reentrant=False) if self.again else self.block(x)
+
+    def forward(self, x: Tensor) -> Tensor:
+        def both(y: Tensor) -> Tensor:
+            return self.part(self.part(y).sigmoid())
+
+        y = self.first(x)
+        y = checkpoint(both, y, use_reentrant=False) if self.again else both(y)
+        scores: Tensor = self.out(y)
+        return scores
+
+
+def test_a_checkpoint_draws_once_also_within_another() -> None:
+    before = torch.utils.checkpoint._checkpoint_without_reentrant_generator
+    steps = [captured(Drawing(again)) for again in (False, True)]
+    assert torch.utils.checkpoint._checkpoint_without_reentrant_generator is before
+    states = [step.initial_state(7) for step in steps]
+    for _ in range(2):
+        states = [step.step(state) for step, state in zip(steps, states)]
+    assert {name: t.tolist() for name, t in states[0].items()} == {
+        name: t.tolist() for name, t in states[1].items()
+    }
