@@ -295,6 +295,7 @@ FLOATS = {
     *("native_batch_norm", "native_dropout", "native_group_norm", "native_layer_norm", "nll_loss2d_forward"),
     *("nll_loss_forward", "rand", "reciprocal", "round", "rsqrt", "scatter_add", "sigmoid", "silu", "sin"),
     *("smooth_l1_loss", "softplus", "sqrt", "std", "tanh", "threshold", "var", "var_mean", "xlogy"),
+    *("lstm", "lstm_grad", "gru", "gru_grad", "rnn", "rnn_grad"),
 }
 """Operations whose rules refuse integers, or make floats of them."""
 BOOLS = {"all", "any", "eq", "ge", "gt", "isinf", "isnan", "le", "logical_and", "logical_not", "logical_or"}
