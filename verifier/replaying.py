@@ -280,18 +280,18 @@ class Replayer:
         return self._revealed.get(committed)
 
     def _providers(self) -> Iterator[CheckpointProvider]:
-        """Whom to ask, one after another. The others are found out only where the solver does not serve."""
+        """Whom to ask, one after another. The others are found out only where the solver does not serve. Who gave what is
+        not right comes last, not never: it may be a line between that changed it.
+        """
         solver = self._provider
         first = id(solver) not in self._cost
         if first:
             yield solver
         found = [other for other in self._others() if other is not solver]
         SystemRandom().shuffle(found)  # accomplices of the solver may have voted first
-        found.sort(key=lambda other: self._cost.get(id(other), 0.0))
         if not first:
             found.append(solver)
-        right = [one for one in found if self._cost.get(id(one), 0.0) < math.inf]
-        yield from right or found
+        yield from sorted(found, key=lambda one: self._cost.get(id(one), 0.0))
 
     def _audit_unserved(
         self, committed: Committed, segment: int, digesters: Sequence[Digester]

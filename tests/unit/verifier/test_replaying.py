@@ -354,6 +354,18 @@ def test_what_a_solver_withholds_is_had_from_others_if_it_is_what_was_committed(
     assert list(found[1]) == checkpoint_roots(HONEST)
 
 
+def test_who_gave_another_state_once_is_asked_again_where_the_others_have_none(tmp_path: Path) -> None:
+    due, roots = committed(HONEST), checkpoint_roots(HONEST)
+    changed = Told(HONEST, roots=roots, tensors={2: canonical(CHEATING[2 * tiny.STEPS])})
+    silent = Told(HONEST, roots=roots, tensors=dict.fromkeys(range(tiny.SEGMENTS + 1)))
+    made = replayer(tmp_path, changed, silent)
+    with pytest.raises(Unserved):
+        made.ask(due, [3])
+    changed.tensors.clear()
+    made.ask(due, [3])
+    assert made.is_here(due, 3)
+
+
 def test_others_are_not_asked_for_what_the_solver_serves(tmp_path: Path) -> None:
     due = committed(HONEST)
     other = Told(HONEST, roots=checkpoint_roots(HONEST))
