@@ -12,8 +12,9 @@ from collections.abc import Callable, Sequence
 
 from protocol.chain.client import Client
 from protocol.chain.errors import Reverted
+from protocol.chain.events import Follower, first_block
 from protocol.chain.parameters import TOKEN
-from protocol.chain.receipts import Receipt
+from protocol.chain.receipts import Event, Receipt
 from protocol.chain.views import TaskStatus, TaskView
 from protocol.commitments import segment_tree
 from protocol.dispute.keys import NO_SEAT, SEGMENT_UNKNOWN, priority_commitment
@@ -84,10 +85,27 @@ class ChallengeCommitment:
             if not self._may_commit(challenge):
                 return
         self.own_turn = True
-        receipt = calls.commit(self._task, challenge.seat, commitment)
-        self._database.update_challenge(self._key, opening_until=self._ends(receipt))
-        bond = calls.event(receipt, "Committed").arguments["bond"]
-        self._log.warning("committed", segment=challenge.segment, bond=bond / TOKEN)
+        made = self._made(challenge.seat, commitment)
+        self._database.update_challenge(self._key, opening_until=self._ends(made))
+        self._log.warning("committed", segment=challenge.segment, bond=made.arguments["bond"] / TOKEN)
+
+    def _made(self, seat: int, commitment: bytes) -> Event:
+        """Commit, and the commitment's event: of a journal that is gone the chain's own record. Raises ChainError."""
+        calls = self._client.commitments
+        try:
+            return calls.event(calls.commit(self._task, seat, commitment), "Committed")
+        except Reverted as error:
+            if error.name != "AlreadyCommitted":
+                raise
+            period = self._client.deployment.parameters.opening_period
+            connection, since = self._client.connection, self._client.now() - 2 * period
+            first = first_block(connection, self._client.deployment.block, since)
+            topics = [None, self._task.to_bytes(32), commitment]
+            found = Follower(connection, {calls.address: calls.contract}, first, topics=topics).poll().events
+            made = [event for event in found if event.name == "Committed"]
+            if not made:  # it ended long ago, and nobody has forfeited it
+                raise
+            return made[-1]
 
     def _may_commit(self, challenge: Challenge) -> bool:
         """Whether a bond is to be locked now: then it is free, and noted as at stake."""
@@ -156,7 +174,7 @@ class ChallengeCommitment:
         """
         calls, made = self._client.commitments, (self._task, challenge.seat, self._commitment(challenge))
         try:
-            until = self._ends(calls.commit(*made)) if calls.committing(*made) else None
+            until = self._ends(self._made(*made[1:])) if calls.committing(*made) else None
         except Reverted:
             until = None
         if until is None:
@@ -166,10 +184,10 @@ class ChallengeCommitment:
             self._database.update_challenge(self._key, opening_until=until)
         return until != challenge.opening_until
 
-    def _ends(self, committed: Receipt) -> int:
-        """The last second for opening what was committed in a transaction."""
+    def _ends(self, committed: Event) -> int:
+        """The last second for opening what was committed."""
         period = self._client.deployment.parameters.opening_period
-        return self._client.connection.block(committed.block).time + period
+        return self._client.connection.block(committed.log.block).time + period
 
     def _ends_unopened(self, challenge: Challenge) -> bool:
         """The contract opens no game: the commitment is opened late after a conviction, and forfeited after its time.
@@ -187,10 +205,8 @@ class ChallengeCommitment:
             )
             return not self.own_turn
         self.own_turn = False
-        made = client.commitments.commit(
-            self._task, challenge.seat, self._commitment(challenge)
-        )  # mined long ago
-        bond = client.commitments.event(made, "Committed").arguments["bond"] / TOKEN
+        made = self._made(challenge.seat, self._commitment(challenge))  # mined long ago
+        bond = made.arguments["bond"] / TOKEN
         self._log.error("the bond is forfeited: not opened in time", bond=bond, until=until)
         if view.status.is_over:
             self._database.update_challenge(self._key, outcome="forfeited")

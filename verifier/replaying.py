@@ -280,8 +280,8 @@ class Replayer:
         return self._revealed.get(committed)
 
     def _providers(self) -> Iterator[CheckpointProvider]:
-        """Whom to ask, one after another. The others are found out only where the solver does not serve. Who gave what is
-        not right comes last, not never: it may be a line between that changed it.
+        """Whom to ask, one after another. The others are found out only where the solver does not serve. Who gave what
+        is not right comes last, not never: it may be a line between that changed it.
         """
         solver = self._provider
         first = id(solver) not in self._cost
