@@ -186,8 +186,12 @@ def _own(context: Context, seen: Observation) -> Iterator[int]:
 
 def _digesting(context: Context, seen: Observation) -> list[Salted]:
     """What segments are digested for: own seats and looks that are not attested, what own looks compare, and own seats
-    that are looked at."""
-    own = salted_seats(context, seen, own_seats(seen, context.clients))
+    that are looked at. While a game is played that this database does not know, which may have been restored, attested
+    ones too: the difference that began it is found again, and the journal has its moves.
+    """
+    unknown = seen.view.open_games and not context.database.challenges(seen.view.task)
+    seats = own_seats(seen, context.clients, attested=bool(unknown))
+    own = salted_seats(context, seen, seats)
     return [*own, *compared(context, seen), *revealing_seats(context, seen)]
 
 

@@ -289,9 +289,10 @@ class Replayer:
             yield solver
         found = [other for other in self._others() if other is not solver]
         SystemRandom().shuffle(found)  # accomplices of the solver may have voted first
+        found.sort(key=lambda other: self._cost.get(id(other), 0.0))
         if not first:
             found.append(solver)
-        yield from sorted(found, key=lambda one: self._cost.get(id(one), 0.0))
+        yield from sorted(found, key=lambda one: self._cost.get(id(one), 0.0) == math.inf)
 
     def _audit_unserved(
         self, committed: Committed, segment: int, digesters: Sequence[Digester]

@@ -16,11 +16,11 @@ def due_segments(seat: Seat, segments: Sequence[int], size: int) -> tuple[int, .
     return tuple(segments) if is_look(seat.number) else (*segments, size)
 
 
-def own_seats(seen: Observation, accounts: Container[str]) -> list[Seat]:
-    """The seats and looks of these accounts that are not attested: also those whose time is over and that nobody has
-    drawn again, for a difference that comes to light too late to attest is still challenged.
+def own_seats(seen: Observation, accounts: Container[str], *, attested: bool = False) -> list[Seat]:
+    """The seats and looks of these accounts that are not attested, or all: also those whose time is over and that
+    nobody has drawn again, for a difference that comes to light too late to attest is still challenged.
     """
-    return [seat for seat in seen.places if seat.account in accounts and not seat.attested]
+    return [seat for seat in seen.places if seat.account in accounts and (attested or not seat.attested)]
 
 
 def attestable(seen: Observation, accounts: Container[str]) -> list[Seat]:
