@@ -107,7 +107,8 @@ class FileFault(Fault):
             self._harmed += 1
         party.start()
         try:
-            world.reach(lambda: party.said("ready", lines))
+            # A command that was typed ends instead.
+            world.reach(lambda: party.said("ready", lines) or party.ended == ExitCode.FINE)
         except NeedsHand as refused:
             if refused.code != ExitCode.HOPELESS or not all(word in refused.said for word in WORDS):
                 raise
