@@ -158,9 +158,8 @@ class Auction:
             self._bid(task, terms, view)
         except BundleUnavailable as error:
             lost = self._seconds_lost(task)
-            if isinstance(
-                error, WrongFile
-            ):  # it costs bandwidth and no time: so it rests twice as long each time
+            if isinstance(error, WrongFile):
+                # It costs bandwidth and no time: so it rests twice as long each time.
                 self._began[task] -= max(LEAST_REST, lost)
             self._lost[task] = lost + self._fetching_since(task)
             raise
@@ -273,12 +272,8 @@ class Auction:
                     context.begin(task, "assign", partial(context.client.market.assign, task))
                 else:
                     beaten = int(view.bidder, 16) != 0
-                    self._lose(
-                        task,
-                        "another solver asked for less"
-                        if beaten
-                        else "bidding ended without this solver's bid",
-                    )
+                    why = "another solver asked for less" if beaten else "bidding ended without a bid"
+                    self._lose(task, why)
             elif not mine and not context.sends.busy(task, "bid"):
                 try:
                     self._bid(task, context.client.market.terms(task), view)

@@ -172,9 +172,10 @@ class ChallengeCommitment:
         """Whether a re-organisation took the commitment back. Then its transaction was mined again in another block, or
         refused there, as before the task's submission was: the challenge begins again.
         """
-        calls, made = self._client.commitments, (self._task, challenge.seat, self._commitment(challenge))
+        calls, commitment = self._client.commitments, self._commitment(challenge)
         try:
-            until = self._ends(self._made(*made[1:])) if calls.committing(*made) else None
+            sent = calls.committing(self._task, challenge.seat, commitment)
+            until = self._ends(self._made(challenge.seat, commitment)) if sent else None
         except Reverted:
             until = None
         if until is None:

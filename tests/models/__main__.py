@@ -11,7 +11,7 @@ from argparse import ArgumentParser, Namespace
 from dataclasses import asdict
 
 from tests.models import page
-from tests.models.families import entries
+from tests.models.families import modules
 from tests.models.running import ROOT, kept, play, run
 from tests.resuming import clean_commit
 
@@ -20,24 +20,24 @@ def main() -> int:
     """0 where every entry is captured, and right."""
     options = _options()
     if options.one:
-        failure, figures = play(options.one)
+        failure, figures = play(*options.one)
         print(json.dumps([failure, None if figures is None else asdict(figures)]))
         return 0
-    names = [str(entry) for entry in entries()]
+    known = modules()
     if options.list:
-        print("\n".join(names))
+        print("\n".join(known))
         return 0
     commit = clean_commit(ROOT)
     done = kept(commit=commit) if commit else {}
-    left = [
-        name
-        for name in names
+    left = {
+        name: module
+        for name, module in known.items()
         if (name not in done or done[name].failure) and all(word in name for word in options.words)
-    ]
-    print(f"{len(left)} of {len(names)} entries are left", flush=True)
+    }
+    print(f"{len(left)} of {len(known)} entries are left", flush=True)
     found = {**done, **{result.entry: result for result in run(left, options.jobs, commit)}}
     if not options.words:
-        page.record([found[name] for name in names])
+        page.record([found[name] for name in known])
         print(f"the table is in {page.PAGE}")
     return 1 if any(result.failure for result in found.values()) else 0
 
@@ -47,7 +47,9 @@ def _options() -> Namespace:
     parser.add_argument("words", nargs="*", help="of the entries to be played")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--list", action="store_true", help="say which entries there are")
-    parser.add_argument("--one", help="play this entry here and print a line of JSON")
+    parser.add_argument(
+        "--one", nargs=2, metavar=("ENTRY", "MODULE"), help="play it here, print a line of JSON"
+    )
     return parser.parse_args()
 
 

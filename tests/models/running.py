@@ -6,7 +6,7 @@ import json
 import subprocess
 import sys
 import traceback
-from collections.abc import Iterable
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -14,7 +14,7 @@ from typing import Final
 
 from protocol.capture import CaptureError
 from tests.models.check import Differs, Figures, check
-from tests.models.families import FAMILIES, entries
+from tests.models.families import entries
 
 ROOT: Final = Path(__file__).parents[2]
 FILE: Final = ROOT / "build" / "models.jsonl"
@@ -34,12 +34,12 @@ class Result:
     commit: str
 
 
-def run(names: Iterable[str], jobs: int, commit: str, file: Path = FILE) -> list[Result]:
-    """Play entries by name; each result is kept as it comes."""
+def run(played: Mapping[str, str], jobs: int, commit: str, file: Path = FILE) -> list[Result]:
+    """Play entries, by name with their modules; each result is kept as it comes."""
     found = []
     file.parent.mkdir(parents=True, exist_ok=True)
     with ThreadPoolExecutor(jobs) as threads:
-        for done in as_completed([threads.submit(_alone, name, commit) for name in names]):
+        for done in as_completed([threads.submit(_alone, *each, commit) for each in played.items()]):
             result = done.result()
             found.append(result)
             with file.open("a") as lines:
@@ -67,9 +67,9 @@ def read(fields: dict[str, object]) -> Result:
     return Result(**fields, figures=Figures(**figures) if isinstance(figures, dict) else None)  # type: ignore[arg-type]
 
 
-def play(name: str) -> tuple[str, Figures | None]:
-    """Why an entry failed, empty if it did not, and its figures."""
-    (entry,) = (one for one in entries(_families(name)) if str(one) == name)
+def play(name: str, module: str) -> tuple[str, Figures | None]:
+    """Why an entry of a family's module failed, empty if it did not, and its figures."""
+    (entry,) = (one for one in entries((module,)) if str(one) == name)
     try:
         return "", check(entry)
     except (CaptureError, Differs) as error:
@@ -78,13 +78,8 @@ def play(name: str) -> tuple[str, Figures | None]:
         return f"{type(error).__name__}: {error}\n{traceback.format_exc()}"[-LONGEST:], None
 
 
-def _families(name: str) -> tuple[str, ...]:
-    """The module of an entry."""
-    return tuple(family for family in FAMILIES if any(str(one) == name for one in entries((family,))))
-
-
-def _alone(name: str, commit: str) -> Result:
-    command = [sys.executable, "-W", "ignore", "-m", "tests.models", "--one", name]
+def _alone(name: str, module: str, commit: str) -> Result:
+    command = [sys.executable, "-W", "ignore", "-m", "tests.models", "--one", name, module]
     try:
         done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=SECONDS, check=False)
     except subprocess.TimeoutExpired:

@@ -46,17 +46,17 @@ def test_an_unknown_defect_is_what_came_of_its_entry(monkeypatch: pytest.MonkeyP
         raise LookupError("no such layer")
 
     monkeypatch.setattr(running, "entries", lambda *_: [entry_of(broken)])
-    failure, figures = running.play("test: one")
+    failure, figures = running.play("test: one", "none")
     assert figures is None
     assert "LookupError: no such layer" in failure
 
 
 def test_results_are_kept_by_commit_and_read_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = tmp_path / "models.jsonl"
-    monkeypatch.setattr(running, "_alone", lambda name, commit: Result(name, "", None, commit))
-    running.run(["a", "b"], 2, "first", file)
-    monkeypatch.setattr(running, "_alone", lambda name, commit: Result(name, "refused", None, commit))
-    running.run(["b"], 1, "second", file)
+    monkeypatch.setattr(running, "_alone", lambda name, _, commit: Result(name, "", None, commit))
+    running.run({"a": "one", "b": "two"}, 2, "first", file)
+    monkeypatch.setattr(running, "_alone", lambda name, _, commit: Result(name, "refused", None, commit))
+    running.run({"b": "two"}, 1, "second", file)
     assert set(running.kept(file)) == {"a", "b"}
     assert running.kept(file)["b"].failure == "refused"
     assert running.kept(file, "first")["b"].failure == ""

@@ -57,3 +57,8 @@ def entries(families: tuple[str, ...] = FAMILIES) -> list[Entry]:
     for family in families:
         found += import_module(f"{__name__}.{family}").ENTRIES
     return found
+
+
+def modules() -> dict[str, str]:
+    """The module of every entry, by the entry's name."""
+    return {str(entry): family for family in FAMILIES for entry in entries((family,))}

@@ -21,6 +21,7 @@ def as_strided(x: Tensor, size: Sizes, stride: Sizes, offset: int | None = None)
     elements, start = _in_memory(x), _start(x, offset)
     if start == 0 and math.prod(size) == x.numel() and _order(size, stride) is not None:
         return _placed(elements, size, stride)
+    _require_inside(x, size, stride, start)
     places = torch.full([1] * len(size), start, dtype=torch.int64, device=x.device)
     for axis, (count, step) in enumerate(zip(size, stride)):
         shape = [count if k == axis else 1 for k in range(len(size))]
@@ -37,6 +38,7 @@ def as_strided_scatter(
     order = _order(size, stride)
     if start == 0 and given.numel() == x.numel() and order is not None:
         return _placed(given.permute(order).reshape(-1), x.shape, x.stride())
+    _require_inside(x, size, stride, start)
     rest = torch.arange(x.numel(), device=x.device) - start
     chosen = torch.zeros_like(rest)
     for axis in _from_the_widest(size, stride):
@@ -76,6 +78,13 @@ def _order(size: Sizes, stride: Sizes) -> list[int] | None:
 def _start(x: Tensor, offset: int | None) -> int:
     """Where a view begins, from the tensor's own first element."""
     return 0 if offset is None else int(offset - x.storage_offset())
+
+
+def _require_inside(x: Tensor, size: Sizes, stride: Sizes, start: int) -> None:
+    """Raises `NotImplementedError` for a view of memory that is not all the tensor's own, as beside a slice."""
+    last = start + sum((count - 1) * step for count, step in zip(size, stride))
+    if start < 0 or last >= x.numel():
+        raise NotImplementedError("memory beside the tensor")
 
 
 def _has_gaps(node: Node) -> bool:

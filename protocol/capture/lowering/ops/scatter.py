@@ -21,11 +21,12 @@ OVERWRITING = {
 }
 """Operations whose result does not depend on what their first operand held."""
 WRITES = {aten.select_scatter.default, aten.slice_scatter.default}
+"""Operations that show the elements of one tensor in the place of some of another."""
 PARTS = {
     *(aten.select.int, aten.slice.Tensor, aten.alias.default, aten.view.default),
     *(aten.transpose.int, aten.permute.default, aten.unsqueeze.default),
 }
-"""Operations that only show elements, and those that show others in the place of some."""
+"""Operations that only show elements."""
 
 
 @lowers(aten.copy.default)
