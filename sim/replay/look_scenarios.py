@@ -41,6 +41,18 @@ class Careless(Trusting):
 
 
 @dataclass(frozen=True)
+class Drowsy(Careless):
+    """Careless, and silent in the first look of a level."""
+
+    name = "drowsy"
+
+    def look(self, looks: Seats) -> Check:
+        """An honest one's, but in slot 0."""
+        slots = np.arange(len(looks.served))[:, None]
+        return super().look(looks).where(slots > 0)
+
+
+@dataclass(frozen=True)
 class Patient(Slandering):
     """Replays its seat and attests it, whatever it finds; challenges, or accuses, in looks alone."""
 
@@ -117,6 +129,15 @@ LOOKED: Final = (
         drawn=((1,), (2,)),
         moot=True,
         terms=_TWO_LOOKS,
+    ),
+    _looked(
+        "accused_late",
+        "a look is given up, then a rubber stamp loses its lock, and at last another look convicts the solver",
+        Drowsy(),
+        solver=Skipper(),
+        end="convicted",
+        drawn=((3,), (2,), (1,)),
+        terms={"verifiers": 3, "segments": 3, "segments_per_verifier": 1},
     ),
     _looked(
         "looked_late",

@@ -42,7 +42,8 @@ def terms(training: Training, parameters: MarketParameters, amounts: Amounts, nu
         segments_per_verifier=parameters.segments_per_verifier,
         arithmetic=ARITHMETIC,
         thinning=THINNING,
-        move_time=50_000,
+        # Shorter than what the challenge period has beyond the attest period: locks are lost before anybody challenges.
+        move_time=5_000,
         look_chance=round(parameters.look_chance * RATE_OF_ALL),
         jurors=0,
         seat_lock=amounts.seat_lock(parameters),

@@ -306,6 +306,19 @@ def test_a_conviction_gives_an_open_accusations_bond_to_the_accused(replayed: Re
     assert burned(ended) == amounts.stake - reward - amounts.restitution - cost - fee
 
 
+def test_a_look_convicts_after_a_look_was_given_up_and_a_lock_lost(replayed: Replayed) -> None:
+    """Three seats of one segment: one look is silent three times, one finds a rubber stamp, one what is false. The last
+    of the silent pays for a draw that is not made.
+    """
+    ended, amounts = played(replayed, "accused_late")
+    _, lock = looked("accused_late")
+    fee, cost, reward = amounts.audit_fee, amounts.game_cost, amounts.reward
+    silent = [-fee - amounts.draw_fee] * 3
+    assert verifiers(ended) == sorted([*silent, -lock, fee, fee + lock // 2 - cost, fee + reward + cost])
+    stake = amounts.stake - reward - amounts.restitution - cost - fee
+    assert burned(ended) == stake + lock - lock // 2 + 3 * fee + amounts.draw_fee
+
+
 def test_a_level_that_is_asked_for_before_a_conviction_is_drawn_after_it(replayed: Replayed) -> None:
     """Every seat has attested what a bystander convicts: nobody looks any more, and the escrow pays the draw."""
     ended, amounts = played(replayed, "looked_late")
