@@ -247,9 +247,13 @@ def submit(context: Context, file: Path, dry_run: bool) -> None:
     with context.client(account=True) as client:
         if submitting.is_posted(client, terms):
             output.say("a command that was cut short has sent these terms; this one waits for their task")
-        needed = least_eligible(client.connection.chain_id, terms.verifiers, terms.jurors)
-        least = settings.min_eligible or needed
-        task = submitting.post(client, terms, _signature_of(settings, client), least)
+            task = None
+        elif (task := submitting.unnoted(context.home, client, terms)) is not None:
+            output.say(f"task {task} has these terms, and no command here knows of it: no other is posted")
+        if task is None:
+            needed = least_eligible(client.connection.chain_id, terms.verifiers, terms.jurors)
+            least = settings.min_eligible or needed
+            task = submitting.post(client, terms, _signature_of(settings, client), least)
         submitting.remember(context.home, client, task, file)
     output.say(f"task {task} posted; follow it with `assay status {task}`")
     output.result({"task": task, "sent": True, "terms": asdict(terms), "trust": derived.report()})

@@ -14,6 +14,7 @@ from assay.deriving import Derived, Place
 from assay.description import Description
 from assay.errors import NotServed, TooFewVerifiers
 from assay.source import build
+from assay.status import open_tasks
 from protocol.chain.client import Client
 from protocol.chain.recommendation import move_time
 from protocol.commitments.atomic import write_atomically
@@ -122,6 +123,23 @@ def is_private(terms: Terms) -> bool:
 def is_posted(client: Client, terms: Terms) -> bool:
     """Whether a command that was cut short has sent these terms: `post` then finds the task, or waits for it."""
     return client.market.interrupted("post", terms.abi()) is not None
+
+
+def unnoted(home: Home, client: Client, terms: Terms) -> int | None:
+    """The account's newest task with these terms that is not over and of which nothing is noted here (`remember`): a
+    command has posted it that was cut short and whose journal is lost, or that was given in another home folder.
+
+    Waits until it is mined. Raises ChainError.
+    """
+    assert client.sender is not None
+    client.sender.await_unknown()
+    tasks, _ = open_tasks(client)
+    for task in reversed(tasks):
+        if client.market.task(task).submitter != client.address or _note(home, client, task).is_file():
+            continue
+        if client.market.terms(task) == terms:
+            return task
+    return None
 
 
 def post(client: Client, terms: Terms, signature_of: SignatureOf, least: int) -> int:

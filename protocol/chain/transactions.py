@@ -129,6 +129,29 @@ class Sender(Unmined):
         with self._nonces:
             return self._push()
 
+    def await_unknown(self) -> None:
+        """Until all is mined that the node holds of the account and the journal knows nothing of: what a command sent
+        whose journal is lost. Raises NotMined, RpcUnavailable, RpcRefused.
+        """
+        started = time.monotonic()
+        while unknown := self._unknown():
+            if time.monotonic() - started > self.sending.timeout:
+                raise NotMined(
+                    f"{len(unknown)} transactions of {self.address} that its journal does not know",
+                    expected=f"their blocks within {self.sending.timeout:.0f} s",
+                    got="none",
+                    remedy="see whether the chain makes blocks and whether their fees are high enough, then repeat the "
+                    "command",
+                )
+            time.sleep(self.sending.poll)
+
+    def _unknown(self) -> list[int]:
+        """Nonces."""
+        used = self.connection.transaction_count(self.address)
+        known = {entry.nonce for entry in self.journal.since(used)}
+        held = self.connection.transaction_count(self.address, "pending")
+        return [nonce for nonce in range(used, held) if nonce not in known]
+
     def tend(self) -> None:
         """`recover`, but not more often than every `look_again` seconds, whoever asks, and not where everything is
         mined and stays so.

@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
-from assay.submitting import is_posted, post
+from assay.submitting import is_posted, post, remember, unnoted
 from protocol.chain.client import Client, connect
 from protocol.chain.deployment import Deployment
 from protocol.chain.devnet import Devnet
 from protocol.chain.errors import ChainError, NotMined
 from protocol.chain.transactions import Sending
+from protocol.node.home import Home
+from protocol.node.party.rounds import show_round
 from tests.chain.conftest import QUICK, Connect
 from tests.chain.rounds import ANYTHING, signature
+from tests.chain.sending import after
 from tests.chain.trees import fund, terms
 
 pytestmark = pytest.mark.chain
@@ -59,6 +64,45 @@ def test_a_post_repeated_after_it_was_cut_short_is_one_task_and_one_escrow(
         assert not is_posted(again, asked), "its end was seen"
         assert post(again, asked, signature, 1) == 2
         assert again.token.balance_of(again.address) == escrow
+
+
+def test_a_post_whose_journal_is_lost_is_found_on_the_chain_once_it_is_mined(
+    chain: Devnet, deployed: Deployment, connected: Connect, tmp_path: Path
+) -> None:
+    verifier, asked = connected(3), terms()
+    fund(verifier, 100)
+    verifier.audit.register(0, ANYTHING)
+    with connect(chain.url, deployed, "dev:5", sending=QUICK) as dying:
+        escrow = asked.escrow(deployed.parameters.draw_fee)
+        dying.token.mint(dying.address, 3 * escrow)
+        dying.fund(3 * escrow)
+        show_round(dying, signature)
+        chain.connection.request("evm_setAutomine", False)
+        assert dying.sender is not None
+        dying.sender.sending = Sending(timeout=0.1, poll=0.02)
+        with pytest.raises(NotMined):
+            post(dying, asked, signature, 1)
+        journal = dying.sender.journal.path
+    journal.unlink()
+    home = Home(tmp_path)
+    with connect(chain.url, deployed, "dev:5", sending=QUICK) as again:
+        try:
+            assert not is_posted(again, asked)
+            assert again.sender is not None
+            again.sender.sending = Sending(timeout=0.1, poll=0.02)
+            with pytest.raises(NotMined, match=r"1 transactions of .* that its journal does not know"):
+                unnoted(home, again, asked)
+            again.sender.sending = QUICK
+            after(lambda: again.market.tasks() == 0, chain.mine)
+            assert unnoted(home, again, asked) == 1
+        finally:
+            chain.connection.request("evm_setAutomine", True)
+        assert unnoted(home, again, replace(asked, challenge_period=asked.challenge_period + 1)) is None
+        assert unnoted(home, verifier, asked) is None, "another account's"
+        remember(home, again, 1, tmp_path / "task.toml")
+        assert unnoted(home, again, asked) is None
+        assert post(again, asked, signature, 1) == 2
+        assert unnoted(home, again, asked) == 2
 
 
 def test_a_deposit_that_is_not_mined_yet_is_waited_for_and_one_that_is_was_another(
