@@ -107,12 +107,17 @@ class FileFault(Fault):
             self._harmed += 1
         party.start()
         try:
-            # A command that was typed ends instead.
-            world.reach(lambda: party.said("ready", lines) or party.ended == ExitCode.FINE)
+            # A command that was typed ends instead; whoever typed it reads why.
+            world.reach(
+                lambda: party.said("ready", lines) or party.ended == ExitCode.FINE or bool(party.needed_hand)
+            )
+            self._said = party.needed_hand
         except NeedsHand as refused:
-            if refused.code != ExitCode.HOPELESS or not all(word in refused.said for word in WORDS):
+            if refused.code != ExitCode.HOPELESS:
                 raise
             self._said = refused.said
+        if self._said:
+            assert all(word in self._said for word in WORDS), self._said
             self._mend(party)
             party.start()
 
