@@ -21,6 +21,7 @@ from protocol.capture.inputs.checks import (
     not_watched,
     require_code,
     require_counts,
+    require_enough_rows,
     require_equal_parts,
     require_separate_memory_and_no_hooks,
     require_types,
@@ -55,13 +56,16 @@ def capture(
     clip_value: float | None = None,
     bits: Mapping[str, Bits] | None = None,
     micro_batches: int = 1,
+    replacement: bool = True,
     resume: State | None = None,
     preflight: bool = True,
 ) -> CapturedStep:
     """Capture one training step of `model`.
 
     `objective(model, batch)` returns the f32 scalar loss, or the loss and a dict of f32 scalar metrics. `batch` holds
-    `batch_size` rows of every tensor of `dataset`, drawn with replacement inside the program; integers arrive as int64.
+    `batch_size` rows of every tensor of `dataset`, drawn inside the program; integers arrive as int64. They are drawn
+    with replacement; with `replacement=False` as a `DataLoader` with `shuffle` and `drop_last` does: in epochs, each in
+    an order of its own, without the rows that fill no batch.
     `optimizer` is any `torch.optim.Optimizer` over the model's parameters (`optimisers`); its rates, or those of
     `scheduler`, become a table of `steps` entries. `clip_norm` and `clip_value` limit the gradients as
     `torch.nn.utils.clip_grad_norm_` and `clip_grad_value_` do, in this order; with the former, the norm before it is
@@ -95,6 +99,7 @@ def capture(
             clip_value,
             bits or {},
             micro_batches,
+            replacement,
             resume,
             kept,
             preflight,
@@ -113,6 +118,7 @@ def _captured(
     clip_value: float | None,
     bits: Mapping[str, Bits],
     micro_batches: int,
+    replacement: bool,
     resume: State | None,
     kept: PythonState,
     preflight: bool,
@@ -127,6 +133,7 @@ def _captured(
     with problems.collected():
         data = committed(dataset)
         if not counts_refused:
+            require_enough_rows(data, batch_size, replacement)
             batch = example_batch(data, batch_size // micro_batches)
     model_problems = Problems()
     for require in (require_types, require_separate_memory_and_no_hooks):
@@ -163,7 +170,16 @@ def _captured(
     constants = {name: t for name, t in traced.buffers.items() if name not in written} | rates
     roles = roles_of(traced.graph, len(traced.parameters), len(traced.buffers), table)
     assembled = assemble(
-        traced, roles, update, parameters, data, constants, tuple(rates), batch_size, micro_batches
+        traced,
+        roles,
+        update,
+        parameters,
+        data,
+        constants,
+        tuple(rates),
+        batch_size,
+        micro_batches,
+        replacement,
     )
     program = StepProgram(assembled.program, tuple(assembled.state), len(data), len(constants))
     with within_limits():
@@ -174,7 +190,9 @@ def _captured(
     captured = CapturedStep(program, data, constants, initial, assembled.coverage, notes)
     if not preflight:
         return captured
-    checked = Preflight(model, objective, traced, roles, assembled, captured, batch_size, micro_batches)
+    checked = Preflight(
+        model, objective, traced, roles, assembled, captured, batch_size, micro_batches, replacement
+    )
     report = checked.run()
     return replace(captured, preflight=report, notes=(*notes, *report.notes))
 

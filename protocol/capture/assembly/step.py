@@ -54,12 +54,14 @@ def assemble(
     rates: Sequence[str],
     batch_size: int,
     micro_batches: int = 1,
+    replacement: bool = True,
 ) -> Assembled:
     """Write the program.
 
     `constants` holds, by name, the buffers that are only read and one learning-rate table per parameter group; `rates`
-    are the names of these tables. `traced` is a step on one of `micro_batches` equal parts of the batch. Raises
-    `CaptureError` with all unsupported operations, or for tensors of the same name.
+    are the names of these tables. `traced` is a step on one of `micro_batches` equal parts of the batch, whose rows are
+    drawn with or without `replacement`. Raises `CaptureError` with all unsupported operations, or for tensors of the
+    same name.
     """
     b = Builder("step")
     types = state_types(traced, update, parameters, constants)
@@ -67,7 +69,7 @@ def assemble(
     data = {name: b.input(tensor_type(t)) for name, t in dataset.items()}
     fixed = {name: b.input(tensor_type(t)) for name, t in constants.items()}
 
-    index = draw(b, data, state[KEY], state[STEP], batch_size)
+    index = draw(b, data, state[KEY], state[STEP], batch_size, replacement)
     coverage: Counter[tuple[str, str]] = Counter()
     draws: dict[str, Draw] = {}
 

@@ -66,6 +66,14 @@ def require_equal_parts(batch_size: int, micro_batches: int) -> None:
         raise CaptureError([Problem(what, "give a number of micro-batches that divides the batch size")])
 
 
+def require_enough_rows(dataset: Mapping[str, Tensor], batch_size: int, replacement: bool) -> None:
+    """Refuse a batch, drawn without replacement, that has more rows than the dataset."""
+    rows = len(next(iter(dataset.values())))
+    if not replacement and batch_size > rows:
+        what = f"a batch of {batch_size} rows without replacement, of a dataset of {rows}"
+        raise CaptureError([Problem(what, "give a smaller batch, or draw with replacement")])
+
+
 def require_dataset(dataset: Mapping[str, Tensor]) -> None:
     """Refuse an empty dataset, what is no dense tensor in memory, types that it may not have, integers beyond i32, and
     tensors of different lengths."""

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from protocol.capture.analysis.roles import Role, Roles
+from protocol.capture.assembly.batch import drawn
 from protocol.capture.assembly.state import KEY, STEP
 from protocol.capture.assembly.step import Assembled
 from protocol.capture.errors import CaptureError, Problem, raise_any
@@ -20,12 +21,11 @@ from protocol.capture.preflight.locate import LocalError, local_errors
 from protocol.capture.preflight.reference import Draws, Results, by_graph, by_torch, mean
 from protocol.capture.preflight.repeat import moved
 from protocol.capture.result import CapturedStep, Report
-from protocol.capture.streams import BATCH_STREAM
 from protocol.capture.tracing.step import Objective
 from protocol.capture.tracing.tracer import TracedStep
 from protocol.capture.types import as_seen_by_torch
 from protocol.program.execute import Interpreter
-from protocol.program.library import fusions, hints, kernels, sampling
+from protocol.program.library import fusions, hints, kernels
 from protocol.program.step import METRIC, State
 
 BATCHES = 2
@@ -52,6 +52,7 @@ class Preflight:
     captured: CapturedStep
     batch_size: int
     micro_batches: int
+    replacement: bool
 
     def run(self) -> Report:
         """Compare `BATCHES` steps in a row. Raises `CaptureError`."""
@@ -86,8 +87,7 @@ class Preflight:
         """The batches of a step's equal parts, as the objective sees them, and the counter that keys their draws."""
         step, dataset = int(state[STEP]), self.captured.dataset
         rows = next(iter(dataset.values())).shape[0]
-        draw = sampling.draw_batch.kernel({"batch": self.batch_size, "rows": rows, "stream": BATCH_STREAM})
-        (index,) = draw((state[KEY], state[STEP]))
+        (index,) = drawn(rows, self.batch_size, self.replacement)((state[KEY], state[STEP]))
         for unit, part in enumerate(index.long().chunk(self.micro_batches)):
             batch = {name: t[part].to(as_seen_by_torch(t.dtype)) for name, t in dataset.items()}
             yield batch, step * self.micro_batches + unit

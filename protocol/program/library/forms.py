@@ -31,6 +31,7 @@ FORMS = {
     **dict.fromkeys(("exp", "log", "tanh", "sigmoid", "erf", "sin", "cos", "rsqrt"), "*"),
     "keep_mask": "u:2 u:-",
     "draw_batch": "u:2 u:-",
+    "draw_from_epoch": "u:2 u:-",
     "softmax": "*n",
     "softmax_grad": "*n *n",
     "log_softmax": "*n",

@@ -242,6 +242,8 @@ CASES = [
     Case("batch_norm_grad", (f32(9, 2, 60), f32(9, 2, 60), *[f32(2)] * 5)),
     Case("draw_batch", (KEY, STEP), {"batch": 65, "rows": 1500, "stream": 3}),
     Case("draw_batch", (KEY, STEP), {"batch": 4, "rows": 1, "stream": 0}),
+    Case("draw_from_epoch", (KEY, STEP), {"batch": 65, "rows": 1500, "stream": 3}),
+    Case("draw_from_epoch", (KEY, STEP), {"batch": 1, "rows": 1, "stream": 0}),
 ]
 
 FILLS = ("normal", "wide", "bits", "edges", "zeros")

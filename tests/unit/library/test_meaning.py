@@ -150,6 +150,38 @@ def test_batches_are_uniform_and_differ_by_step() -> None:
     assert not torch.equal(draws[0], draws[1])
 
 
+@pytest.mark.parametrize(("rows", "batch"), [(1, 1), (2, 1), (3, 2), (64, 64), (1001, 10)])
+def test_no_row_comes_twice_in_an_epoch_and_epochs_differ(rows: int, batch: int) -> None:
+    key, batches = torch.tensor([7, 9], dtype=torch.int32), rows // batch
+    epochs = []
+    for epoch in range(4):
+        steps = range(epoch * batches, (epoch + 1) * batches)
+        draws = [
+            run("draw_from_epoch", key, torch.tensor(s, dtype=torch.int32), batch=batch, rows=rows, stream=0)
+            for s in steps
+        ]
+        drawn = torch.cat(draws).tolist()
+        assert len(set(drawn)) == batch * batches
+        assert set(drawn) <= set(range(rows))
+        epochs.append(tuple(drawn))
+    assert rows <= 3 or len(set(epochs)) == 4
+
+
+def test_every_row_is_as_likely_at_every_place_and_beside_every_other() -> None:
+    rows, epochs = 40, 2000
+    key = torch.tensor([7, 9], dtype=torch.int32)
+    places, gaps = torch.zeros(rows, rows), torch.zeros(rows)
+    for epoch in range(epochs):
+        step = torch.tensor(epoch, dtype=torch.int32)
+        row = run("draw_from_epoch", key, step, batch=rows, rows=rows, stream=0).long()
+        places[torch.arange(rows), row] += 1
+        gaps += torch.bincount((row[1:] - row[:-1]) % rows, minlength=rows)
+    for counts, freedom in ((places, (rows - 1) ** 2), (gaps[1:], rows - 2)):
+        expected = counts.mean()
+        chi = ((counts - expected) ** 2 / expected).sum()
+        assert abs(chi / freedom - 1) < 5 * (2 / freedom) ** 0.5
+
+
 @pytest.mark.parametrize("name", ["exp", "log", "tanh", "sigmoid", "erf", "sin", "cos", "rsqrt"])
 def test_elementary_functions_follow_torch(name: str) -> None:
     x = torch.randn(1000) * 3

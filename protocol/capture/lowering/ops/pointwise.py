@@ -12,6 +12,7 @@ from protocol.capture.lowering.views import View
 from protocol.numerics.types import DType
 from protocol.program.builder import Builder, Value
 from protocol.program.library import elementary
+from protocol.program.library.integers import quotient
 
 aten = torch.ops.aten
 
@@ -182,29 +183,13 @@ def remainder(lowering: Lowering, node: torch.fx.Node, x: View, y: Operand) -> V
 
 
 def _quotient(lowering: Lowering, node: torch.fx.Node, x: View, y: Operand, mode: str) -> tuple[Value, int]:
-    """floor(x / y) and y. No primitive divides integers: a product with m = floor(2^(31+s) / y) + 1 does.
-
-    With 2^(s-1) < y <= 2^s and 0 <= x < 2^31, m exceeds 2^(31+s) / y < 2^32 by at most 1, so x m / 2^(31+s) exceeds
-    x / y by less than 2^-s <= 1 / y: too little to reach the next integer. A negative x is -1 - (its complement).
-    From y = 2^31 on nothing but the sign is left.
-    """
-    b = lowering.builder
+    """floor(x / y) and y."""
     if isinstance(y, View) or y < 1 or mode != "floor" or lowering.dtype_of(node) is not DType.I32:
         raise Unsupported(
             "but for the floor of an integer over a positive integer constant",
             "divide integers by a Python number, or floats by `/`",
         )
-    divisor = int(y)
-    s = (divisor - 1).bit_length()
-    values = lowering.operand(x, DType.I32)
-    if divisor == 1:
-        return values, divisor
-    below = b.shr(values, b.i32(31))
-    if divisor >= 2**31:
-        return below, divisor
-    factor = b.constant(DType.U32, (), (1 << (31 + s)) // divisor + 1)
-    high = b.mulhi(b.cast(b.xor(values, below), DType.U32), factor)
-    return b.xor(b.cast(b.shr(high, b.constant(DType.U32, (), s - 1)), DType.I32), below), divisor
+    return quotient(lowering.builder, lowering.operand(x, DType.I32), int(y)), int(y)
 
 
 @lowers(aten.xlogy.Tensor)

@@ -1,0 +1,24 @@
+"""Division of integers by a constant: no primitive divides them, a product and a shift do."""
+
+from __future__ import annotations
+
+from protocol.numerics.types import DType
+from protocol.program.builder import Builder, Value
+
+
+def quotient(b: Builder, x: Value, divisor: int) -> Value:
+    """floor(x / divisor) of i32, for a positive divisor: a product with m = floor(2^(31+s) / divisor) + 1.
+
+    With 2^(s-1) < divisor <= 2^s and 0 <= x < 2^31, m exceeds 2^(31+s) / divisor < 2^32 by at most 1, so
+    x m / 2^(31+s) exceeds x / divisor by less than 2^-s <= 1 / divisor: too little to reach the next integer. A
+    negative x is -1 - (its complement). From 2^31 on nothing but the sign is left.
+    """
+    if divisor == 1:
+        return x
+    below = b.shr(x, b.i32(31))
+    if divisor >= 2**31:
+        return below
+    s = (divisor - 1).bit_length()
+    factor = b.constant(DType.U32, (), (1 << (31 + s)) // divisor + 1)
+    high = b.mulhi(b.cast(b.xor(x, below), DType.U32), factor)
+    return b.xor(b.cast(b.shr(high, b.constant(DType.U32, (), s - 1)), DType.I32), below)
