@@ -338,7 +338,7 @@ def result(context: Context, task: int, folder: Path, evaluate: bool) -> None:
         limits = Limits(allowed=context.settings.bundles, this_machine=local)
         found = results.fetch(client, context.home, task, limits)
         file = submitting.recall(context.home, client, task)
-    path = results.save(found, folder)
+    path, table = results.save(found, folder), results.save_history(found, folder)
     metrics = dict(found.metrics)
     if evaluate and file is not None:
         description = read(file)
@@ -348,4 +348,7 @@ def result(context: Context, task: int, folder: Path, evaluate: bool) -> None:
     output.say(f"state of task {task} in {path}" + ("" if found.final else "; it may still be challenged"))
     for name, value in metrics.items():
         output.say(f"  {name} {value:.6g}")
-    output.result({"task": task, "file": str(path), "final": found.final, "metrics": metrics})
+    if table is not None:
+        output.say(f"  metrics of the last steps in {table}")
+    told = {"task": task, "file": str(path), "final": found.final, "metrics": metrics}
+    output.result(told | {"history": None if table is None else str(table)})

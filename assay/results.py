@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import math
 from contextlib import closing
 from dataclasses import dataclass, replace
@@ -106,6 +108,22 @@ def save(result: Result, folder: Path) -> Path:
     }
     path = folder / "state.safetensors"
     write_atomically(path, encode(tensors, {"format": "pt", "task": str(result.task)}))
+    return path
+
+
+def save_history(result: Result, folder: Path) -> Path | None:
+    """Write the metrics of the last steps, as far as the state keeps them, into `metrics.csv` in a folder; its path, or
+    None where it keeps none.
+    """
+    table = result.program.history(result.state)
+    if not table:
+        return None
+    text = io.StringIO()
+    rows = csv.writer(text, lineterminator="\n")
+    rows.writerow(table)
+    rows.writerows(zip(*table.values(), strict=True))
+    path = folder / "metrics.csv"
+    write_atomically(path, text.getvalue().encode())
     return path
 
 

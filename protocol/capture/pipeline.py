@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from torch import Tensor, nn
 from torch.optim import Optimizer
@@ -12,7 +12,7 @@ from torch.optim.lr_scheduler import LRScheduler
 from protocol.capture.analysis.ranges import require_ranges
 from protocol.capture.analysis.roles import Bits, roles_of, table_of
 from protocol.capture.assembly.checks import within_limits
-from protocol.capture.assembly.state import buffers_of, initial_tensors, metric_names, resumed
+from protocol.capture.assembly.state import buffers_of, initial_tensors, measured_by, resumed
 from protocol.capture.assembly.step import assemble
 from protocol.capture.errors import Problem, Problems
 from protocol.capture.expansion.distinct import mark_distinct
@@ -57,6 +57,7 @@ def capture(
     bits: Mapping[str, Bits] | None = None,
     micro_batches: int = 1,
     replacement: bool = True,
+    history: int = 0,
     resume: State | None = None,
     preflight: bool = True,
 ) -> CapturedStep:
@@ -77,6 +78,9 @@ def capture(
     its own; gradients, loss, metrics and written f32 buffers are means over the units (`assembly.micro_batches`). It
     takes the activations of one unit, and up to so many processes can share a step.
 
+    The state has loss and metrics of the last step; with `history` also those of so many last steps, which
+    `step_program.history(state)` gives as a table.
+
     `resume` is the final state of an earlier task of the same model and kind of optimiser: training goes on from its
     parameters, written buffers and optimiser's state. Steps and rates count from 0 again, so `scheduler` says how it
     goes on; the task needs another seed, or it draws the same batches.
@@ -86,24 +90,38 @@ def capture(
     `CaptureError` with every reason.
     """
     require_code(model, objective)
+    options = _Options(
+        batch_size=batch_size,
+        steps=steps,
+        scheduler=scheduler,
+        clip_norm=clip_norm,
+        clip_value=clip_value,
+        bits=bits or {},
+        micro_batches=micro_batches,
+        replacement=replacement,
+        history=history,
+        resume=resume,
+        preflight=preflight,
+    )
     with left_as_it_was(model, objective) as kept:
-        return _captured(
-            model,
-            objective,
-            optimizer,
-            dataset,
-            batch_size,
-            steps,
-            scheduler,
-            clip_norm,
-            clip_value,
-            bits or {},
-            micro_batches,
-            replacement,
-            resume,
-            kept,
-            preflight,
-        )
+        return _captured(model, objective, optimizer, dataset, options, kept)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Options:
+    """What `capture` is told besides model, objective, optimiser and dataset."""
+
+    batch_size: int
+    steps: int
+    scheduler: LRScheduler | None
+    clip_norm: float | None
+    clip_value: float | None
+    bits: Mapping[str, Bits]
+    micro_batches: int
+    replacement: bool
+    history: int
+    resume: State | None
+    preflight: bool
 
 
 def _captured(
@@ -111,54 +129,48 @@ def _captured(
     objective: Objective,
     optimizer: Optimizer,
     dataset: Mapping[str, Tensor],
-    batch_size: int,
-    steps: int,
-    scheduler: LRScheduler | None,
-    clip_norm: float | None,
-    clip_value: float | None,
-    bits: Mapping[str, Bits],
-    micro_batches: int,
-    replacement: bool,
-    resume: State | None,
+    told: _Options,
     kept: PythonState,
-    preflight: bool,
 ) -> CapturedStep:
     """`capture`; what Python holds is `kept`."""
     problems = Problems()
     with problems.collected():
-        require_counts(batch_size=batch_size, steps=steps, micro_batches=micro_batches)
-        require_equal_parts(batch_size, micro_batches)
+        require_counts(batch_size=told.batch_size, steps=told.steps, micro_batches=told.micro_batches)
+        if told.history != 0:
+            require_counts(history=told.history)
+        require_equal_parts(told.batch_size, told.micro_batches)
     batch = None
     counts_refused = bool(problems)
     with problems.collected():
         data = committed(dataset)
         if not counts_refused:
-            require_enough_rows(data, batch_size, replacement)
-            batch = example_batch(data, batch_size // micro_batches)
+            require_enough_rows(data, told.batch_size, told.replacement)
+            batch = example_batch(data, told.batch_size // told.micro_batches)
     model_problems = Problems()
     for require in (require_types, require_separate_memory_and_no_hooks):
         with model_problems.collected():
             require(model)
     problems.add(model_problems)
     traced = None if batch is None else _traced(model, objective, batch, bool(model_problems), kept, problems)
-    if preflight and traced is not None and batch is not None:
-        problems.add(_traced_again(model, objective, batch, traced, kept, optimizer, scheduler))
+    if told.preflight and traced is not None and batch is not None:
+        problems.add(_traced_again(model, objective, batch, traced, kept, optimizer, told.scheduler))
     if traced is not None:
-        traced = replace(traced, buffers={**traced.buffers, **buffers_of(resume, traced)})
+        traced = replace(traced, buffers={**traced.buffers, **buffers_of(told.resume, traced)})
         mark_distinct(traced.graph, constants_of(traced))
         expand(traced.graph, RULES.__contains__)
         with problems.collected():
-            require_ranges(traced, data, steps)
+            require_ranges(traced, data, told.steps)
     trainable = {name: p for name, p in model.named_parameters() if p.requires_grad}
     reached = trainable if traced is None else traced.parameters
     with problems.collected():
         require_optimizer(optimizer)
         with problems.collected():
-            update = update_of(optimizer, trainable, reached, clip_norm, clip_value, resume is not None)
+            clips = told.clip_norm, told.clip_value
+            update = update_of(optimizer, trainable, reached, *clips, told.resume is not None)
         with problems.collected():
-            tables = learning_rates(optimizer, scheduler, 1 if counts_refused else steps)
+            tables = learning_rates(optimizer, told.scheduler, 1 if counts_refused else told.steps)
     with problems.collected():
-        table = table_of(bits)
+        table = table_of(told.bits)
     if problems and traced is not None:
         problems.add(without_rule(traced.graph))
     problems.raise_any()
@@ -177,22 +189,22 @@ def _captured(
         data,
         constants,
         tuple(rates),
-        batch_size,
-        micro_batches,
-        replacement,
+        told.batch_size,
+        told.micro_batches,
+        told.replacement,
+        told.history,
     )
     program = StepProgram(assembled.program, tuple(assembled.state), len(data), len(constants))
     with within_limits():
         program.check()
-    begun = resumed(assembled.state, (*metric_names(traced), *update.metrics), resume)
+    begun = resumed(assembled.state, measured_by(traced, update), told.resume)
     initial = initial_tensors(assembled.state, parameters | written | dict(update.rule.initial) | begun)
     notes = (*left_untouched(traced.untouched), *unvalidated(traced.distributions), *not_watched(kept))
     captured = CapturedStep(program, data, constants, initial, assembled.coverage, notes)
-    if not preflight:
+    if not told.preflight:
         return captured
-    checked = Preflight(
-        model, objective, traced, roles, assembled, captured, batch_size, micro_batches, replacement
-    )
+    counts = told.batch_size, told.micro_batches
+    checked = Preflight(model, objective, traced, roles, assembled, captured, *counts, told.replacement)
     report = checked.run()
     return replace(captured, preflight=report, notes=(*notes, *report.notes))
 

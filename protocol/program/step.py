@@ -31,6 +31,10 @@ METRIC = "metric."
 """Names of the state's scalars that hold the loss and the metrics of the last step's batch begin with it."""
 
 
+HISTORY = "history"
+"""Name of the state's tensor of the last steps' metrics, f32 [metrics, N]: those of step s in column s mod N."""
+
+
 def metrics(state: State) -> dict[str, float]:
     """The loss and the metrics in a state, by name."""
     found = {name: x for name, x in state.items() if name.startswith(METRIC) and x.numel() == 1}
@@ -50,6 +54,20 @@ class StepProgram:
     def state_types(self) -> tuple[TensorType, ...]:
         """Types of the state's tensors."""
         return self.program.inputs[: len(self.state)]
+
+    def history(self, state: State) -> dict[str, list[float]]:
+        """A table of the last steps that a state keeps the metrics of: columns `step`, from 1 on, and each metric's.
+
+        Empty where it keeps none.
+        """
+        if HISTORY not in self.state:
+            return {}
+        kept, done = state[HISTORY], int(state["step"])
+        steps = range(max(0, done - kept.shape[1]), done)
+        columns = [step % kept.shape[1] for step in steps]
+        names = [name.removeprefix(METRIC) for name in self.state if name.startswith(METRIC)]
+        table = zip(names, kept[:, columns].tolist(), strict=True)
+        return {"step": [step + 1 for step in steps], **dict(table)}
 
     @property
     def fixed_types(self) -> tuple[TensorType, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import re
 from pathlib import Path
@@ -31,7 +32,7 @@ def build(steps):
     model = nn.Linear(4, 2)
     data = {"x": torch.arange(32.0).reshape(8, 4) / 32, "y": torch.ones(8, 2)}
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
-    return capture(model, objective, optimizer, data, batch_size=4, steps=steps)
+    return capture(model, objective, optimizer, data, batch_size=4, steps=steps, history=4)
 
 def objective(model, batch):
     return ((model(batch["x"]) - batch["y"]) ** 2).mean(), {}
@@ -178,6 +179,10 @@ def test_from_a_file_to_a_checked_result(scene: Stage, tmp_path: Path) -> None:
     assert result["metrics"]["norm"] == pytest.approx(float(state["weight"].norm()))
     assert result["metrics"]["loss"] == pytest.approx(float(state["metric.loss"]))
     assert int(state["step"]) == 6
+    with Path(result["history"]).open() as file:
+        table = list(csv.DictReader(file))
+    assert [row["step"] for row in table] == ["3", "4", "5", "6"]
+    assert float(table[-1]["loss"]) == float(state["metric.loss"])
 
 
 def test_status_of_what_does_not_exist_is_one_clear_line(scene: Stage, tmp_path: Path) -> None:

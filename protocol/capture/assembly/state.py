@@ -1,7 +1,8 @@
 """The state that a step turns into the next one: its tensors' names, types, order and first contents.
 
 The state is, in this order (encoding.md section 4): parameters, the optimiser's own tensors, the buffers that the model
-writes (int64 counters as i32), `step` (u32), `key` (u32 [2]), then `metric.loss` and the other metrics.
+writes (int64 counters as i32), `step` (u32), `key` (u32 [2]), then `metric.loss` and the other metrics, then, where the
+state keeps a history, all metrics of its last N steps: `history`, f32 [metrics, N], step s in column s mod N.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from protocol.capture.optimisers.update import Update
 from protocol.capture.tracing.tracer import TracedStep
 from protocol.capture.types import tensor_type
 from protocol.numerics.types import DType
-from protocol.program.step import METRIC, State
+from protocol.program.step import HISTORY, METRIC, State
 from protocol.program.types import TensorType
 
 STEP = "step"
@@ -24,19 +25,25 @@ KEY = "key"
 
 
 def state_types(
-    traced: TracedStep, update: Update, parameters: Mapping[str, Tensor], constants: Collection[str]
+    traced: TracedStep,
+    update: Update,
+    parameters: Mapping[str, Tensor],
+    constants: Collection[str],
+    history: int,
 ) -> dict[str, TensorType]:
     """Types of the state's tensors by name, in order. Raises `CaptureError` unless all names are distinct, those of
     `constants` included."""
     trained = {name: tensor_type(p) for name, p in parameters.items()}
     scalar = TensorType(DType.F32, ())
+    measured = metrics_of(traced, update)
     types = [
         *trained.items(),
         *update.rule.state(trained),
         *((name, tensor_type(traced.buffers[name])) for name in traced.written),
         (STEP, TensorType(DType.U32, ())),
         (KEY, TensorType(DType.U32, (2,))),
-        *((name, scalar) for name in (*metric_names(traced), *update.metrics)),
+        *((name, scalar) for name in measured),
+        *([(HISTORY, TensorType(DType.F32, (len(measured), history)))] if history else []),
     ]
     require_distinct([*(name for name, _ in types), *constants])
     return dict(types)
@@ -47,6 +54,16 @@ def metric_names(traced: TracedStep) -> list[str]:
     return [METRIC + name for name in ("loss", *traced.metrics)]
 
 
+def metrics_of(traced: TracedStep, update: Update) -> list[str]:
+    """Names in the state of all metrics, the update's last."""
+    return [*metric_names(traced), *update.metrics]
+
+
+def measured_by(traced: TracedStep, update: Update) -> list[str]:
+    """Names in the state of what tells of its last steps alone."""
+    return [*metrics_of(traced, update), HISTORY]
+
+
 def buffers_of(resume: State | None, traced: TracedStep) -> dict[str, Tensor]:
     """The buffers that a step writes, as an earlier task has left them, where their shapes are the same."""
     given = {name: (resume or {}).get(name) for name in traced.written}
@@ -54,14 +71,14 @@ def buffers_of(resume: State | None, traced: TracedStep) -> dict[str, Tensor]:
 
 
 def resumed(
-    types: Mapping[str, TensorType], metrics: Collection[str], resume: State | None
+    types: Mapping[str, TensorType], measured: Collection[str], resume: State | None
 ) -> dict[str, Tensor]:
-    """What an earlier task has left of a state with these tensors, but for its key, step and `metrics`. Raises
+    """What an earlier task has left of a state with these tensors, but for its key, step and what it measured. Raises
     `CaptureError` if a tensor is not there or is of another type.
     """
     if resume is None:
         return {}
-    own = {name: t for name, t in types.items() if name not in (STEP, KEY, *metrics)}
+    own = {name: t for name, t in types.items() if name not in (STEP, KEY, *measured)}
     require_continued(own, resume)
     return {name: resume[name] for name in own}
 

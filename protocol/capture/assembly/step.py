@@ -13,8 +13,9 @@ from torch import Tensor
 
 from protocol.capture.analysis.roles import Roles
 from protocol.capture.assembly.batch import draw
+from protocol.capture.assembly.history import noted
 from protocol.capture.assembly.micro_batches import mean_over_units
-from protocol.capture.assembly.state import KEY, STEP, metric_names, state_types
+from protocol.capture.assembly.state import KEY, STEP, metric_names, metrics_of, state_types
 from protocol.capture.lowering.context import Draw, Lowering
 from protocol.capture.lowering.lower import lower
 from protocol.capture.lowering.views import View
@@ -25,6 +26,7 @@ from protocol.capture.types import tensor_type
 from protocol.numerics.types import DType
 from protocol.program.builder import Builder, Value
 from protocol.program.program import Program
+from protocol.program.step import HISTORY
 from protocol.program.types import TensorType
 
 
@@ -55,16 +57,17 @@ def assemble(
     batch_size: int,
     micro_batches: int = 1,
     replacement: bool = True,
+    history: int = 0,
 ) -> Assembled:
     """Write the program.
 
     `constants` holds, by name, the buffers that are only read and one learning-rate table per parameter group; `rates`
     are the names of these tables. `traced` is a step on one of `micro_batches` equal parts of the batch, whose rows are
-    drawn with or without `replacement`. Raises `CaptureError` with all unsupported operations, or for tensors of the
-    same name.
+    drawn with or without `replacement`; the state keeps the metrics of `history` steps. Raises `CaptureError` with all
+    unsupported operations, or for tensors of the same name.
     """
     b = Builder("step")
-    types = state_types(traced, update, parameters, constants)
+    types = state_types(traced, update, parameters, constants, history)
     state = {name: b.input(type_) for name, type_ in types.items()}
     data = {name: b.input(tensor_type(t)) for name, t in dataset.items()}
     fixed = {name: b.input(tensor_type(t)) for name, t in constants.items()}
@@ -102,6 +105,9 @@ def assemble(
     metrics = metric_names(traced)
     after.update((name, b.reshape(value, ())) for name, value in zip(metrics, values[count:]))
     after.update(zip(traced.written, values[count + len(metrics) :], strict=True))
+    if history:
+        measured = [after[name] for name in metrics_of(traced, update)]
+        after[HISTORY] = noted(b, state[HISTORY], measured, entry)
     for name in types:
         b.output(after[name])
     program = b.build()

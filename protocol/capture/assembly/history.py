@@ -1,0 +1,18 @@
+"""The metrics of the last steps, kept in the state: a column for each step, the oldest overwritten."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from protocol.program.builder import Builder, Value
+from protocol.program.library.integers import quotient
+from protocol.program.library.rows import count_up
+
+
+def noted(b: Builder, kept: Value, measured: Sequence[Value], step: Value) -> Value:
+    """f32 [M, N] with the M scalars of i32 step s in column s mod N."""
+    rows, columns = kept.shape
+    column = b.sub(step, b.mul(quotient(b, step, columns), b.i32(columns)))
+    values = [b.reshape(value, (1, 1)) for value in measured]
+    now = values[0] if rows == 1 else b.concat(values, 0)
+    return b.select(b.eq(count_up(b, columns), column), now, kept)
