@@ -21,7 +21,8 @@ share `errors`, `types` (torch's types and those of a program) and `streams` (of
 from __future__ import annotations
 
 from protocol.capture.errors import CaptureError, Problem
-from protocol.capture.pipeline import capture
+from protocol.capture.phases import Phase
+from protocol.capture.pipeline import capture, capture_phases
 from protocol.capture.result import CapturedStep, Coverage, LoadError, load_into
 from protocol.capture.tracing.step import Objective
 
@@ -31,7 +32,9 @@ __all__ = [
     "Coverage",
     "LoadError",
     "Objective",
+    "Phase",
     "Problem",
     "capture",
+    "capture_phases",
     "load_into",
 ]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import dataclass, replace
 
 from torch import Tensor, nn
@@ -11,9 +12,11 @@ from torch.optim.lr_scheduler import LRScheduler
 
 from protocol.capture.analysis.ranges import require_ranges
 from protocol.capture.analysis.roles import Bits, roles_of, table_of
+from protocol.capture.assembly.batch import Drawing
 from protocol.capture.assembly.checks import within_limits
-from protocol.capture.assembly.state import buffers_of, initial_tensors, measured_by, resumed
-from protocol.capture.assembly.step import assemble
+from protocol.capture.assembly.part import Part
+from protocol.capture.assembly.state import buffers_of, initial_tensors, resumed
+from protocol.capture.assembly.step import Assembled, assemble
 from protocol.capture.errors import Problem, Problems
 from protocol.capture.expansion.distinct import mark_distinct
 from protocol.capture.expansion.expand import expand
@@ -32,9 +35,10 @@ from protocol.capture.lowering.lower import without_rule
 from protocol.capture.lowering.rules import RULES
 from protocol.capture.optimisers.checks import require_optimizer
 from protocol.capture.optimisers.schedules import as_in_another_step, learning_rates
-from protocol.capture.optimisers.update import update_of
+from protocol.capture.optimisers.update import Update, update_of
+from protocol.capture.phases import Phase, require_phases, training_only
 from protocol.capture.preflight.repeat import moved, traced_otherwise
-from protocol.capture.preflight.run import Preflight
+from protocol.capture.preflight.run import Preflight, worst
 from protocol.capture.result import CapturedStep
 from protocol.capture.tracing.checks import TraceError, left_untouched, unvalidated
 from protocol.capture.tracing.step import Objective
@@ -89,142 +93,255 @@ def capture(
     changes from time to time is captured as it is the first time. Model and objective are left as they were. Raises one
     `CaptureError` with every reason.
     """
-    require_code(model, objective)
-    options = _Options(
-        batch_size=batch_size,
-        steps=steps,
-        scheduler=scheduler,
-        clip_norm=clip_norm,
-        clip_value=clip_value,
-        bits=bits or {},
-        micro_batches=micro_batches,
-        replacement=replacement,
-        history=history,
-        resume=resume,
-        preflight=preflight,
+    phase = Phase("", objective, optimizer, scheduler, clip_norm, clip_value)
+    told = _Options(
+        Drawing(batch_size, micro_batches, replacement), steps, bits or {}, history, resume, preflight
     )
-    with left_as_it_was(model, objective) as kept:
-        return _captured(model, objective, optimizer, dataset, options, kept)
+    require_code(model, objective)
+    return _captured(model, (phase,), dataset, told)
 
 
-@dataclass(frozen=True, kw_only=True)
+def capture_phases(
+    model: nn.Module,
+    phases: Sequence[Phase],
+    dataset: Mapping[str, Tensor],
+    *,
+    batch_size: int,
+    steps: int,
+    bits: Mapping[str, Bits] | None = None,
+    micro_batches: int = 1,
+    replacement: bool = True,
+    history: int = 0,
+    resume: State | None = None,
+    preflight: bool = True,
+) -> CapturedStep:
+    """Capture a training step that updates parts of `model` one after the other, such as a discriminator and then a
+    generator, or a head and, from some step on, all the rest.
+
+    In each step the `phases` follow each other, all on the same rows; each sees what those before it have changed. A
+    phase that does not act in a step is computed all the same, for a program has no branches, and changes nothing. The
+    preflight compares each phase by itself. All else is as in `capture`.
+    """
+    require_counts(steps=steps)
+    require_phases(phases, steps)
+    told = _Options(
+        Drawing(batch_size, micro_batches, replacement), steps, bits or {}, history, resume, preflight
+    )
+    for phase in phases:
+        require_code(model, phase.objective)
+        require_optimizer(phase.optimizer)
+    return _captured(model, phases, dataset, told)
+
+
+@dataclass(frozen=True)
 class _Options:
-    """What `capture` is told besides model, objective, optimiser and dataset."""
+    """What is told besides model, phases and dataset."""
 
-    batch_size: int
+    drawing: Drawing
     steps: int
-    scheduler: LRScheduler | None
-    clip_norm: float | None
-    clip_value: float | None
     bits: Mapping[str, Bits]
-    micro_batches: int
-    replacement: bool
     history: int
     resume: State | None
     preflight: bool
 
 
+@dataclass(frozen=True)
+class _Data:
+    """The committed dataset and an example of a batch, None where counts are refused; whether the model is."""
+
+    committed: Mapping[str, Tensor]
+    batch: Mapping[str, Tensor] | None
+    model_refused: bool
+
+
 def _captured(
-    model: nn.Module,
-    objective: Objective,
-    optimizer: Optimizer,
-    dataset: Mapping[str, Tensor],
-    told: _Options,
-    kept: PythonState,
+    model: nn.Module, phases: Sequence[Phase], dataset: Mapping[str, Tensor], told: _Options
 ) -> CapturedStep:
-    """`capture`; what Python holds is `kept`."""
+    """`capture`, of one phase or of several."""
     problems = Problems()
+    with ExitStack() as stack:
+        kept = [stack.enter_context(left_as_it_was(model, phase.objective)) for phase in phases]
+        data = _examined(model, dataset, told, problems)
+        traced = _all_traced(model, phases, data, told, kept, problems)
+        updates, tables = _updates(model, phases, traced, told, problems)
+        with problems.collected():
+            table = table_of(told.bits)
+        if problems:
+            problems.add(
+                problem for step in traced if step is not None for problem in without_rule(step.graph)
+            )
+        problems.raise_any()
+        parts, rates = [], dict[str, Tensor]()
+        for number, (phase, step, update, own) in enumerate(
+            zip(phases, traced, updates, tables, strict=True)
+        ):
+            assert step is not None
+            assert update is not None
+            names = [f"learning_rate.{len(rates) + k}" for k in range(len(own))]
+            rates |= dict(zip(names, own, strict=True))
+            roles = roles_of(step.graph, len(step.parameters), len(step.buffers), table)
+            when = phase.name, phase.every, phase.first
+            parts.append(Part(step, roles, update, tuple(names), number, *when))
+        notes = dict.fromkeys(note for part, one in zip(parts, kept) for note in _notes(part.traced, one))
+        assembled, captured = _assembled(model, parts, data.committed, rates, told)
+        captured = replace(captured, notes=tuple(notes))
+        if not told.preflight:
+            return captured
+        reports = []
+        for phase, part in zip(phases, parts, strict=True):
+            alone = assembled, captured
+            if phase.name:
+                part = replace(part, name="", every=1, first=0)
+                alone = _assembled(
+                    model, [part], data.committed, rates, replace(told, history=0, resume=None)
+                )
+            reports.append(Preflight(model, phase.objective, part, *alone, told.drawing).run())
+        report = worst(reports)
+        return replace(captured, preflight=report, notes=(*notes, *report.notes))
+
+
+def _examined(model: nn.Module, dataset: Mapping[str, Tensor], told: _Options, problems: Problems) -> _Data:
+    """The data; adds to `problems` what is refused of counts, data and model."""
+    drawing = told.drawing
     with problems.collected():
-        require_counts(batch_size=told.batch_size, steps=told.steps, micro_batches=told.micro_batches)
+        require_counts(batch_size=drawing.batch_size, steps=told.steps, micro_batches=drawing.micro_batches)
         if told.history != 0:
             require_counts(history=told.history)
-        require_equal_parts(told.batch_size, told.micro_batches)
+        require_equal_parts(drawing.batch_size, drawing.micro_batches)
+    data: Mapping[str, Tensor] = {}
     batch = None
     counts_refused = bool(problems)
     with problems.collected():
         data = committed(dataset)
         if not counts_refused:
-            require_enough_rows(data, told.batch_size, told.replacement)
-            batch = example_batch(data, told.batch_size // told.micro_batches)
+            require_enough_rows(data, drawing.batch_size, drawing.replacement)
+            batch = example_batch(data, drawing.batch_size // drawing.micro_batches)
     model_problems = Problems()
     for require in (require_types, require_separate_memory_and_no_hooks):
         with model_problems.collected():
             require(model)
     problems.add(model_problems)
-    traced = None if batch is None else _traced(model, objective, batch, bool(model_problems), kept, problems)
-    if told.preflight and traced is not None and batch is not None:
-        problems.add(_traced_again(model, objective, batch, traced, kept, optimizer, told.scheduler))
-    if traced is not None:
-        traced = replace(traced, buffers={**traced.buffers, **buffers_of(told.resume, traced)})
-        mark_distinct(traced.graph, constants_of(traced))
-        expand(traced.graph, RULES.__contains__)
-        with problems.collected():
-            require_ranges(traced, data, told.steps)
-    trainable = {name: p for name, p in model.named_parameters() if p.requires_grad}
-    reached = trainable if traced is None else traced.parameters
-    with problems.collected():
-        require_optimizer(optimizer)
-        with problems.collected():
-            clips = told.clip_norm, told.clip_value
-            update = update_of(optimizer, trainable, reached, *clips, told.resume is not None)
-        with problems.collected():
-            tables = learning_rates(optimizer, told.scheduler, 1 if counts_refused else told.steps)
-    with problems.collected():
-        table = table_of(told.bits)
-    if problems and traced is not None:
-        problems.add(without_rule(traced.graph))
-    problems.raise_any()
-    assert traced is not None
+    return _Data(data, batch, bool(model_problems))
 
-    rates = {f"learning_rate.{k}": t for k, t in enumerate(tables)}
-    parameters = {name: as_committed(trainable[name]) for name in traced.parameters}
-    written = {name: traced.buffers[name] for name in traced.written}
-    constants = {name: t for name, t in traced.buffers.items() if name not in written} | rates
-    roles = roles_of(traced.graph, len(traced.parameters), len(traced.buffers), table)
-    assembled = assemble(
-        traced,
-        roles,
-        update,
-        parameters,
-        data,
-        constants,
-        tuple(rates),
-        told.batch_size,
-        told.micro_batches,
-        told.replacement,
-        told.history,
-    )
+
+def _all_traced(
+    model: nn.Module,
+    phases: Sequence[Phase],
+    data: _Data,
+    told: _Options,
+    kept: Sequence[PythonState],
+    problems: Problems,
+) -> list[TracedStep | None]:
+    """The traced graph of each phase, in operations that have rules; None where it cannot be traced."""
+    found: list[TracedStep | None] = []
+    for phase, before in zip(phases, kept, strict=True):
+        step = None
+        if data.batch is not None:
+            taken = {name for other in found if other is not None for name in other.buffers}
+            with _training(model, phase):
+                step = _traced(model, phase.objective, data, before, problems, taken)
+                if told.preflight and step is not None:
+                    problems.add(_traced_again(model, phase, data.batch, step, before, taken))
+        found.append(step)
+    whole = [step for step in found if step is not None]
+    changed = {id(step): {*step.parameters, *step.written} for step in whole}
+    for place, step in enumerate(found):
+        if step is None:
+            continue
+        elsewhere = frozenset(name for other in whole if other is not step for name in changed[id(other)])
+        held = {**step.buffers, **buffers_of(told.resume, step)}
+        step = found[place] = replace(step, buffers=held, moving=elsewhere & held.keys())
+        mark_distinct(step.graph, constants_of(step))
+        expand(step.graph, RULES.__contains__)
+        with problems.collected():
+            # A counter may count in every phase.
+            require_ranges(step, data.committed, told.steps * len(phases))
+    return found
+
+
+def _updates(
+    model: nn.Module,
+    phases: Sequence[Phase],
+    traced: Sequence[TracedStep | None],
+    told: _Options,
+    problems: Problems,
+) -> tuple[list[Update | None], list[list[Tensor]]]:
+    """The update of each phase, None where it is refused, and its tables of rates."""
+    updates: list[Update | None] = []
+    tables: list[list[Tensor]] = []
+    steps_refused = not (type(told.steps) is int and 1 <= told.steps < 2**31)
+    for phase, step in zip(phases, traced, strict=True):
+        update, own = None, list[Tensor]()
+        with problems.collected():
+            require_optimizer(phase.optimizer)
+            with _training(model, phase):
+                trainable = {name: p for name, p in model.named_parameters() if p.requires_grad}
+            reached = trainable if step is None else step.parameters
+            before = sum(map(len, tables))
+            with problems.collected():
+                clips = phase.clip_norm, phase.clip_value
+                goes_on = told.resume is not None
+                update = update_of(phase.optimizer, trainable, reached, *clips, goes_on, before)
+            with problems.collected():
+                times = 1 if steps_refused else phase.times(told.steps)
+                own = learning_rates(phase.optimizer, phase.scheduler, times)
+        updates.append(update)
+        tables.append(own)
+    return updates, tables
+
+
+def _training(model: nn.Module, phase: Phase) -> AbstractContextManager[None]:
+    """A phase trains what its optimiser holds; `capture`'s one, which has no name, has to hold all that is trained."""
+    return training_only(model, phase.optimizer) if phase.name else nullcontext()
+
+
+def _assembled(
+    model: nn.Module,
+    parts: Sequence[Part],
+    data: Mapping[str, Tensor],
+    rates: Mapping[str, Tensor],
+    told: _Options,
+) -> tuple[Assembled, CapturedStep]:
+    """The step program of these parts, with what it runs on."""
+    own = dict(model.named_parameters())
+    parameters = {name: as_committed(own[name]) for part in parts for name in part.traced.parameters}
+    written = {name: part.traced.buffers[name] for part in parts for name in part.traced.written}
+    held = {name: t for part in parts for name, t in part.traced.buffers.items()}
+    changed = {*parameters, *written}
+    constants = {name: t for name, t in held.items() if name not in changed}
+    constants |= {name: rates[name] for part in parts for name in part.rates}
+    assembled = assemble(parts, parameters, data, constants, told.drawing, told.history)
     program = StepProgram(assembled.program, tuple(assembled.state), len(data), len(constants))
     with within_limits():
         program.check()
-    begun = resumed(assembled.state, measured_by(traced, update), told.resume)
-    initial = initial_tensors(assembled.state, parameters | written | dict(update.rule.initial) | begun)
-    notes = (*left_untouched(traced.untouched), *unvalidated(traced.distributions), *not_watched(kept))
-    captured = CapturedStep(program, data, constants, initial, assembled.coverage, notes)
-    if not told.preflight:
-        return captured
-    counts = told.batch_size, told.micro_batches
-    checked = Preflight(model, objective, traced, roles, assembled, captured, *counts, told.replacement)
-    report = checked.run()
-    return replace(captured, preflight=report, notes=(*notes, *report.notes))
+    begun = resumed(assembled.state, parts, told.resume)
+    kept = {name: t for part in parts for name, t in part.update.rule.initial.items()}
+    initial = initial_tensors(assembled.state, parameters | written | kept | begun)
+    return assembled, CapturedStep(program, data, constants, initial, assembled.coverage)
+
+
+def _notes(traced: TracedStep, kept: PythonState) -> Iterator[str]:
+    """What the submitter should know."""
+    yield from left_untouched(traced.untouched)
+    yield from unvalidated(traced.distributions)
+    yield from not_watched(kept)
 
 
 def _traced_again(
     model: nn.Module,
-    objective: Objective,
+    phase: Phase,
     batch: Mapping[str, Tensor],
     first: TracedStep,
     before: PythonState,
-    optimizer: Optimizer,
-    scheduler: LRScheduler | None,
+    taken: Collection[str],
 ) -> list[Problem]:
     """Why the step may not be the same every time: another trace, with other learning rates, differs, or Python's
     values move on."""
     before.restore_holders_of(is_traced)
     between = PythonState(before.roots)
     try:
-        with as_in_another_step(optimizer, scheduler):
-            second = trace_step(model, objective, batch)
+        with as_in_another_step(phase.optimizer, phase.scheduler):
+            second = trace_step(model, phase.objective, batch, taken=taken)
     except TraceError as error:
         return list(error.problems)
     before.restore_holders_of(is_traced)
@@ -235,17 +352,18 @@ def _traced_again(
 def _traced(
     model: nn.Module,
     objective: Objective,
-    batch: Mapping[str, Tensor],
-    model_refused: bool,
+    data: _Data,
     kept: PythonState,
     problems: Problems,
+    taken: Collection[str],
 ) -> TracedStep | None:
     """The traced step. If tracing fails, add to `problems` why, and which operations met until then have no rule."""
+    assert data.batch is not None
     try:
-        return trace_step(model, objective, batch, model_refused=model_refused)
+        return trace_step(model, objective, data.batch, model_refused=data.model_refused, taken=taken)
     except TraceError as error:
         kept.restore_holders_of(is_traced)
-        problems.add(as_torch_raises(problem, model, objective, batch) for problem in error.problems)
+        problems.add(as_torch_raises(problem, model, objective, data.batch) for problem in error.problems)
         if error.graph is not None:
             problems.add(without_rule(error.graph))
         return None

@@ -33,7 +33,7 @@ from protocol.capture.analysis.intervals import FULL, UNKNOWN, Interval
 from protocol.capture.analysis.rows import Found, Rows
 from protocol.capture.analysis.transfers import TRANSFERS, bounds_of, is_integer
 from protocol.capture.errors import CaptureError, Problems
-from protocol.capture.tracing.tracer import TracedStep
+from protocol.capture.tracing.tracer import TracedStep, constants_of
 
 aten = torch.ops.aten
 OF_NO_NUMBER = torch.iinfo(torch.int64).min
@@ -70,9 +70,7 @@ class _Ranges:
         buffers = dict(zip(traced.buffers, fixed))
         batch = fixed[len(buffers) :]
         self.names = dict(zip(batch, dataset))
-        constants = {
-            node: traced.buffers[name] for name, node in buffers.items() if name not in traced.written
-        }
+        constants = constants_of(traced)
         self.leaves = constants | dict(zip(batch, dataset.values()))
         self.rows = Rows(traced.graph, constants, dict(zip(batch, dataset.values())))
         self.bounds = dict.fromkeys(holders, UNKNOWN) | {

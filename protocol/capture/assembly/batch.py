@@ -3,31 +3,38 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
+
+from torch import Tensor
 
 from protocol.capture.streams import BATCH_STREAM
 from protocol.program.builder import Builder, Value
-from protocol.program.execute import Kernel
 from protocol.program.library.function import LibraryFunction
 from protocol.program.library.sampling import draw_batch, draw_from_epoch
 
 
-def draw(
-    b: Builder, dataset: Mapping[str, Value], key: Value, step: Value, batch_size: int, replacement: bool
-) -> Value:
-    """i32 [B]: the indices of the rows that this step sees."""
-    rows = next(iter(dataset.values())).shape[0]
-    index: Value = _function(replacement).call(b, key, step, **_attributes(rows, batch_size))
-    return index
+@dataclass(frozen=True)
+class Drawing:
+    """How many rows a step sees, in how many equal parts, and whether a row may come twice in an epoch."""
 
+    batch_size: int
+    micro_batches: int = 1
+    replacement: bool = True
 
-def drawn(rows: int, batch_size: int, replacement: bool) -> Kernel:
-    """What `draw` writes, for tensors: of key and step."""
-    return _function(replacement).kernel(_attributes(rows, batch_size))
+    def draw(self, b: Builder, dataset: Mapping[str, Value], key: Value, step: Value) -> Value:
+        """i32 [B]: the indices of the rows that this step sees."""
+        rows = next(iter(dataset.values())).shape[0]
+        index: Value = self._function.call(b, key, step, **self._attributes(rows))
+        return index
 
+    def drawn(self, rows: int, key: Tensor, step: Tensor) -> Tensor:
+        """What `draw` writes, on tensors."""
+        (index,) = self._function.kernel(self._attributes(rows))((key, step))
+        return index
 
-def _function(replacement: bool) -> LibraryFunction:
-    return draw_batch if replacement else draw_from_epoch
+    @property
+    def _function(self) -> LibraryFunction:
+        return draw_batch if self.replacement else draw_from_epoch
 
-
-def _attributes(rows: int, batch_size: int) -> dict[str, int]:
-    return {"batch": batch_size, "rows": rows, "stream": BATCH_STREAM}
+    def _attributes(self, rows: int) -> dict[str, int]:
+        return {"batch": self.batch_size, "rows": rows, "stream": BATCH_STREAM}

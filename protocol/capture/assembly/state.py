@@ -7,17 +7,17 @@ state keeps a history, all metrics of its last N steps: `history`, f32 [metrics,
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 
 import torch
 from torch import Tensor
 
 from protocol.capture.assembly.checks import require_continued, require_distinct
-from protocol.capture.optimisers.update import Update
+from protocol.capture.assembly.part import Part
 from protocol.capture.tracing.tracer import TracedStep
 from protocol.capture.types import tensor_type
 from protocol.numerics.types import DType
-from protocol.program.step import HISTORY, METRIC, State
+from protocol.program.step import HISTORY, State
 from protocol.program.types import TensorType
 
 STEP = "step"
@@ -25,21 +25,18 @@ KEY = "key"
 
 
 def state_types(
-    traced: TracedStep,
-    update: Update,
-    parameters: Mapping[str, Tensor],
-    constants: Collection[str],
-    history: int,
+    parts: Sequence[Part], parameters: Mapping[str, Tensor], constants: Collection[str], history: int
 ) -> dict[str, TensorType]:
     """Types of the state's tensors by name, in order. Raises `CaptureError` unless all names are distinct, those of
     `constants` included."""
     trained = {name: tensor_type(p) for name, p in parameters.items()}
     scalar = TensorType(DType.F32, ())
-    measured = metrics_of(traced, update)
+    written = {name: tensor_type(part.traced.buffers[name]) for part in parts for name in part.traced.written}
+    measured = metrics_of(parts)
     types = [
         *trained.items(),
-        *update.rule.state(trained),
-        *((name, tensor_type(traced.buffers[name])) for name in traced.written),
+        *(slot for part in parts for slot in part.update.rule.state(_of_part(trained, part))),
+        *written.items(),
         (STEP, TensorType(DType.U32, ())),
         (KEY, TensorType(DType.U32, (2,))),
         *((name, scalar) for name in measured),
@@ -49,19 +46,9 @@ def state_types(
     return dict(types)
 
 
-def metric_names(traced: TracedStep) -> list[str]:
-    """Names in the state of the loss and of the objective's metrics."""
-    return [METRIC + name for name in ("loss", *traced.metrics)]
-
-
-def metrics_of(traced: TracedStep, update: Update) -> list[str]:
-    """Names in the state of all metrics, the update's last."""
-    return [*metric_names(traced), *update.metrics]
-
-
-def measured_by(traced: TracedStep, update: Update) -> list[str]:
-    """Names in the state of what tells of its last steps alone."""
-    return [*metrics_of(traced, update), HISTORY]
+def metrics_of(parts: Sequence[Part]) -> list[str]:
+    """Names in the state of all metrics."""
+    return [name for part in parts for name in part.metrics]
 
 
 def buffers_of(resume: State | None, traced: TracedStep) -> dict[str, Tensor]:
@@ -71,14 +58,14 @@ def buffers_of(resume: State | None, traced: TracedStep) -> dict[str, Tensor]:
 
 
 def resumed(
-    types: Mapping[str, TensorType], measured: Collection[str], resume: State | None
+    types: Mapping[str, TensorType], parts: Sequence[Part], resume: State | None
 ) -> dict[str, Tensor]:
     """What an earlier task has left of a state with these tensors, but for its key, step and what it measured. Raises
     `CaptureError` if a tensor is not there or is of another type.
     """
     if resume is None:
         return {}
-    own = {name: t for name, t in types.items() if name not in (STEP, KEY, *measured)}
+    own = {name: t for name, t in types.items() if name not in (STEP, KEY, HISTORY, *metrics_of(parts))}
     require_continued(own, resume)
     return {name: resume[name] for name in own}
 
@@ -88,3 +75,7 @@ def initial_tensors(types: Mapping[str, TensorType], of_model: Mapping[str, Tens
     begins with; otherwise zeros."""
     zeros = {name: torch.zeros(type_.shape, dtype=type_.dtype.storage) for name, type_ in types.items()}
     return zeros | {name: t.clone() for name, t in of_model.items()}
+
+
+def _of_part(trained: Mapping[str, TensorType], part: Part) -> dict[str, TensorType]:
+    return {name: trained[name] for name in part.traced.parameters}

@@ -1,4 +1,4 @@
-"""The step program: draw a batch, run the traced graph on it, update every parameter, count the step.
+"""The step program: draw a batch, run the traced graphs on it, each followed by its update, count the step.
 
 Inputs are the state (`assembly.state`), the dataset and the constants, in this order; outputs are the next state.
 """
@@ -11,20 +11,18 @@ from dataclasses import dataclass
 
 from torch import Tensor
 
-from protocol.capture.analysis.roles import Roles
-from protocol.capture.assembly.batch import draw
+from protocol.capture.assembly.batch import Drawing
 from protocol.capture.assembly.history import noted
 from protocol.capture.assembly.micro_batches import mean_over_units
-from protocol.capture.assembly.state import KEY, STEP, metric_names, metrics_of, state_types
+from protocol.capture.assembly.part import Part
+from protocol.capture.assembly.state import KEY, STEP, metrics_of, state_types
 from protocol.capture.lowering.context import Draw, Lowering
 from protocol.capture.lowering.lower import lower
 from protocol.capture.lowering.views import View
-from protocol.capture.optimisers.update import Update
-from protocol.capture.streams import FIRST_UPDATE_STREAM
-from protocol.capture.tracing.tracer import TracedStep
 from protocol.capture.types import tensor_type
 from protocol.numerics.types import DType
 from protocol.program.builder import Builder, Value
+from protocol.program.library.integers import quotient
 from protocol.program.program import Program
 from protocol.program.step import HISTORY
 from protocol.program.types import TensorType
@@ -35,82 +33,111 @@ class Assembled:
     """The program, the types of the state's tensors by name and in order, and how often each ATen operation became
     what (`result.Coverage`).
 
-    `with_gradients` is the program with more outputs, the gradients in the parameters' order before any clipping;
-    `draws` tells how random draws are drawn, by the name of their node in the traced graph.
+    `with_gradients` is the program with more outputs, the gradients of all parts in their parameters' order before any
+    clipping; `draws` tells of each part how random draws are drawn, by the name of their node in its traced graph.
     """
 
     program: Program
     state: Mapping[str, TensorType]
     coverage: Mapping[tuple[str, str], int]
     with_gradients: Program
-    draws: Mapping[str, Draw]
+    draws: Sequence[Mapping[str, Draw]]
 
 
 def assemble(
-    traced: TracedStep,
-    roles: Roles,
-    update: Update,
+    parts: Sequence[Part],
     parameters: Mapping[str, Tensor],
     dataset: Mapping[str, Tensor],
     constants: Mapping[str, Tensor],
-    rates: Sequence[str],
-    batch_size: int,
-    micro_batches: int = 1,
-    replacement: bool = True,
+    drawing: Drawing,
     history: int = 0,
 ) -> Assembled:
     """Write the program.
 
-    `constants` holds, by name, the buffers that are only read and one learning-rate table per parameter group; `rates`
-    are the names of these tables. `traced` is a step on one of `micro_batches` equal parts of the batch, whose rows are
-    drawn with or without `replacement`; the state keeps the metrics of `history` steps. Raises `CaptureError` with all
-    unsupported operations, or for tensors of the same name.
+    `constants` holds, by name, the buffers that are only read and one learning-rate table per parameter group. The
+    traced graphs are of a step on one of the equal parts of a batch. The state keeps the metrics of `history` steps.
+    Raises `CaptureError` with all unsupported operations, or for tensors of the same name.
     """
     b = Builder("step")
-    types = state_types(traced, update, parameters, constants, history)
-    state = {name: b.input(type_) for name, type_ in types.items()}
+    types = state_types(parts, parameters, constants, history)
+    known = {name: b.input(type_) for name, type_ in types.items()}
     data = {name: b.input(tensor_type(t)) for name, t in dataset.items()}
-    fixed = {name: b.input(tensor_type(t)) for name, t in constants.items()}
+    known |= {name: b.input(tensor_type(t)) for name, t in constants.items()}
+    step, key = known[STEP], known[KEY]
+    index = drawing.draw(b, data, key, step)
+    entry = b.cast(step, DType.I32)
+    rows = tuple(data.values())
+    written = [_Written(b, part, known, rows, index, entry, drawing.micro_batches) for part in parts]
+    if history:
+        measured = [known[name] for name in metrics_of(parts)]
+        known[HISTORY] = noted(b, known[HISTORY], measured, entry)
+    known[STEP] = b.add(step, b.constant(DType.U32, (), 1))
+    for name in types:
+        b.output(known[name])
+    program = b.build()
+    for part in written:
+        for gradient in part.gradients:
+            b.output(gradient)
+    coverage = sum((part.coverage for part in written), Counter[tuple[str, str]]())
+    return Assembled(program, types, coverage, b.build(), [part.draws for part in written])
 
-    index = draw(b, data, state[KEY], state[STEP], batch_size, replacement)
-    coverage: Counter[tuple[str, str]] = Counter()
-    draws: dict[str, Draw] = {}
 
-    def evaluate(
-        b: Builder, given: Sequence[Value], batch: Sequence[Value], key: Value, counter: Value
+class _Written:
+    """One part, written into the program: what it changes is replaced in `known`, values by their names."""
+
+    def __init__(
+        self,
+        b: Builder,
+        part: Part,
+        known: dict[str, Value],
+        rows: Sequence[Value],
+        index: Value,
+        number: Value,
+        micro_batches: int,
+    ) -> None:
+        self._part = part
+        self.coverage: Counter[tuple[str, str]] = Counter()
+        self.draws: dict[str, Draw] = {}
+        traced = part.traced
+        given = [known[name] for name in (*traced.parameters, *traced.buffers)]
+        keys = known[KEY], known[STEP]
+        if micro_batches == 1:
+            values = self._evaluate(b, given, [b.gather(tensor, index) for tensor in rows], *keys)
+        else:
+            values = mean_over_units(b, self._evaluate, given, rows, index, *keys, micro_batches)
+        count = len(traced.parameters)
+        self.gradients = values[:count]
+        measured = part.measured
+        after = {name: b.reshape(value, ()) for name, value in zip(measured, values[count:])}
+        after.update(zip(traced.written, values[count + len(measured) :], strict=True))
+        own, times = known[STEP], number
+        acts: Value | None = None
+        if not part.always:
+            times, acts = _schedule(b, part, number)
+            own = b.cast(times, DType.U32)
+        lowering = Lowering(b, part.roles, known[KEY], own, part.streams[1])
+        rates = [b.gather(known[name], times) for name in part.rates]
+        updated = part.update.write(lowering, known, dict(zip(traced.parameters, self.gradients)), rates)
+        self.coverage.update(lowering.coverage)
+        names = {name: part.metric(name) for name in part.update.metrics}
+        after = {names.get(name, name): value for name, value in updated.items()} | after
+        if acts is not None:
+            after = {name: b.select(acts, value, known[name]) for name, value in after.items()}
+        known |= after
+
+    def _evaluate(
+        self, b: Builder, given: Sequence[Value], batch: Sequence[Value], key: Value, counter: Value
     ) -> Sequence[Value]:
-        lowering = Lowering(b, roles, key, counter)
-        results = lower(lowering, traced.graph, [View.of(value) for value in (*given, *batch)])
-        coverage.update(lowering.coverage)
-        draws.update(lowering.draws)
+        lowering = Lowering(b, self._part.roles, key, counter, self._part.streams[0])
+        results = lower(lowering, self._part.traced.graph, [View.of(value) for value in (*given, *batch)])
+        self.coverage.update(lowering.coverage)
+        self.draws.update(lowering.draws)
         return [lowering.elements(result) for result in results]
 
-    known = state | fixed
-    given = [known[name] for name in (*traced.parameters, *traced.buffers)]
-    if micro_batches == 1:
-        batch = [b.gather(tensor, index) for tensor in data.values()]
-        values = evaluate(b, given, batch, state[KEY], state[STEP])
-    else:
-        rows = tuple(data.values())
-        values = mean_over_units(b, evaluate, given, rows, index, state[KEY], state[STEP], micro_batches)
-    count = len(traced.parameters)
 
-    entry = b.cast(state[STEP], DType.I32)
-    rate = [b.gather(fixed[name], entry) for name in rates]
-    lowering = Lowering(b, roles, state[KEY], state[STEP], FIRST_UPDATE_STREAM)
-    after = update.write(lowering, state, dict(zip(traced.parameters, values[:count])), rate)
-    coverage.update(lowering.coverage)
-    after[STEP] = b.add(state[STEP], b.constant(DType.U32, (), 1))
-    after[KEY] = state[KEY]
-    metrics = metric_names(traced)
-    after.update((name, b.reshape(value, ())) for name, value in zip(metrics, values[count:]))
-    after.update(zip(traced.written, values[count + len(metrics) :], strict=True))
-    if history:
-        measured = [after[name] for name in metrics_of(traced, update)]
-        after[HISTORY] = noted(b, state[HISTORY], measured, entry)
-    for name in types:
-        b.output(after[name])
-    program = b.build()
-    for gradient in values[:count]:
-        b.output(gradient)
-    return Assembled(program, types, coverage, b.build(), draws)
+def _schedule(b: Builder, part: Part, step: Value) -> tuple[Value, Value]:
+    """How often the part has acted before this step, i32, and whether it acts in it."""
+    since = b.sub(step, b.i32(part.first))
+    times = quotient(b, since, part.every)
+    on_time = b.eq(b.mul(times, b.i32(part.every)), since)
+    return times, b.and_(on_time, b.le(b.i32(0), since))

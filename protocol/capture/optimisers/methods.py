@@ -42,10 +42,13 @@ class Method:
 
 @dataclass(frozen=True)
 class Methods:
-    """A method for every group. `group` is every parameter's index into `methods`, by the parameter's name."""
+    """A method for every group. `group` is every parameter's index into `methods`, by the parameter's name; in the
+    state groups are counted from `first_group`.
+    """
 
     methods: Sequence[Method]
     group: Mapping[str, int]
+    first_group: int = 0
     initial: Mapping[str, Tensor] = field(default_factory=dict)
 
     def state(self, parameters: Mapping[str, TensorType]) -> list[tuple[str, TensorType]]:
@@ -84,7 +87,7 @@ class Methods:
         return [f"{name}.{slot}" for slot in self.methods[self.group[name]].slots]
 
     def _scalars(self, k: int) -> list[str]:
-        return [f"optimizer.{k}.{scalar}" for scalar in self.methods[k].scalars]
+        return [f"optimizer.{self.first_group + k}.{scalar}" for scalar in self.methods[k].scalars]
 
 
 def has_method(optimizer: Optimizer) -> bool:
@@ -95,10 +98,10 @@ def has_method(optimizer: Optimizer) -> bool:
     return type(optimizer) in METHODS and not replaced and not others
 
 
-def methods(optimizer: Optimizer, group: Mapping[str, int]) -> Methods:
+def methods(optimizer: Optimizer, group: Mapping[str, int], first_group: int = 0) -> Methods:
     """The methods of all groups of an optimiser that has one (`has_method`)."""
     make = METHODS[type(optimizer)]
-    return Methods([make(options) for options in optimizer.param_groups], group)
+    return Methods([make(options) for options in optimizer.param_groups], group, first_group)
 
 
 def _alone(_b: Builder, _scalars: Values, rate: Value) -> tuple[Values, Values]:

@@ -20,9 +20,8 @@ from protocol.capture.optimisers.rule import Rule
 from protocol.capture.optimisers.traced import trace_update
 from protocol.program.builder import Builder, Value
 from protocol.program.library import clipping
-from protocol.program.step import METRIC
 
-GRADIENT_NORM = METRIC + "grad_norm"
+GRADIENT_NORM = "grad_norm"
 """Metric of a step that clips by norm: the norm before clipping, as `clip_grad_norm_` returns it."""
 
 
@@ -38,7 +37,7 @@ class Update:
 
     @property
     def metrics(self) -> tuple[str, ...]:
-        """State tensors of the metrics that the update adds to the objective's."""
+        """Names of the metrics that the update adds to the objective's."""
         return (GRADIENT_NORM,) if self.clip_norm is not None else ()
 
     def write(
@@ -66,10 +65,13 @@ def update_of(
     clip_norm: float | None,
     clip_value: float | None,
     resumed: bool = False,
+    first_group: int = 0,
 ) -> Update:
     """The update of those of the trainable `parameters` that the loss has `reached`, by name: torch leaves the others,
     which have no gradient, and keeps nothing of them. Where training is `resumed`, no step is the optimiser's first.
-    Raises one `CaptureError` with all that the checks refuse."""
+    `first_group` is the number of its first group among those of all optimisers. Raises one `CaptureError` with all
+    that the checks refuse.
+    """
     problems = Problems()
     with problems.collected():
         require_limits(clip_norm=clip_norm, clip_value=clip_value)
@@ -81,7 +83,7 @@ def update_of(
     groups = {id(p): k for k, group in enumerate(optimizer.param_groups) for p in group["params"]}
     group = {name: groups[id(parameters[name])] for name in reached}
     if has_method(optimizer):
-        return Update(methods(optimizer, group), clip_norm, clip_value)
+        return Update(methods(optimizer, group, first_group), clip_norm, clip_value)
     traced = trace_update(optimizer, {name: parameters[name] for name in reached})
     return Update(replace(traced, first=None) if resumed else traced, clip_norm, clip_value)
 

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
 
-from protocol.capture.analysis.roles import Role, Roles
-from protocol.capture.assembly.batch import drawn
+from protocol.capture.analysis.roles import Role
+from protocol.capture.assembly.batch import Drawing
+from protocol.capture.assembly.part import Part
 from protocol.capture.assembly.state import KEY, STEP
 from protocol.capture.assembly.step import Assembled
 from protocol.capture.errors import CaptureError, Problem, raise_any
@@ -42,17 +43,19 @@ NUDGE = 2.0**-22
 
 @dataclass(frozen=True)
 class Preflight:
-    """A captured step and all that it was made of."""
+    """A captured step of one part and all that it was made of."""
 
     model: nn.Module
     objective: Objective
-    traced: TracedStep
-    roles: Roles
+    part: Part
     assembled: Assembled
     captured: CapturedStep
-    batch_size: int
-    micro_batches: int
-    replacement: bool
+    drawing: Drawing
+
+    @property
+    def traced(self) -> TracedStep:
+        """The graph of the step's one part."""
+        return self.part.traced
 
     def run(self) -> Report:
         """Compare `BATCHES` steps in a row. Raises `CaptureError`."""
@@ -87,13 +90,13 @@ class Preflight:
         """The batches of a step's equal parts, as the objective sees them, and the counter that keys their draws."""
         step, dataset = int(state[STEP]), self.captured.dataset
         rows = next(iter(dataset.values())).shape[0]
-        (index,) = drawn(rows, self.batch_size, self.replacement)((state[KEY], state[STEP]))
-        for unit, part in enumerate(index.long().chunk(self.micro_batches)):
+        index, units = self.drawing.drawn(rows, state[KEY], state[STEP]), self.drawing.micro_batches
+        for unit, part in enumerate(index.long().chunk(units)):
             batch = {name: t[part].to(as_seen_by_torch(t.dtype)) for name, t in dataset.items()}
-            yield batch, step * self.micro_batches + unit
+            yield batch, step * units + unit
 
     def _draws(self, state: State, counter: int) -> Draws:
-        return Draws(self.traced.graph, self.assembled.draws, state[KEY], counter)
+        return Draws(self.traced.graph, self.assembled.draws[0], state[KEY], counter)
 
     def _mean_of(
         self, state: State, compute: Callable[[State, Mapping[str, Tensor], Draws], Results]
@@ -169,7 +172,7 @@ class Preflight:
         batch, counter = next(self._units(state))
         draws = self._draws(state, counter)
         worst: list[LocalError] = []
-        for local in local_errors(self.traced, self.roles, state, batch, draws, counter):
+        for local in local_errors(self.traced, self.part.roles, state, batch, draws, counter):
             if not local.times_explained <= 1:
                 refused = checks.computed_otherwise(local.operation, local.source, local.error, _shown(found))
                 raise CaptureError([refused])
@@ -180,6 +183,14 @@ class Preflight:
             f"precision: {difference}{most}; more `bits` help (roles: {roles})"
             for difference in found[:SHOWN]
         ]
+
+
+def worst(reports: Sequence[Report]) -> Report:
+    """The largest errors of several, and all their notes."""
+    errors = torch.tensor([(each.loss_error, each.gradient_error) for each in reports], dtype=torch.float64)
+    notes = dict.fromkeys(note for each in reports for note in each.notes)
+    loss, gradients = errors.max(0).values.tolist()
+    return Report(BATCHES, loss, gradients, tuple(notes))
 
 
 def _shown(found: list[Difference]) -> str:

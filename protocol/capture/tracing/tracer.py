@@ -7,7 +7,7 @@ graph has no side effects: what the step writes into buffers is among its output
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
 
@@ -76,17 +76,24 @@ class TracedStep:
     written: tuple[str, ...]
     untouched: tuple[str, ...]
     distributions: tuple[str, ...]
+    moving: frozenset[str] = frozenset()
+    """Those of `buffers` that another part of the step trains or writes."""
 
 
 def trace_step(
-    model: nn.Module, objective: Objective, batch: Batch, *, model_refused: bool = False
+    model: nn.Module,
+    objective: Objective,
+    batch: Batch,
+    *,
+    model_refused: bool = False,
+    taken: Collection[str] = (),
 ) -> TracedStep:
     """Trace loss, metrics and gradients of `model` on a batch like `batch`, of which only types and shapes matter.
 
     Raises `TraceError` for control flow or shapes that depend on data, results that are no f32 scalars, writes that no
     program can make, and what the step itself raises. With `model_refused`, when the checks of `inputs` refused
     the model already, a `TraceError` is raised in any case, and it explains every other error: a model of another type
-    than f32 may well trip over the f32 that it is given here.
+    than f32 may well trip over the f32 that it is given here. No tensor that the code spells out has a name in `taken`.
     """
     problems = Problems()
     step = StepModule(model, objective)
@@ -161,7 +168,7 @@ def trace_step(
         raise TraceError(problems, recorder.graph)
     put_behind(traced.graph, list(parameters), untouched)
     buffers = {name: parameters.pop(name) for name in untouched} | buffers
-    buffers |= literals_as_inputs(traced, len(parameters) + len(buffers), {*parameters, *buffers})
+    buffers |= literals_as_inputs(traced, len(parameters) + len(buffers), {*parameters, *buffers, *taken})
     fixed = {name: as_committed(b) for name, b in buffers.items()}
     return TracedStep(
         graph=traced.graph,
@@ -186,9 +193,10 @@ def as_torch_raises(problem: Problem, model: nn.Module, objective: Objective, ba
 
 
 def constants_of(traced: TracedStep) -> dict[torch.fx.Node, Tensor]:
-    """The placeholders of what the step neither trains nor writes, and the tensors in their place."""
+    """The placeholders of what no part of the step trains or writes, and the tensors in their place."""
     holders = [node for node in traced.graph.nodes if node.op == "placeholder"][len(traced.parameters) :]
-    return {node: t for node, (name, t) in zip(holders, traced.buffers.items()) if name not in traced.written}
+    changed = {*traced.written, *traced.moving}
+    return {node: t for node, (name, t) in zip(holders, traced.buffers.items()) if name not in changed}
 
 
 def is_traced(value: object) -> bool:

@@ -1,0 +1,83 @@
+"""Phases of a step, one after the other: each a loss and an optimiser of its own, as in adversarial training."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Final
+
+from torch import nn
+from torch.optim import Optimizer
+from torch.optim.lr_scheduler import LRScheduler
+
+from protocol.capture.errors import CaptureError, Problem, raise_any
+from protocol.capture.tracing.step import Objective
+
+NAME: Final = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
+
+
+@dataclass(frozen=True)
+class Phase:
+    """A forward and backward pass by `objective`, then the update of the parameters that `optimizer` holds; all others
+    are as if they were frozen. Options are as in `capture`.
+
+    It acts in step `first` (they count from 0) and in each `every`-th step from there on; rates of `scheduler` are for
+    the steps in which it acts. Its metrics are called `<name>.loss`, and so on.
+    """
+
+    name: str
+    objective: Objective
+    optimizer: Optimizer
+    scheduler: LRScheduler | None = None
+    clip_norm: float | None = None
+    clip_value: float | None = None
+    every: int = 1
+    first: int = 0
+
+    @property
+    def always(self) -> bool:
+        """Whether it acts in every step."""
+        return self.every == 1 and self.first == 0
+
+    def times(self, steps: int) -> int:
+        """In how many of so many steps it acts."""
+        return max(0, -(-(steps - self.first) // self.every))
+
+
+def require_phases(phases: Sequence[Phase], steps: int) -> None:
+    """Refuse no phases, names that metrics cannot have or that are taken, and phases that act in none of `steps`."""
+    if not phases:
+        raise CaptureError([Problem("there are no phases", "pass at least one")])
+    names = [phase.name for phase in phases]
+    problems = [
+        Problem(f"a phase named {name!r}", "name each otherwise, by a letter and letters, digits or _")
+        for place, name in enumerate(names)
+        if not NAME.fullmatch(name) or name in names[:place]
+    ]
+    problems += [
+        Problem(
+            f"phase {phase.name} acts every {phase.every!r} steps from step {phase.first!r} on, of {steps}",
+            "give whole numbers: every of at least 1, and first from 0 to a step of the task",
+        )
+        for phase in phases
+        if not all(type(x) is int for x in (phase.every, phase.first))
+        or phase.every < 1
+        or not 0 <= phase.first < steps
+    ]
+    raise_any(problems)
+
+
+@contextmanager
+def training_only(model: nn.Module, optimizer: Optimizer) -> Iterator[None]:
+    """All parameters but those of the optimiser are frozen meanwhile."""
+    own = {id(p) for group in optimizer.param_groups for p in group["params"]}
+    others = [p for p in model.parameters() if p.requires_grad and id(p) not in own]
+    for p in others:
+        p.requires_grad_(False)
+    try:
+        yield
+    finally:
+        for p in others:
+            p.requires_grad_(True)

@@ -1,0 +1,228 @@
+"""Steps of several phases: what a loop with several optimisers does, in its order and at its times."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from protocol.capture import CapturedStep, CaptureError, Phase, capture, capture_phases
+from protocol.program.execute import Interpreter
+from protocol.program.library.sampling import draw_batch
+
+ROWS, BATCH, STEPS = 24, 8, 7
+LATENT = 3
+BITS = dict.fromkeys(("product", "weight_gradient"), (20, 20))
+TOLERANCE = 1e-5
+
+
+class Adversaries(nn.Module):
+    """A generator of pairs of numbers, with batch norm, and a discriminator."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        torch.manual_seed(1)
+        self.generator = nn.Sequential(nn.Linear(LATENT, 8), nn.BatchNorm1d(8), nn.ReLU(), nn.Linear(8, 2))
+        self.discriminator = nn.Sequential(nn.Linear(2, 8), nn.LeakyReLU(0.2), nn.Linear(8, 1))
+
+
+def of_discriminator(model: nn.Module, batch: Mapping[str, Tensor]) -> tuple[Tensor, dict[str, Tensor]]:
+    """Real pairs are 1, made ones 0."""
+    assert isinstance(model, Adversaries)
+    real = model.discriminator(batch["real"])
+    made = model.discriminator(model.generator(batch["noise"]).detach())
+    loss = F.binary_cross_entropy_with_logits(real, torch.ones_like(real))
+    loss = loss + F.binary_cross_entropy_with_logits(made, torch.zeros_like(made))
+    return loss, {"right": (real > 0).float().mean()}
+
+
+def of_generator(model: nn.Module, batch: Mapping[str, Tensor]) -> Tensor:
+    """Made pairs are taken for real."""
+    assert isinstance(model, Adversaries)
+    made = model.discriminator(model.generator(batch["noise"]))
+    return F.binary_cross_entropy_with_logits(made, torch.ones_like(made))
+
+
+def data() -> dict[str, Tensor]:
+    """Pairs on a line, and noise."""
+    generator = torch.Generator().manual_seed(0)
+    x = torch.randn(ROWS, 1, generator=generator)
+    return {"real": torch.cat([x, 2 * x + 1], 1), "noise": torch.randn(ROWS, LATENT, generator=generator)}
+
+
+def optimisers(model: Adversaries) -> tuple[torch.optim.Optimizer, torch.optim.Optimizer]:
+    """One with a kernel, and one that is traced and has a first step of its own."""
+    return (
+        torch.optim.Adam(model.discriminator.parameters(), lr=0.05, betas=(0.5, 0.99)),
+        torch.optim.SGD(model.generator.parameters(), lr=0.1, momentum=0.9, dampening=0.5),
+    )
+
+
+def adversarial(every: int, first: int, **options: int) -> CapturedStep:
+    """The discriminator in each step, the generator in some."""
+    model = Adversaries()
+    for_discriminator, for_generator = optimisers(model)
+    schedule = torch.optim.lr_scheduler.ExponentialLR(for_generator, 0.8)
+    return capture_phases(
+        model,
+        [
+            Phase("discriminator", of_discriminator, for_discriminator, clip_norm=0.5),
+            Phase("generator", of_generator, for_generator, schedule, every=every, first=first),
+        ],
+        data(),
+        batch_size=BATCH,
+        steps=STEPS,
+        bits=BITS,
+        **options,  # type: ignore[arg-type]
+    )
+
+
+def rows(seed: Tensor, step: int) -> Tensor:
+    """Which rows a step sees."""
+    draw = draw_batch.kernel({"batch": BATCH, "rows": ROWS, "stream": 0})
+    (index,) = draw([seed, torch.tensor(step, dtype=torch.int32)])
+    return index.long()
+
+
+def by_torch(key: Tensor, every: int, first: int) -> dict[str, Tensor]:
+    """The loop that people write, in float64."""
+    torch.set_default_dtype(torch.float64)
+    try:
+        model = Adversaries()
+    finally:
+        torch.set_default_dtype(torch.float32)
+    model.load_state_dict(Adversaries().state_dict())
+    for_discriminator, for_generator = optimisers(model)
+    schedule = torch.optim.lr_scheduler.ExponentialLR(for_generator, 0.8)
+    whole = {name: t.double() for name, t in data().items()}
+    for step in range(STEPS):
+        batch = {name: t[rows(key, step)] for name, t in whole.items()}
+        model.zero_grad()
+        of_discriminator(model, batch)[0].backward()
+        nn.utils.clip_grad_norm_(model.discriminator.parameters(), 0.5)
+        for_discriminator.step()
+        if step >= first and (step - first) % every == 0:
+            model.zero_grad()
+            of_generator(model, batch).backward()
+            for_generator.step()
+            schedule.step()
+        else:
+            continue
+    return dict(model.state_dict())
+
+
+@pytest.mark.parametrize(("every", "first"), [(1, 0), (3, 0), (2, 1), (1, 4), (5, 6)])
+def test_phases_are_a_loop_with_two_optimisers(every: int, first: int) -> None:
+    step = adversarial(every, first)
+    state = step.initial_state(9)
+    for _ in range(STEPS):
+        state = step.step(state)
+    expected = by_torch(state["key"], every, first)
+    for name, t in expected.items():
+        torch.testing.assert_close(state[name].double(), t.double(), rtol=TOLERANCE, atol=TOLERANCE)
+    metrics = {name for name in state if name.startswith("metric.")}
+    assert metrics == {
+        f"metric.{name}"
+        for name in ("discriminator.loss", "discriminator.right", "discriminator.grad_norm", "generator.loss")
+    }
+
+
+def test_a_phase_that_does_not_act_changes_nothing() -> None:
+    step = adversarial(3, 1)
+    state = step.initial_state(2)
+    for number in range(STEPS):
+        after = step.step(state)
+        moved = {name for name in state if not torch.equal(state[name], after[name])}
+        own = {name for name in moved if name.startswith(("generator.0", "generator.3", "metric.generator"))}
+        assert bool(own) == (number in (1, 4))
+        assert any(name.startswith("discriminator.") for name in moved)
+        state = after
+
+
+@pytest.mark.parametrize("options", [{}, {"micro_batches": 2}, {"history": 3}])
+def test_phases_have_the_bits_of_their_primitives(options: dict[str, int]) -> None:
+    step = adversarial(2, 1, **options)
+    state = step.initial_state(4)
+    for _ in range(3):
+        program = step.step_program
+        outputs = Interpreter().run(program.program, (*program.order(state), *step.fixed))
+        state = step.step(state)
+        assert all(map(torch.equal, outputs, program.order(state)))
+
+
+class Body(nn.Module):
+    """A head on a body, and noise between them."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        torch.manual_seed(0)
+        self.body = nn.Linear(2, 6)
+        self.head = nn.Linear(6, 1)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """A number for each pair."""
+        hidden = F.dropout(torch.tanh(self.body(x)), 0.5)
+        out: Tensor = self.head(hidden)
+        return out
+
+
+def squared(model: nn.Module, batch: Mapping[str, Tensor]) -> Tensor:
+    """An error."""
+    error: Tensor = model(batch["real"]).square().mean()
+    return error
+
+
+def test_a_body_is_thawed_and_draws_other_numbers_than_the_head() -> None:
+    model = Body()
+    phases = [
+        Phase("head", squared, torch.optim.SGD(model.head.parameters(), lr=0.1)),
+        Phase("body", squared, torch.optim.AdamW(model.body.parameters(), lr=0.1), first=2),
+    ]
+    step = capture_phases(model, phases, data(), batch_size=BATCH, steps=4)
+    state = step.initial_state(0)
+    for number in range(4):
+        after = step.step(state)
+        assert torch.equal(state["body.weight"], after["body.weight"]) == (number < 2)
+        assert not torch.equal(state["head.weight"], after["head.weight"])
+        state = after
+    streams = [hint.attributes["stream"] for hint in step.hints.values() if hint.name == "keep_mask"]
+    assert len(set(streams)) == len(streams) == 2
+    assert all(p.requires_grad for p in model.parameters()), "as it was"
+
+
+def test_one_phase_is_capture() -> None:
+    model = Body()
+    alone = capture(
+        model, squared, torch.optim.SGD(model.parameters(), lr=0.1), data(), batch_size=BATCH, steps=4
+    )
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    phased = capture_phases(model, [Phase("all", squared, optimizer)], data(), batch_size=BATCH, steps=4)
+    one, other = alone.step(alone.initial_state(1)), phased.step(phased.initial_state(1))
+    assert other.pop("metric.all.loss") == one.pop("metric.loss")
+    assert all(torch.equal(one[name], other[name]) for name in one)
+
+
+def refused(*phases: Callable[[Body], Phase]) -> str:
+    """What is said of phases."""
+    model = Body()
+    with pytest.raises(CaptureError) as raised:
+        capture_phases(model, [make(model) for make in phases], data(), batch_size=BATCH, steps=4)
+    return str(raised.value)
+
+
+def of(name: str, **options: int) -> Callable[[Body], Phase]:
+    """A phase that trains everything."""
+    return lambda model: Phase(name, squared, torch.optim.Adam(model.parameters()), **options)  # type: ignore[arg-type]
+
+
+def test_phases_that_cannot_be_are_refused() -> None:
+    assert "there are no phases" in refused()
+    assert "a phase named ''" in refused(of(""))
+    assert "a phase named 'a.b'" in refused(of("a.b"))
+    assert "a phase named 'a'" in refused(of("a"), of("a"))
+    assert "acts every 0 steps" in refused(of("a", every=0))
+    assert "from step 4 on, of 4" in refused(of("a", first=4))
+    assert "several tensors of the task would be called body.weight.exp_avg" in refused(of("a"), of("b"))
