@@ -79,8 +79,8 @@ def capture(
     does not reach and other buffers become constants.
 
     With `micro_batches` the batch is divided into so many equal parts, each a unit with a forward and backward pass of
-    its own; gradients, loss, metrics and written f32 buffers are means over the units (`assembly.micro_batches`). It
-    takes the activations of one unit, and up to so many processes can share a step.
+    its own; gradients, loss and metrics are means over the units, and batch norm's statistics follow them in order
+    (`assembly.micro_batches`). It takes the activations of one unit, and up to so many processes can share a step.
 
     The state has loss and metrics of the last step; with `history` also those of so many last steps, which
     `step_program.history(state)` gives as a table.

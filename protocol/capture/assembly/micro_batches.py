@@ -2,14 +2,17 @@
 
 A part is a unit (arithmetic.md section 5): each call rounds its own gradients, and the exact sum over all units,
 divided by their number, is the gradient of the step. No call depends on another, so workers can make them in any order;
-made one after the other, they take the activations of one. Loss, metrics and the f32 buffers that the model writes are
-means over the units in the same way. Buffers of other types are as the first unit leaves them.
+made one after the other, they take the activations of one. Loss and metrics are means over the units in the same way.
+What a model accumulates in buffers, as batch norm does, goes through the units in order, as where torch accumulates
+gradients (`accumulation`). Other f32 buffers that it writes are means, those of other types as the first unit leaves
+them.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
 
 from protocol.capture.lowering.concatenation import concatenated
 from protocol.numerics.types import DType
@@ -19,6 +22,15 @@ from protocol.program.types import TensorType, contiguous_strides
 
 Evaluate = Callable[[Builder, Sequence[Value], Sequence[Value], Value, Value], Sequence[Value]]
 """Writes a step's results on its parameters and buffers, a batch, a key, and the counter that keys random numbers."""
+
+
+class Accumulated(NamedTuple):
+    """A buffer that a unit leaves as `share` of what it was, and something more."""
+
+    given: int
+    """Its place among what `evaluate` is given."""
+    share: float
+
 
 SMALL = 1 << 16
 """Bytes: copying a tensor that is smaller takes less time than an instruction for it alone."""
@@ -36,30 +48,48 @@ def mean_over_units(
     key: Value,
     step: Value,
     units: int,
+    accumulated: Mapping[int, Accumulated],
 ) -> list[Value]:
-    """The results of `evaluate`, averaged over `units` equal parts of the rows `index`, i32 [B].
+    """The results of `evaluate`, averaged over `units` equal parts of the rows `index`, i32 [B], but for those that are
+    `accumulated`, by their places.
 
     The random numbers of a unit are keyed by step * units + unit, which differs for all units while it is below 2^32.
     """
     rows = index.shape[0] // units
-    outer = CallLayout([value.type for value in given])
-    passed = outer.pack(b, given)
+    buffers = [each.given for each in accumulated.values()]
+    handed = [k for k in range(len(given)) if k not in buffers]
+    outer = CallLayout([given[k].type for k in handed])
+    passed = outer.pack(b, [given[k] for k in handed])
     batch = [TensorType(t.dtype, (rows, *t.shape[1:])) for t in dataset]
     body = Builder("micro_batch")
-    shared = outer.unpack(body, [body.input(value.type) for value in passed])
+    shared = dict(zip(handed, outer.unpack(body, [body.input(value.type) for value in passed])))
+    shared |= {k: body.constant(given[k].dtype, given[k].shape, 0) for k in buffers}
     rest = [body.input(type_) for type_ in (*batch, key.type, step.type)]
-    found = evaluate(body, shared, rest[:-2], rest[-2], rest[-1])
-    inner = CallLayout([value.type for value in found])
-    for value in inner.pack(body, found):
+    found = evaluate(body, [shared[k] for k in range(len(given))], rest[:-2], rest[-2], rest[-1])
+    averaged = [k for k in range(len(found)) if k not in accumulated]
+    inner, added = (CallLayout([found[k].type for k in places]) for places in (averaged, accumulated))
+    packed = inner.pack(body, [found[k] for k in averaged])
+    for value in (*packed, *added.pack(body, [found[k] for k in accumulated])):
         body.output(value)
     program = body.build()
     first = b.mul(step, b.u32(units))
+    sums = [given[k] for k in buffers]
 
     def run(unit: int) -> tuple[Value, ...]:
         mine = b.slice(index, 0, unit * rows, (unit + 1) * rows)
-        return b.call(program, *passed, *(b.gather(t, mine) for t in dataset), key, b.add(first, b.u32(unit)))
+        counter = b.add(first, b.u32(unit))
+        results = b.call(program, *passed, *(b.gather(t, mine) for t in dataset), key, counter)
+        more = added.unpack(b, results[len(packed) :])
+        for k, (each, new) in enumerate(zip(accumulated.values(), more, strict=True)):
+            kept = sums[k]
+            if each.share != 1:
+                kept = b.mul(b.constant(DType.F32, (), each.share), kept)
+            sums[k] = b.add(new, kept)
+        return results[: len(packed)]
 
-    return inner.unpack(b, _sums(b, run, 0, units, units))
+    means = dict(zip(averaged, inner.unpack(b, _sums(b, run, 0, units, units)), strict=True))
+    means |= dict(zip(accumulated, sums, strict=True))
+    return [means[k] for k in range(len(found))]
 
 
 def _sums(

@@ -11,9 +11,10 @@ from dataclasses import dataclass
 
 from torch import Tensor
 
+from protocol.capture.assembly.accumulation import accumulated
 from protocol.capture.assembly.batch import Drawing
 from protocol.capture.assembly.history import noted
-from protocol.capture.assembly.micro_batches import mean_over_units
+from protocol.capture.assembly.micro_batches import Accumulated, mean_over_units
 from protocol.capture.assembly.part import Part
 from protocol.capture.assembly.state import KEY, STEP, metrics_of, state_types
 from protocol.capture.lowering.context import Draw, Lowering
@@ -104,7 +105,8 @@ class _Written:
         if micro_batches == 1:
             values = self._evaluate(b, given, [b.gather(tensor, index) for tensor in rows], *keys)
         else:
-            values = mean_over_units(b, self._evaluate, given, rows, index, *keys, micro_batches)
+            sums = _accumulated(part)
+            values = mean_over_units(b, self._evaluate, given, rows, index, *keys, micro_batches, sums)
         count = len(traced.parameters)
         self.gradients = values[:count]
         measured = part.measured
@@ -133,6 +135,19 @@ class _Written:
         self.coverage.update(lowering.coverage)
         self.draws.update(lowering.draws)
         return [lowering.elements(result) for result in results]
+
+
+def _accumulated(part: Part) -> dict[int, Accumulated]:
+    """What goes through the units in order, by its place among the results."""
+    traced = part.traced
+    names = (*traced.parameters, *traced.buffers)
+    first = len(traced.parameters) + len(part.measured)
+    shares = accumulated(traced)
+    return {
+        first + k: Accumulated(names.index(name), shares[name])
+        for k, name in enumerate(traced.written)
+        if name in shares
+    }
 
 
 def _schedule(b: Builder, part: Part, step: Value) -> tuple[Value, Value]:

@@ -6,7 +6,7 @@ Both take the program's batch and the program's random numbers, so that only ari
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -198,13 +198,18 @@ def inputs_of(traced: TracedStep, state: State, batch: Mapping[str, Tensor]) -> 
     return [t.to(node.meta["val"].dtype) for t, node in zip(tensors, holders)]
 
 
-def mean(units: Sequence[Results]) -> Results:
-    """The results of a step from those of its equal parts; what is no float is as the first part leaves it."""
-    first = units[0]
+def mean(units: Sequence[Results], accumulated: Collection[str]) -> Results:
+    """The results of a step from those of its equal parts. Of buffers those that are `accumulated` are as the last part
+    leaves them; what is no float is as the first one does.
+    """
+    first, last = units[0], units[-1]
     return Results(
         _mean([unit.loss for unit in units]),
         {name: _mean([unit.gradients[name] for unit in units]) for name in first.gradients},
-        {name: _mean([unit.buffers[name] for unit in units]) for name in first.buffers},
+        {
+            name: last.buffers[name] if name in accumulated else _mean([unit.buffers[name] for unit in units])
+            for name in first.buffers
+        },
     )
 
 

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from protocol.capture.analysis.roles import Role
+from protocol.capture.assembly.accumulation import accumulated
 from protocol.capture.assembly.batch import Drawing
 from protocol.capture.assembly.part import Part
 from protocol.capture.assembly.state import KEY, STEP
@@ -101,9 +102,12 @@ class Preflight:
     def _mean_of(
         self, state: State, compute: Callable[[State, Mapping[str, Tensor], Draws], Results]
     ) -> Results:
-        return mean(
-            [compute(state, batch, self._draws(state, counter)) for batch, counter in self._units(state)]
-        )
+        sums = accumulated(self.traced)
+        found = []
+        for batch, counter in self._units(state):
+            found.append(compute(state, batch, self._draws(state, counter)))
+            state = {**state, **{name: found[-1].buffers[name].to(state[name].dtype) for name in sums}}
+        return mean(found, sums)
 
     def _by_torch(self, state: State, batch: Mapping[str, Tensor], draws: Draws) -> Results:
         try:

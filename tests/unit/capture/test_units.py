@@ -20,7 +20,7 @@ from protocol.program.instruction import MAX_OPERANDS
 from protocol.program.library import CATALOGUE, kernels
 from protocol.program.library.units import MOST
 from protocol.program.parallel import units
-from tests.unit.capture.steps import BATCH, DATASET, captured, cross_entropy, drawn, follow
+from tests.unit.capture.steps import DATASET, captured, cross_entropy, drawn, follow
 
 MOMENTUM = ".momentum"
 """The slot that holds a step's gradient, the first time: 0.9 * 0 + g."""
@@ -164,20 +164,48 @@ def test_each_unit_draws_masks_of_its_own() -> None:
     assert len(set(seen)) == 6
 
 
-def test_written_buffers_are_means_and_counters_are_the_first_units() -> None:
+@pytest.mark.parametrize("units", [2, 3])
+def test_batch_norm_follows_the_units_as_where_torch_accumulates_gradients(units: int) -> None:
     torch.manual_seed(3)
-    first = nn.Linear(8, 5)
-    step = captured(nn.Sequential(first, nn.BatchNorm1d(5), nn.Linear(5, 3)), micro_batches=2)
+    model = nn.Sequential(nn.Linear(8, 5), nn.BatchNorm1d(5, momentum=0.3), nn.Linear(5, 3))
+    step = captured(model, micro_batches=units)
+    state = slow = step.initial_state(1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for number in range(2):
+        batch = drawn(step, state)
+        state, slow = step.step(state), step.step_program.step(slow, step.fixed, Interpreter())
+        assert all(torch.equal(slow[name], t) for name, t in state.items())
+        optimizer.zero_grad()
+        for x, y in zip(batch["x"].chunk(units), batch["y"].chunk(units), strict=True):
+            (cross_entropy(model, {"x": x, "y": y}) / units).backward()
+        optimizer.step()
+        for name in ("1.running_mean", "1.running_var", "0.weight"):
+            torch.testing.assert_close(state[name], model.state_dict()[name], rtol=2e-3, atol=2e-3)
+        assert state["1.num_batches_tracked"].item() == units * (number + 1)
+
+
+def test_other_written_buffers_are_means_and_counters_are_the_first_units() -> None:
+    class Writing(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.layer = nn.Linear(8, 3)
+            self.seen: Tensor
+            self.most: Tensor
+            self.register_buffer("seen", torch.zeros(3))
+            self.register_buffer("most", torch.tensor(5))
+
+        def forward(self, x: Tensor) -> Tensor:
+            y: Tensor = self.layer(x)
+            self.seen = self.seen * self.seen + y.detach().mean(0)
+            self.most = self.most * 2 % 7
+            return y
+
+    model = Writing()
+    step = captured(model, micro_batches=2)
     state = step.initial_state(1)
     batch, after = drawn(step, state)["x"], step.step(state)
-    hidden: Tensor = first(batch).detach()
-    halves = (hidden[: BATCH // 2], hidden[BATCH // 2 :])
-    mean = sum((half.mean(0) for half in halves), torch.zeros(5)) / 2
-    spread = sum((half.var(0) for half in halves), torch.zeros(5)) / 2
-    torch.testing.assert_close(after["1.running_mean"], 0.1 * mean, rtol=1e-3, atol=1e-3)
-    torch.testing.assert_close(after["1.running_var"], 0.9 + 0.1 * spread, rtol=1e-3, atol=1e-3)
-    assert after["1.num_batches_tracked"].item() == 1
-    assert step.step(after)["1.num_batches_tracked"].item() == 2
+    torch.testing.assert_close(after["seen"], model.layer(batch).detach().mean(0), rtol=1e-3, atol=1e-3)
+    assert after["most"].item() == 3
 
 
 def test_more_units_than_are_summed_at_once_follow_torch_too() -> None:

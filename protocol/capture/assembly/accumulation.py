@@ -1,0 +1,47 @@
+"""Which written buffers a step only accumulates: batch norm's running statistics and its count of batches.
+
+Their next contents are keep * (contents before) + (what the unit adds), and nothing else of the unit reads them. So all
+units can be computed from nothing, and then added up in order, as torch does when it accumulates gradients.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch.fx import Node
+
+from protocol.capture.tracing.tracer import TracedStep
+
+aten = torch.ops.aten
+_BATCH_NORM = aten._native_batch_norm_legit_functional.default
+_RUNNING = (3, 4)
+"""Results of batch norm that are running statistics; the operands of these numbers are those before."""
+
+
+def accumulated(traced: TracedStep) -> dict[str, float]:
+    """From the name of each such buffer to the share of it that a unit keeps."""
+    holders = [node for node in traced.graph.nodes if node.op == "placeholder"]
+    before = dict(zip(traced.buffers, holders[len(traced.parameters) :]))
+    outputs: tuple[Any, ...] = traced.graph.output_node().args[0]  # type: ignore[assignment]
+    after = dict(zip(traced.written, outputs[len(outputs) - len(traced.written) :]))
+    kept = {name: _kept(before[name], new) for name, new in after.items()}
+    return {name: share for name, share in kept.items() if share is not None}
+
+
+def _kept(old: Node, new: Any) -> float | None:
+    """The share, or None where the next contents are made in another way."""
+    if not isinstance(new, Node) or len(old.users) != 1:
+        return None
+    if new.target is aten.add.Tensor and new.args[0] is old and type(new.args[1]) is int and not new.kwargs:
+        return 1.0
+    given: tuple[Any, ...] = new.args
+    normed, place = given if len(given) == 2 else (None, None)
+    if not isinstance(normed, Node) or normed.target is not _BATCH_NORM or place not in _RUNNING:
+        return None
+    training, momentum = normed.args[5], normed.args[6]
+    # The backward pass names the next statistics too, and does not read them in training.
+    readers = {user.target for user in new.users} - {"output"}
+    if normed.args[place] is not old or not training or readers - {aten.native_batch_norm_backward.default}:
+        return None
+    return 1.0 - float(momentum)  # type: ignore[arg-type]
