@@ -11,8 +11,9 @@ from torch import Tensor, nn
 from torch.nn.parameter import is_lazy
 
 from protocol.capture.errors import CaptureError, Problem, raise_any
+from protocol.capture.inputs import python_state
 from protocol.capture.inputs.model import tensors_of
-from protocol.capture.inputs.python_state import MOST_OBJECTS, PythonState
+from protocol.capture.inputs.python_state import PythonState
 from protocol.capture.types import DATASET_TYPES, PROGRAM_TYPES, fits, type_name, type_names
 
 DATASET = "pass a dict of tensors by name, each with one row per example, as in {'x': inputs, 'y': labels}"
@@ -157,8 +158,8 @@ def not_watched(kept: PythonState) -> Iterator[str]:
     """The note on Python objects that are too many to be compared from step to step, if they are."""
     if kept.unwatched:
         yield (
-            f"model and objective keep more than {MOST_OBJECTS:,} Python objects: those from {kept.unwatched} on are "
-            "not watched, and what a step changes in them is not seen"
+            f"model and objective keep more than {python_state.MOST_OBJECTS:,} Python objects: those from "
+            f"{kept.unwatched} on are not watched, and what a step changes in them is not seen"
         )
 
 

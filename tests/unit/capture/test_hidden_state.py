@@ -18,7 +18,8 @@ import torch
 from torch import Tensor, nn
 
 from protocol.capture import CaptureError
-from protocol.capture.inputs.python_state import MOST_OBJECTS, PythonState
+from protocol.capture.inputs import python_state
+from protocol.capture.inputs.python_state import PythonState
 from tests.unit.capture import counting
 from tests.unit.capture.steps import captured, cross_entropy
 
@@ -259,14 +260,15 @@ def test_a_counter_of_an_installed_package_is_seen(
         captured(nn.Linear(8, 3), lambda model, batch: cross_entropy(model, batch) * factor(model, batch))
 
 
-def test_what_lies_beyond_the_objects_looked_at_is_told() -> None:
-    few, many = [[k] for k in range(10)], [[k] for k in range(MOST_OBJECTS + 1)]
+def test_what_lies_beyond_the_objects_looked_at_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(python_state, "MOST_OBJECTS", 2_000)
+    few, many = [[k] for k in range(10)], [[k] for k in range(2_000)]
 
     def with_kept(kept: object) -> Callable[[nn.Module, Mapping[str, Tensor]], Tensor]:
         return lambda model, batch: cross_entropy(model, batch) * (1.0 if kept else 0.5)
 
     assert captured(nn.Linear(8, 3), with_kept(few)).notes == ()
     (note,) = captured(nn.Linear(8, 3), with_kept(many)).notes
-    assert "more than 200,000 Python objects" in note
+    assert "more than 2,000 Python objects" in note
     assert "kept[" in note
     assert "not watched" in note
