@@ -66,13 +66,14 @@ def assemble(
     known |= {name: b.input(tensor_type(t)) for name, t in constants.items()}
     step, key = known[STEP], known[KEY]
     index = drawing.draw(b, data, key, step)
-    entry = b.cast(step, DType.I32)
     rows = tuple(data.values())
-    written = [_Written(b, part, known, rows, index, entry, drawing.micro_batches) for part in parts]
+    written = [_Written(b, part, known, rows, index, drawing.micro_batches) for part in parts]
+    known[STEP] = b.add(step, b.constant(DType.U32, (), 1))
+    for part in written:
+        part.measure(b, known)
     if history:
         measured = [known[name] for name in metrics_of(parts)]
-        known[HISTORY] = noted(b, known[HISTORY], measured, entry)
-    known[STEP] = b.add(step, b.constant(DType.U32, (), 1))
+        known[HISTORY] = noted(b, known[HISTORY], measured, b.cast(step, DType.I32))
     for name in types:
         b.output(known[name])
     program = b.build()
@@ -84,7 +85,9 @@ def assemble(
 
 
 class _Written:
-    """One part, written into the program: what it changes is replaced in `known`, values by their names."""
+    """One part, written into the program: what it changes is replaced in `known`, values by their names, but for
+    metrics, which `measure` replaces.
+    """
 
     def __init__(
         self,
@@ -93,7 +96,6 @@ class _Written:
         known: dict[str, Value],
         rows: Sequence[Value],
         index: Value,
-        number: Value,
         micro_batches: int,
     ) -> None:
         self._part = part
@@ -109,23 +111,29 @@ class _Written:
             values = mean_over_units(b, self._evaluate, given, rows, index, *keys, micro_batches, sums)
         count = len(traced.parameters)
         self.gradients = values[:count]
-        measured = part.measured
-        after = {name: b.reshape(value, ()) for name, value in zip(measured, values[count:])}
-        after.update(zip(traced.written, values[count + len(measured) :], strict=True))
-        own, times = known[STEP], number
-        acts: Value | None = None
+        last = count + len(part.measured)
+        self._metrics = dict(zip(part.measured, values[count:last], strict=True))
+        own, times = known[STEP], b.cast(known[STEP], DType.I32)
+        self._acts: Value | None = None
         if not part.always:
-            times, acts = _schedule(b, part, number)
+            times, self._acts = _schedule(b, part, times)
             own = b.cast(times, DType.U32)
         lowering = Lowering(b, part.roles, known[KEY], own, part.streams[1])
         rates = [b.gather(known[name], times) for name in part.rates]
         updated = part.update.write(lowering, known, dict(zip(traced.parameters, self.gradients)), rates)
         self.coverage.update(lowering.coverage)
         names = {name: part.metric(name) for name in part.update.metrics}
-        after = {names.get(name, name): value for name, value in updated.items()} | after
-        if acts is not None:
-            after = {name: b.select(acts, value, known[name]) for name, value in after.items()}
-        known |= after
+        updated = {names.get(name, name): value for name, value in updated.items()}
+        self._replace(b, known, updated | dict(zip(traced.written, values[last:], strict=True)))
+
+    def measure(self, b: Builder, known: dict[str, Value]) -> None:
+        """Replace the loss and the objective's metrics."""
+        self._replace(b, known, {name: b.reshape(x, ()) for name, x in self._metrics.items()})
+
+    def _replace(self, b: Builder, known: dict[str, Value], after: Mapping[str, Value]) -> None:
+        """Where the part acts."""
+        for name, value in after.items():
+            known[name] = value if self._acts is None else b.select(self._acts, value, known[name])
 
     def _evaluate(
         self, b: Builder, given: Sequence[Value], batch: Sequence[Value], key: Value, counter: Value
