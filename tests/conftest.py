@@ -1,6 +1,7 @@
 """What every test may count on: a home folder of its own, and property tests that draw the same examples each run."""
 
 import os
+import sys
 from pathlib import Path
 
 import pytest
@@ -54,3 +55,10 @@ settings.load_profile("assay")
 def own_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Keep the test, and every process it starts, out of the operator's own home folder."""
     monkeypatch.setenv("ASSAY_HOME", str(tmp_path / "assay-home"))
+
+
+@pytest.fixture(autouse=True)
+def own_random_numbers() -> None:
+    """Every test draws the same, whatever ran before it. Tests that need no torch do not pay for loading it."""
+    if (torch := sys.modules.get("torch")) is not None:
+        torch.manual_seed(0)

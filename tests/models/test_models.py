@@ -36,9 +36,24 @@ def test_a_model_that_parts_from_torch_differs(monkeypatch: pytest.MonkeyPatch) 
     right = check(entry_of(lambda: nn.Linear(4, 2)))
     assert right.apart is not None
     assert 0 <= right.apart < 1e-3
+    assert right.own is None
     monkeypatch.setattr("tests.models.check.torch_step", lambda *_: torch.tensor(1e3))
-    with pytest.raises(Differs, match="torch's 1000"):
+    with pytest.raises(Differs, match=r"torch's \[1000.0, 1000.0, 1000.0\], which are 0 apart from nudged"):
         check(entry_of(lambda: nn.Linear(4, 2)))
+
+
+@pytest.mark.parametrize(("apart", "good"), [(1.9, True), (2.1, False)])
+def test_a_model_may_part_from_torch_about_as_far_as_torch_from_itself(
+    apart: float, good: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    distances = iter([apart, 0.3, 1.0, 0.2, 0.1])
+    monkeypatch.setattr("tests.models.check._distance", lambda *_: next(distances))
+    if good:
+        found = check(entry_of(lambda: nn.Linear(4, 2)))
+        assert (found.apart, found.own) == (apart, 1.0)
+    else:
+        with pytest.raises(Differs, match="which are 1 apart"):
+            check(entry_of(lambda: nn.Linear(4, 2)))
 
 
 def test_an_unknown_defect_is_what_came_of_its_entry(monkeypatch: pytest.MonkeyPatch) -> None:
