@@ -49,7 +49,8 @@ def anvil_program() -> str:
 
 
 class Devnet:
-    """A running anvil. `port` 0 takes a free one; `block_time` None makes a block for each transaction. It keeps the
+    """A running anvil. `port` 0 takes a free one; `block_time` None makes a block for each transaction, and so it does
+    besides one each `block_time` seconds where these are `mixed`. It keeps the
     states of the last `states` blocks, 500 where nothing is said. With a file `state` it goes on with the chain that is
     there, and writes it there when it is closed; its clock is the machine's again then.
 
@@ -65,6 +66,7 @@ class Devnet:
         hardfork: str = "prague",
         states: int | None = None,
         state: Path | None = None,
+        mixed: bool = False,
     ) -> None:
         program = anvil_program()
         self.port = port or free_port(HOST)
@@ -88,7 +90,7 @@ class Devnet:
             command += ["--state", str(state)]
             self._patience = WRITING_SECONDS
         if block_time is not None:
-            command += ["--block-time", str(block_time)]
+            command += ["--block-time", str(block_time), *(["--mixed-mining"] if mixed else [])]
         self._log = (log or Path(os.devnull)).open("ab")
         self._process = subprocess.Popen(
             command, stdin=subprocess.DEVNULL, stdout=self._log, stderr=subprocess.STDOUT

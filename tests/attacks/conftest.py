@@ -22,5 +22,5 @@ def ring() -> Iterator[Arena]:
 @pytest.fixture
 def scene(tmp_path: Path) -> Iterator[Stage]:
     """A chain of the test's own, with a submitter that is also the verifier."""
-    with stage(tmp_path) as made:
+    with stage(tmp_path, mixed=False) as made:
         yield made

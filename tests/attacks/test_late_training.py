@@ -25,7 +25,7 @@ STEPS = 20_000
 def test_it_is_warned_of_stops_with_the_task_and_says_what_was_lost(tmp_path: Path) -> None:
     flags = ("--once", "--stake", "600", "--late", f"1:{STEP_SECONDS}")
     with (
-        stage(tmp_path) as scene,
+        stage(tmp_path, mixed=False) as scene,
         mined_at_once(scene),
         Party(scene, "solver", *flags, adversary="honest-solver") as solver,
     ):

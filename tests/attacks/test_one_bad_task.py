@@ -20,7 +20,7 @@ BAD = 2
 
 
 def test_it_is_tried_again_and_the_other_is_drawn_and_settled(tmp_path: Path) -> None:
-    with stage(tmp_path) as scene:
+    with stage(tmp_path, mixed=False) as scene:
         market = scene.submitter.market
         scene.devnet.connection.request("evm_setAutomine", True)
         with Party(scene, "solver", "--failing", str(BAD), adversary="honest-solver") as solver:

@@ -20,7 +20,7 @@ pytestmark = pytest.mark.chain
 
 def test_a_draw_that_no_block_takes_holds_no_other_task(tmp_path: Path) -> None:
     """The node throws away what this solver sends, and the submitter lets its bid win."""
-    with stage(tmp_path) as scene, RpcProxy(scene.devnet.url) as proxy:
+    with stage(tmp_path, mixed=False) as scene, RpcProxy(scene.devnet.url) as proxy:
         direct, scene.url = scene.url, proxy.url
         solver = Solver(scene, once=False)
         scene.url = direct

@@ -206,13 +206,18 @@ class Solver:
 
 
 @contextmanager
-def stage(folder: Path) -> Iterator[Stage]:
-    """A fresh chain with a block a second, once everything is deployed, and its beacon."""
-    with Devnet(block_time=None) as devnet, development_beacon(devnet.connection, 0) as beacon:
+def stage(folder: Path, *, mixed: bool = True) -> Iterator[Stage]:
+    """A fresh chain with everything deployed, and its beacon. It makes a block a second, and one for each transaction
+    unless it is not `mixed`.
+    """
+    with (
+        Devnet(block_time=1 if mixed else None, mixed=mixed) as devnet,
+        development_beacon(devnet.connection, 0) as beacon,
+    ):
         made = Stage(devnet, folder, beacon.url)
         made.client(SOLVER).close()
-        devnet.connection.request("evm_setAutomine", False)
-        devnet.connection.request("evm_setIntervalMining", 1)
+        if not mixed:
+            devnet.make_blocks_every(1)
         try:
             yield made
         finally:

@@ -90,7 +90,7 @@ class Play:
 
 @pytest.fixture
 def scene(tmp_path: Path) -> Iterator[Stage]:
-    with stage(tmp_path) as made:
+    with stage(tmp_path, mixed=False) as made:
         made.devnet.connection.request("evm_setIntervalMining", 0)
         made.devnet.connection.request("evm_setAutomine", True)
         yield made

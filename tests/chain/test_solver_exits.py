@@ -24,7 +24,7 @@ from protocol.tasks.task import ESCROW_DRAWS
 from solver.strategy import Strategy
 from tests.attacks.false_games import FalseGames, honest_run
 from tests.chain.rounds import ANYTHING
-from tests.chain.solver_stage import Solver, Stage, mined_at_once, over, submitted
+from tests.chain.solver_stage import Solver, Stage, over, submitted
 from tests.unit.solver import tiny
 
 pytestmark = pytest.mark.chain
@@ -82,14 +82,13 @@ def test_seats_that_stay_empty_give_the_stake_back(scene: Stage) -> None:
     """The only verifier is silent once. It pays one draw, the escrow eight."""
     solver = Solver(scene)
     try:
-        with mined_at_once(scene):
-            task = scene.sold()
-            scene.until(task, submitted)
-            for draws in range(1, ESCROW_DRAWS + 2):
-                scene.until(task, asked_for(scene, draws))
-                until_late(scene, task)
-            scene.end_challenges(task)
-            assert scene.until(task, over).status is TaskStatus.VOID
+        task = scene.sold()
+        scene.until(task, submitted)
+        for draws in range(1, ESCROW_DRAWS + 2):
+            scene.until(task, asked_for(scene, draws))
+            until_late(scene, task)
+        scene.end_challenges(task)
+        assert scene.until(task, over).status is TaskStatus.VOID
         assert solver.join() is ExitCode.FINE
     finally:
         solver.close()

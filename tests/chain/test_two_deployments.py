@@ -33,7 +33,7 @@ from protocol.tasks.bundles import Limits
 from solver.strategy import Strategy
 from tests.adversaries.tiny import moves_a_weight_far
 from tests.chain.second_arithmetic import SECOND, Later, computed, register
-from tests.chain.solver_stage import Solver, Stage, mined_at_once, submitted
+from tests.chain.solver_stage import Solver, Stage, submitted
 from tests.chain.test_verifier_watch import Watcher, until_registered, wait
 from tests.forked import start
 from tests.unit.solver import killing
@@ -182,8 +182,7 @@ def upgraded(scene: Stage, parties: tuple[Party, Party]) -> Later:
     for party in parties:
         party.end(signal.SIGKILL)
         party.forget_market(scene.home)
-    with mined_at_once(scene):
-        later = Later(scene)
+    later = Later(scene)
     solver, verifier = parties
     solver.start(SLOWLY, register)
     verifier.start(register)
@@ -269,8 +268,7 @@ def test_an_old_task_ends_on_the_old_contracts_and_a_new_one_on_the_new(
 
 @pytest.mark.usefixtures("second")
 def test_a_lie_about_a_later_arithmetic_is_judged_by_its_arbiter(alone: Stage) -> None:
-    with mined_at_once(alone):
-        later = Later(alone)
+    later = Later(alone)
     watcher = Watcher(later, stake=30, whistleblow=True)
     until_registered(later)
     solver = Solver(later, Strategy(executor=moves_a_weight_far))
