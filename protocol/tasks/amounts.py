@@ -32,6 +32,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import fields
 from fractions import Fraction
+from functools import lru_cache
 from math import ceil
 from typing import Final
 
@@ -120,7 +121,13 @@ def derive(setting: Setting, rules: Rules, given: Mapping[str, int] | None = Non
     Raises NoRecommendation where no stake that a lock holds deters, or no bond is both at least its least and at most a
     quarter of the stake.
     """
-    given = given or {}
+    return _cheapest(setting, rules, tuple(sorted((given or {}).items())))
+
+
+@lru_cache(maxsize=1024)
+def _cheapest(setting: Setting, rules: Rules, fixed: tuple[tuple[str, int], ...]) -> Amounts:
+    """`derive`. A page of studies asks for the same tasks many times, and each takes a tenth of a second."""
+    given = dict(fixed)
     found: list[tuple[bool, Fraction, int, int, Amounts]] = []
     refused = ""
     for q, look_chance in _choices(setting, rules, given):

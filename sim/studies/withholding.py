@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from functools import cache
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -37,7 +36,7 @@ from sim.theory import (
     withholding_advantage,
 )
 from sim.theory.withholding import CLAIMS
-from sim.trust_table import ROLLUP, Priced
+from sim.trust_table import ROLLUP
 from sim.units import Unit
 
 if TYPE_CHECKING:
@@ -196,21 +195,15 @@ def _coin(table: Table, chance: float) -> float:
     return max(math.sqrt(max(0.0, chance * (1 - chance)) / tasks), 1 / tasks)
 
 
-@cache
-def _priced() -> Priced:
-    """The task that all is about; its amounts take a tenth of a second to derive."""
-    return ROLLUP.price(BUDGET, DAYS)
-
-
 def audit() -> tuple[int, int, int]:
     """K, q and V."""
-    priced = _priced()
+    priced = ROLLUP.price(BUDGET, DAYS)
     return priced.setting.segments, priced.amounts.segments_per_verifier, priced.amounts.verifiers
 
 
 def withheld() -> Withheld:
     """The recommended terms, in budgets."""
-    priced = _priced()
+    priced = ROLLUP.price(BUDGET, DAYS)
     amounts, budget = priced.amounts, priced.setting.budget
     return Withheld(
         stake=amounts.stake / budget,
