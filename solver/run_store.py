@@ -166,9 +166,10 @@ class RunStore:
         """Canonical bytes of a checkpoint's tensor; no other is read."""
         row = self._rows[number]
         try:
-            return load_tensor(self._store, stored_tensors(self._store, row.manifest, row.root)[tensor]).data
+            stored = stored_tensors(self._store, row.manifest, row.root)[tensor]
+            return bytes(load_tensor(self._store, stored).data)
         except (CommitmentError, OSError) as error:
-            return self._mend(number, error).tensors[tensor].data
+            return bytes(self._mend(number, error).tensors[tensor].data)
 
     def replay(self) -> Replay:
         """The run below the checkpoints. Each thread that replays takes its own: a replay is not thread-safe."""

@@ -156,7 +156,7 @@ def _held(context: Context, seen: Observation, item: int) -> Held:
         kept = material.replayer.state(committed, item)
         assert kept is not None, "who asks has seen to it that it is here"
         state, roots = kept
-        found = [tensor.data for tensor in program.checkpoint(state).tensors], list(roots)
+        found = [bytes(tensor.data) for tensor in program.checkpoint(state).tensors], list(roots)
         context.items.hold_state(task, item, roots, partial(material.states.link, item, roots[item]))
     tensors, roots = found
     return tensors, Leaf(roots[item], segment_tree(roots).inclusion_path(item))

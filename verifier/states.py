@@ -86,7 +86,7 @@ class States:
         """Canonical bytes of the tensors of a checkpoint that is on disk."""
         row = self._database.state(self._task, number, root)
         assert row is not None, "who asks has seen to it that it is there"
-        return [tensor.data for tensor in self._checkpoint(row).tensors]
+        return [bytes(tensor.data) for tensor in self._checkpoint(row).tensors]
 
     def link(self, number: int, root: bytes, place: Callable[[int], Path]) -> None:
         """Give each tensor of a checkpoint that is on disk a second name, which outlives the task's states."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import dataclass, replace
+from typing import Any
 
 from torch import Tensor, nn
 from torch.optim import Optimizer
@@ -51,7 +52,7 @@ def capture(
     model: nn.Module,
     objective: Objective,
     optimizer: Optimizer,
-    dataset: Mapping[str, Tensor],
+    dataset: Any,
     *,
     batch_size: int,
     steps: int,
@@ -67,10 +68,11 @@ def capture(
 ) -> CapturedStep:
     """Capture one training step of `model`.
 
-    `objective(model, batch)` returns the f32 scalar loss, or the loss and a dict of f32 scalar metrics. `batch` holds
-    `batch_size` rows of every tensor of `dataset`, drawn inside the program; integers arrive as int64. They are drawn
-    with replacement; with `replacement=False` as a `DataLoader` with `shuffle` and `drop_last` does: in epochs, each in
-    an order of its own, without the rows that fill no batch.
+    `dataset` holds tensors or numpy arrays by name, or is a map-style dataset of items of equal shapes
+    (`inputs.dataset.committed`). `objective(model, batch)` returns the f32 scalar loss, or the loss and a dict of f32
+    scalar metrics. `batch` holds `batch_size` rows of every tensor, drawn inside the program; integers arrive as int64,
+    halves as f32. They are drawn with replacement; with `replacement=False` as a `DataLoader` with `shuffle` and
+    `drop_last` does: in epochs, each in an order of its own, without the rows that fill no batch.
     `optimizer` is any `torch.optim.Optimizer` over the model's parameters (`optimisers`); its rates, or those of
     `scheduler`, become a table of `steps` entries. `clip_norm` and `clip_value` limit the gradients as
     `torch.nn.utils.clip_grad_norm_` and `clip_grad_value_` do, in this order; with the former, the norm before it is
@@ -104,7 +106,7 @@ def capture(
 def capture_phases(
     model: nn.Module,
     phases: Sequence[Phase],
-    dataset: Mapping[str, Tensor],
+    dataset: Any,
     *,
     batch_size: int,
     steps: int,
@@ -154,9 +156,7 @@ class _Data:
     model_refused: bool
 
 
-def _captured(
-    model: nn.Module, phases: Sequence[Phase], dataset: Mapping[str, Tensor], told: _Options
-) -> CapturedStep:
+def _captured(model: nn.Module, phases: Sequence[Phase], dataset: Any, told: _Options) -> CapturedStep:
     """`capture`, of one phase or of several."""
     problems = Problems()
     with ExitStack() as stack:
@@ -200,7 +200,7 @@ def _captured(
         return replace(captured, preflight=report, notes=(*notes, *report.notes))
 
 
-def _examined(model: nn.Module, dataset: Mapping[str, Tensor], told: _Options, problems: Problems) -> _Data:
+def _examined(model: nn.Module, dataset: Any, told: _Options, problems: Problems) -> _Data:
     """The data; adds to `problems` what is refused of counts, data and model."""
     drawing = told.drawing
     with problems.collected():

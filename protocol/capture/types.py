@@ -23,9 +23,6 @@ PROGRAM_TYPES = {
 }
 """What holds the elements of a torch tensor; a type that is not listed has no form in a program."""
 
-DATASET_TYPES = tuple(dtype for dtype in PROGRAM_TYPES if dtype is not torch.bool)
-"""The torch types that a dataset may have."""
-
 
 def type_name(dtype: torch.dtype) -> str:
     """`float32` for `torch.float32`."""
@@ -42,9 +39,14 @@ def fits(t: Tensor) -> bool:
     return t.dtype is not torch.int64 or not t.numel() or -(2**31) <= int(t.min()) <= int(t.max()) < 2**31
 
 
+def stored_as(dtype: torch.dtype) -> torch.dtype:
+    """The torch type that holds the committed elements of a tensor of a type."""
+    return torch.int32 if dtype is torch.int64 else dtype
+
+
 def as_committed(t: Tensor) -> Tensor:
     """A contiguous copy on the CPU in the storage type of its program type: int64 as i32, every NaN canonical."""
-    stored = t.to(torch.int32) if t.dtype is torch.int64 else t
+    stored = t.to(stored_as(t.dtype))
     return canonical(stored.detach().cpu()).clone(memory_format=torch.contiguous_format)
 
 

@@ -8,6 +8,7 @@ object store's own put is atomic.
 
 from __future__ import annotations
 
+import mmap
 import os
 import re
 from hashlib import sha256
@@ -65,14 +66,21 @@ class BlobStore:
         limit = self.max_bytes if max_bytes is None else min(max_bytes, self.max_bytes)
         self._require_size(path, self.size(blob_id), limit)
         data = bytes(self._fs.cat_file(path))
-        found = sha256(data).hexdigest()
-        if found != blob_id:
-            raise CorruptBlob(
-                f"corrupt blob {path}",
-                expected=f"SHA-256 {blob_id}",
-                got=found,
-                remedy="delete this file and fetch or store the blob again",
-            )
+        self._require_intact(path, blob_id, data)
+        return data
+
+    def map(self, blob_id: str) -> memoryview:
+        """Bytes of a blob, checked against its id, where they lie: a local file's pages are read as they are needed,
+        and let go where memory is short; it must not be written to. Raises as `get` does.
+        """
+        path = self._path(blob_id)
+        size = self.size(blob_id)
+        self._require_size(path, size, self.max_bytes)
+        if not self._local or not size:
+            return memoryview(self.get(blob_id))
+        with open(path, "rb") as file:
+            data = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
+        self._require_intact(path, blob_id, data)
         return data
 
     def link(self, blob_id: str, path: Path) -> None:
@@ -124,6 +132,17 @@ class BlobStore:
             )
         # 256 folders keep directory listings short at millions of blobs.
         return f"{self._base}/{blob_id[:2]}/{blob_id}"
+
+    @staticmethod
+    def _require_intact(path: str, blob_id: str, data: BytesLike) -> None:
+        found = sha256(data).hexdigest()
+        if found != blob_id:
+            raise CorruptBlob(
+                f"corrupt blob {path}",
+                expected=f"SHA-256 {blob_id}",
+                got=found,
+                remedy="delete this file and fetch or store the blob again",
+            )
 
     @staticmethod
     def _require_size(what: str, nbytes: int, limit: int) -> None:

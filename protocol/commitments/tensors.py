@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from protocol.commitments.chunks import tensor_root
 from protocol.commitments.errors import CheckpointError
+from protocol.commitments.hashing import BytesLike
 
 # code -> (name, numpy's little-endian type), docs/encoding.md section 1
 DTYPES = {
@@ -36,7 +37,8 @@ _CANONICAL_NAN = 0x7FC00000
 
 @dataclass(frozen=True, slots=True)
 class Tensor:
-    """One tensor: `name`, type code, shape and the bytes of its elements, C order, little-endian.
+    """One tensor: `name`, type code, shape and the bytes of its elements, C order, little-endian. They may lie in a
+    file that is mapped (`BlobStore.map`).
 
     Raises CheckpointError when the bytes do not have the length that type and shape ask for.
     """
@@ -44,7 +46,7 @@ class Tensor:
     name: str
     dtype: int
     shape: tuple[int, ...]
-    data: bytes
+    data: BytesLike
     _root: bytes | None = field(default=None, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -91,7 +93,7 @@ class Tensor:
         return np.frombuffer(self.data, DTYPES[self.dtype][1]).reshape(self.shape)
 
 
-def is_canonical(dtype: int, data: bytes) -> bool:
+def is_canonical(dtype: int, data: BytesLike) -> bool:
     """Whether bytes are those that a tensor of this type is written as: of NaNs only 0x7fc00000, of bools 0 and 1."""
     if dtype == CODES["bool"]:
         return bool(np.frombuffer(data, np.uint8).max() <= 1)

@@ -12,6 +12,7 @@ from torch import Tensor
 
 from protocol.commitments.chunks import tensor_root
 from protocol.commitments.digests import Digester
+from protocol.commitments.hashing import BytesLike
 from protocol.commitments.roots import constants_tree, state_root
 from protocol.commitments.states import Checkpoint
 from protocol.commitments.tensors import Tensor as StoredTensor
@@ -110,7 +111,7 @@ class StepProgram:
             ]
         )
 
-    def state_of(self, data: Sequence[bytes]) -> dict[str, Tensor]:
+    def state_of(self, data: Sequence[BytesLike]) -> dict[str, Tensor]:
         """The state whose tensors have these bytes, in the program's order. `NumericsError` for wrong lengths."""
         return {
             name: from_bytes(item, type_.dtype, type_.shape)

@@ -14,9 +14,12 @@ from protocol.capture.errors import CaptureError, Problem, raise_any
 from protocol.capture.inputs import python_state
 from protocol.capture.inputs.model import tensors_of
 from protocol.capture.inputs.python_state import PythonState
-from protocol.capture.types import DATASET_TYPES, PROGRAM_TYPES, fits, type_name, type_names
+from protocol.capture.types import PROGRAM_TYPES, fits, type_name, type_names
 
-DATASET = "pass a dict of tensors by name, each with one row per example, as in {'x': inputs, 'y': labels}"
+DATASET = (
+    "pass a dict of tensors by name, each with one row per example, as in {'x': inputs, 'y': labels}, or a dataset of "
+    "such items"
+)
 
 
 def require_code(model: Any, objective: Any) -> None:
@@ -97,8 +100,8 @@ def require_dataset(dataset: Mapping[str, Tensor]) -> None:
     ]
     rows = {t.shape[0] for t in dataset.values() if t.dim()}
     for name, t in dataset.items():
-        if t.dtype not in DATASET_TYPES:
-            remedy = f"convert it to one of {type_names(DATASET_TYPES)}"
+        if t.dtype not in PROGRAM_TYPES:
+            remedy = f"convert it to one of {type_names(PROGRAM_TYPES)}, or a narrower one"
             problems.append(Problem(f"dataset tensor {name} is {t.dtype}", remedy))
         elif not fits(t):
             problems.append(Problem(f"dataset tensor {name} exceeds 32 bits", "renumber its values"))

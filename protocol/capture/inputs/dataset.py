@@ -2,22 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import warnings
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
 
+import numpy as np
 import torch
 from torch import Tensor
 
+from protocol.capture.errors import CaptureError, Problem, Problems
 from protocol.capture.inputs.checks import require_dataset
-from protocol.capture.types import as_committed, as_seen_by_torch
+from protocol.capture.types import as_committed, as_seen_by_torch, stored_as
+
+WIDENED: Final = {
+    torch.float16: torch.float32,
+    torch.bfloat16: torch.float32,
+    torch.int8: torch.int32,
+    torch.int16: torch.int32,
+    torch.uint16: torch.int32,
+}
+"""Types that lose nothing in a type which a program has."""
+PAD: Final = "pad all rows to one length, and add a mask that says which elements count"
 
 
-def committed(dataset: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """Copies of the tensors as they are committed: f32, u8, or i32 in place of int64; one row per example.
+def committed(dataset: Any) -> dict[str, Tensor]:
+    """The tensors as they are committed: f32, u8, bool, or i32 in place of int64; one row per example.
 
-    Raises `CaptureError` for what `require_dataset` refuses.
+    `dataset` holds tensors or numpy arrays by name, or is a map-style dataset, such as torch's or Hugging Face's, whose
+    items are dicts or tuples of equal shapes; those of a tuple are called 0, 1, …. What it holds is copied, but for
+    arrays that numpy has mapped for reading alone in a type that is committed as it is: they may be larger than memory.
+
+    Raises `CaptureError` for what `require_dataset` refuses, for rows of unequal shapes, and for values of no number.
     """
-    require_dataset(dataset)
-    return {name: as_committed(t) for name, t in dataset.items()}
+    items = _stacked(dataset) if _is_map_style(dataset) else dataset
+    tensors = {name: _tensor(x) for name, x in items.items()} if isinstance(items, Mapping) else items
+    require_dataset(tensors)
+    return {name: _kept(items[name], t) for name, t in tensors.items()}
 
 
 def example_batch(dataset: Mapping[str, Tensor], batch_size: int) -> dict[str, Tensor]:
@@ -26,3 +46,77 @@ def example_batch(dataset: Mapping[str, Tensor], batch_size: int) -> dict[str, T
         name: torch.zeros((batch_size, *t.shape[1:]), dtype=as_seen_by_torch(t.dtype))
         for name, t in dataset.items()
     }
+
+
+def _tensor(x: Any) -> Any:
+    """A tensor in a type of a program's where that loses nothing; what is none, and cannot be one, as it is."""
+    if isinstance(x, np.ndarray):
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", UserWarning)  # torch has no tensor that cannot be written to
+                x = torch.from_numpy(x if x.dtype.isnative else x.astype(x.dtype.newbyteorder("=")))
+        except (TypeError, ValueError):
+            return x
+    return x.to(WIDENED[x.dtype]) if isinstance(x, Tensor) and x.dtype in WIDENED else x
+
+
+def _kept(x: Any, t: Tensor) -> Tensor:
+    """The tensor as it is committed, without a copy of what is mapped."""
+    mapped = isinstance(x, np.memmap) and x.mode == "r" and t.is_contiguous()
+    if not mapped or stored_as(t.dtype) is not t.dtype or (t.is_floating_point() and bool(t.min().isnan())):
+        return as_committed(t)
+    return t
+
+
+# ------------------------------------------------------------------ map-style datasets
+
+
+def _is_map_style(dataset: Any) -> bool:
+    """Whether it has items by number, as a `torch.utils.data.Dataset` has, and is no mere sequence or tensor."""
+    kind = type(dataset)
+    return not isinstance(dataset, Mapping | Tensor | np.ndarray | list | tuple | str | bytes) and (
+        hasattr(kind, "__getitem__") and hasattr(kind, "__len__")
+    )
+
+
+def _stacked(dataset: Any) -> dict[str, Tensor]:
+    """All items, one row each."""
+    found: dict[str, Tensor] = {}
+    problems = Problems()
+    count = len(dataset)
+    for number in range(count):
+        row = dict(_row(dataset[number], number, problems))
+        if not found:
+            found = {name: torch.empty((count, *t.shape), dtype=t.dtype) for name, t in row.items()}
+        if row.keys() != found.keys():
+            what = f"item {number} of the dataset has {_names(row)}, the first one {_names(found)}"
+            problems.add([Problem(what, "give all items the same names, in the same number")])
+        for name in row.keys() & found.keys():
+            if row[name].shape != found[name].shape[1:]:
+                shapes = f"shape {tuple(row[name].shape)}, in the first item {tuple(found[name].shape[1:])}"
+                problems.add([Problem(f"item {number} of the dataset has {name!r} of {shapes}", PAD)])
+            else:
+                found[name][number] = row[name]
+        problems.raise_any()
+    return found
+
+
+def _row(item: Any, number: int, problems: Problems) -> Iterator[tuple[str, Tensor]]:
+    """The numbers of an item, by name."""
+    if isinstance(item, Mapping):
+        parts = dict(item)
+    elif isinstance(item, tuple | list):
+        parts = {str(place): x for place, x in enumerate(item)}
+    else:
+        what = f"item {number} of the dataset is of type {type(item).__name__}"
+        raise CaptureError([Problem(what, "let items be dicts or tuples of tensors")])
+    for name, x in parts.items():
+        try:
+            yield str(name), _tensor(torch.as_tensor(x))
+        except (TypeError, ValueError, RuntimeError):
+            what = f"item {number} of the dataset has {name!r} of type {type(x).__name__}, which is no number"
+            problems.add([Problem(what, "leave it out, or turn it into numbers")])
+
+
+def _names(row: Mapping[str, Tensor]) -> str:
+    return ", ".join(row) or "nothing"

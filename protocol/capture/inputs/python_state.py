@@ -139,7 +139,7 @@ class PythonState:
         if isinstance(value, np.ndarray):
             if value.dtype.hasobject:
                 return self._elements(where, value.reshape(-1).tolist())
-            self._add(where, (value.shape, hashlib.sha256(value.tobytes()).hexdigest()))
+            self._add(where, (value.shape, _digest(value)))
             return ()
         if isinstance(value, KINDS):
             return [*self._container(where, value), *self._attributes(where, value)]
@@ -359,6 +359,13 @@ def left_as_it_was(model: nn.Module, objective: Any) -> Iterator[PythonState]:
         yield kept
     finally:
         kept.restore()
+
+
+def _digest(array: np.ndarray[Any, Any]) -> str:
+    """Of what it holds; a file that is mapped for reading alone is not read for it, and may be larger than memory."""
+    if isinstance(array, np.memmap) and array.mode == "r":
+        return f"{array.filename} at {array.offset}"
+    return hashlib.sha256(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data).hexdigest()
 
 
 class _Absent:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -13,7 +15,7 @@ import torch
 from protocol.commitments import Tree, constants_tree, state_tree
 from protocol.commitments.tensors import Tensor
 from protocol.commitments.threads import each
-from protocol.numerics.types import DType, from_bytes, to_bytes
+from protocol.numerics.types import DType, canonical_buffer, from_bytes
 from protocol.program.cost import Cost, cost
 from protocol.program.library import Hint
 from protocol.program.step import StepProgram
@@ -71,15 +73,27 @@ class Bundle:
         return dict(zip([tensor.name for tensor in self.state], _fresh(self.state), strict=True))
 
     def fixed(self) -> tuple[torch.Tensor, ...]:
-        """The dataset's tensors, then the constants, as fresh CPU tensors."""
-        return tuple(_fresh((*self.dataset, *self.constants)))
+        """The dataset's tensors, then the constants, as CPU tensors that nobody may write to: they are the bundle's own
+        bytes, which may be more than memory holds (`BlobStore.map`).
+        """
+        return tuple(_shared(tensor) for tensor in (*self.dataset, *self.constants))
 
 
 def _tensors(values: Mapping[str, torch.Tensor], types: Sequence[TensorType]) -> tuple[Tensor, ...]:
     return tuple(
-        Tensor(name, int(type_.dtype), type_.shape, to_bytes(value, type_.dtype))
+        Tensor(name, int(type_.dtype), type_.shape, canonical_buffer(value, type_.dtype))
         for (name, value), type_ in zip(values.items(), types, strict=True)
     )
+
+
+def _shared(tensor: Tensor) -> torch.Tensor:
+    """The tensor where its bytes lie, which are canonical."""
+    dtype = DType(tensor.dtype)
+    if dtype is DType.BOOL or sys.byteorder != "little":
+        return _torch(tensor)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # torch has no tensor that cannot be written to
+        return torch.frombuffer(tensor.data, dtype=dtype.storage).view(tensor.shape)
 
 
 def _fresh(tensors: Sequence[Tensor]) -> list[torch.Tensor]:

@@ -169,7 +169,7 @@ def _tensors(source: Source, store: BlobStore, manifest: Manifest) -> list[Tenso
 
 def _tensor(source: Source, store: BlobStore, entry: TensorEntry) -> Tensor:
     """A tensor whose root is known and that has canonical bytes; whether the root is the due one is left to ask."""
-    data = _blob(source, store, entry.blob, entry.nbytes)
+    data = _mapped(source, store, entry.blob, entry.nbytes)
     _require(f"length of tensor {entry.name}", entry.nbytes, len(data))
     tensor = Tensor(entry.name, CODES[entry.dtype], tuple(entry.shape), data)
     # Who runs the step writes canonical bytes: with others in the terms an honest solver would stand accused.
@@ -196,6 +196,17 @@ class _OneByOne:
 
     def close(self) -> None:
         self._source.close()
+
+
+def _mapped(source: Source, store: BlobStore, blob: str, limit: int) -> memoryview:
+    """A blob where it lies in the store, which it is put into if need be."""
+    if store.has(blob):
+        try:
+            return store.map(blob)
+        except CorruptBlob:
+            pass  # fetched again, and the damaged copy replaced
+    _blob(source, store, blob, limit)
+    return store.map(blob)
 
 
 def _blob(source: Source, store: BlobStore, blob: str, limit: int) -> bytes:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from torch import Tensor, nn
@@ -39,9 +40,8 @@ def refused(**given: Any) -> tuple[Problem, ...]:
         (None, "the dataset is None", "pass a dict of tensors"),
         (X, "the dataset is of type Tensor", "pass a dict of tensors"),
         ((X, Y), "the dataset is of type tuple", "pass a dict of tensors"),
-        (torch.utils.data.TensorDataset(X, Y), "the dataset is of type TensorDataset", "pass a dict"),
         ({"x": X.tolist(), "y": Y}, "dataset tensor 'x' is of type list", "torch.tensor"),
-        ({"x": X.numpy(), "y": Y}, "dataset tensor 'x' is of type ndarray", "torch.from_numpy"),
+        ({"x": np.array(["a", "b"]), "y": Y}, "dataset tensor 'x' is of type ndarray", "torch.from_numpy"),
         ({"x": None, "y": Y}, "dataset tensor 'x' is None", "torch.tensor"),
         ({"x": X.to_sparse(), "y": Y}, "dataset tensor 'x' is a sparse tensor (sparse_coo)", ".to_dense()"),
         ({"x": X.to("meta"), "y": Y}, "dataset tensor 'x' is on the meta device", "CPU"),

@@ -39,13 +39,13 @@ def bundle() -> Bundle:
 def test_the_same_bytes_are_read_once_and_shared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write_bundle(bundle(), tmp_path)
     asked: Counter[str] = Counter()
-    get = BlobStore.get
+    real = BlobStore.map
 
-    def counted(store: BlobStore, blob: str, *, max_bytes: int | None = None) -> bytes:
+    def counted(store: BlobStore, blob: str) -> memoryview:
         asked[blob] += 1
-        return get(store, blob, max_bytes=max_bytes)
+        return real(store, blob)
 
-    monkeypatch.setattr(BlobStore, "get", counted)
+    monkeypatch.setattr(BlobStore, "map", counted)
     _, mean, power = load_bundle(tmp_path).state
     assert asked[sha256(ZEROS).hexdigest()] == 1
     assert mean.data is power.data
