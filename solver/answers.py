@@ -13,6 +13,7 @@ from fastapi import HTTPException, Path, Query
 from fastapi.responses import Response, StreamingResponse
 
 from protocol.commitments import CHUNK
+from protocol.commitments.hashing import BytesLike
 from protocol.node.http_client import LEAST_RATE
 from solver.concurrency import Budget
 from solver.limits import Message, Receive, Send
@@ -56,7 +57,7 @@ class BudgetedResponse(StreamingResponse):
             self._budget.give_back(self._size)
 
 
-def binary(data: bytes, budget: Budget, chunks: str = "") -> Response:
+def binary(data: BytesLike, budget: Budget, chunks: str = "") -> Response:
     """Canonical bytes; with `lo:hi` only the chunks lo … hi - 1. 416 for an empty range or one beyond the end."""
     if chunks:
         lo, hi = map(int, chunks.split(":"))
@@ -64,7 +65,7 @@ def binary(data: bytes, budget: Budget, chunks: str = "") -> Response:
         if not lo < hi <= count:
             raise HTTPException(416, f"expected chunks inside 0:{count}, got {chunks}")
         data = data[lo * CHUNK : hi * CHUNK]
-    return BudgetedResponse(data, budget)
+    return BudgetedResponse(bytes(data), budget)
 
 
 def hashes(roots: Sequence[bytes], budget: Budget) -> Response:

@@ -14,6 +14,7 @@ from fastapi import FastAPI, HTTPException, Request
 from fastapi.responses import FileResponse, JSONResponse, PlainTextResponse, Response
 
 from protocol.commitments import segment_tree
+from protocol.commitments.hashing import BytesLike
 from protocol.dispute.provider import Frame, frame_at
 from protocol.execution.replay import Replay
 from protocol.execution.turns import Stopped
@@ -164,7 +165,7 @@ def _insides(api: FastAPI, catalog: Catalog, questions: OneAtATime, budget: Budg
     async def value(
         task: TaskId, i: Positive, j: Positive, leaf: Number, path: CallPath = "", chunk: ChunkRange = ""
     ) -> Response:
-        def data(frame: Frame) -> bytes:
+        def data(frame: Frame) -> BytesLike:
             if leaf >= frame.tree.size:
                 raise missing(f"trace leaf {leaf}")
             return frame.value(leaf)

@@ -57,15 +57,20 @@ def attestations(context: Context, seen: Observation) -> Iterator[Job]:
     A solver that is challenged is attested only in its open game, which lets nobody be paid: whoever challenges is not
     silent, and an attestation says what was computed.
     """
-    view, challenges = seen.view, context.database.challenges(seen.view.task)
-    if challenges and not any(row.game is not None and row.outcome is None for row in challenges):
-        return
+    task = seen.view.task
     seats = [seat for seat in attestable(seen, context.clients) if not waits_for_jury(seen, seat)]
     for own in salted_seats(context, seen, seats):
         parts = digest_parts(context, seen, own)
-        if parts is not None:
-            work = partial(_attest, context, view.task, own, seat_digest(*parts))
-            yield Job(view.task, f"attest {own.seat.number}", work)
+        # In this order: what a replay finds false is noted before its digest.
+        if parts is not None and _may_attest(context, task):
+            work = partial(_attest, context, task, own, seat_digest(*parts))
+            yield Job(task, f"attest {own.seat.number}", work)
+
+
+def _may_attest(context: Context, task: int) -> bool:
+    """Whether the solver is not challenged, or is in a game that is open."""
+    challenges = context.database.challenges(task)
+    return not challenges or any(row.game is not None and row.outcome is None for row in challenges)
 
 
 def offer(context: Context, observed: Sequence[Observation], fetches: Jobs, replays: Jobs) -> None:

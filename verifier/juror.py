@@ -14,6 +14,7 @@ from random import SystemRandom
 
 from protocol.chain.views import Seat, TaskStatus
 from protocol.commitments import segment_tree
+from protocol.commitments.hashing import BytesLike
 from protocol.dispute.juries import (
     UNAVAILABLE,
     Objection,
@@ -24,7 +25,7 @@ from protocol.dispute.juries import (
 )
 from protocol.dispute.openings import NO_LEAF, Leaf
 from protocol.node.party.exits import Observation
-from protocol.numerics.types import to_bytes
+from protocol.numerics.types import canonical_buffer
 from verifier.context import Context
 from verifier.errors import DiskFull
 from verifier.jobs import Job
@@ -34,7 +35,7 @@ from verifier.replaying import Committed
 from verifier.salts import salted, secret_of
 from verifier.seats import due_segments
 
-Held = tuple[Sequence[bytes], Leaf]
+Held = tuple[Sequence[BytesLike], Leaf]
 """An item's tensors, canonical bytes, and where a state is in the segment tree."""
 
 
@@ -149,7 +150,7 @@ def _held(context: Context, seen: Observation, item: int) -> Held:
     if item == constants_item(terms.segments):
         context.items.hold_bundle(task, terms.bundle_hash)
         pairs = zip(program.fixed_types, material.work.fixed, strict=True)
-        return [to_bytes(tensor, type_.dtype) for type_, tensor in pairs], NO_LEAF
+        return [canonical_buffer(tensor, type_.dtype) for type_, tensor in pairs], NO_LEAF
     found = context.items.state(task, item, len(program.state))
     if found is None:
         committed = Committed(seen.view.root, seen.view.size)

@@ -105,7 +105,7 @@ def _demanded_tree(game: GameView, demand: Demand, run: Run) -> tuple[Tree, list
         tree = frame.tree
         if kind is TreeKind.VALUE and demand.root in leaves:
             value = frame.value(leaves.index(demand.root))
-            leaves = [value[at : at + CHUNK] for at in range(0, len(value), CHUNK)]
+            leaves = [bytes(value[at : at + CHUNK]) for at in range(0, len(value), CHUNK)]
             tree = tensor_tree(value)
     if tree.root != demand.root or tree.size != demand.tree_size:
         raise NothingToReveal(

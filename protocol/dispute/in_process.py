@@ -51,4 +51,4 @@ class Serving:
 
     def value(self, segment: int, step: int, path: tuple[int, ...], leaf: int) -> bytes:
         """Bytes of a value."""
-        return frame_at(self._run, segment, step, path).value(leaf)
+        return bytes(frame_at(self._run, segment, step, path).value(leaf))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from protocol.commitments import Tree, chunk, tensor_tree
+from protocol.commitments.hashing import BytesLike
 
 if TYPE_CHECKING:
     from protocol.program.program import Program
@@ -65,6 +66,6 @@ def open_instruction(program: Program, n: int) -> InstructionOpening:
     return open_program(program)._replace(n=n, data=opened.data, path=list(opened.path))
 
 
-def open_chunk(operand: int, index: int, value: bytes) -> ChunkOpening:
+def open_chunk(operand: int, index: int, value: BytesLike) -> ChunkOpening:
     """Chunk `index` of a value that the opener holds as canonical bytes."""
     return ChunkOpening(operand, index, chunk(value, index), tensor_tree(value).inclusion_path(index))

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from protocol.commitments import Tree
+from protocol.commitments.hashing import BytesLike
 from protocol.program.program import Program
 
 
@@ -26,7 +27,7 @@ class Frame(Protocol):
     def root(self, leaf: int) -> bytes:
         """Tensor root of a value."""
 
-    def value(self, leaf: int) -> bytes:
+    def value(self, leaf: int) -> BytesLike:
         """Canonical bytes of a value."""
 
     def callee(self, n: int) -> Frame:

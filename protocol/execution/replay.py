@@ -19,7 +19,7 @@ from protocol.commitments import state_root, tensor_root
 from protocol.dispute.provider import Frame
 from protocol.execution.turns import InTurns
 from protocol.numerics.self_check import require_mode
-from protocol.numerics.types import to_bytes
+from protocol.numerics.types import canonical_buffer
 from protocol.program.execute import Interpreter, Kernel
 from protocol.program.library import fusions, kernels
 from protocol.program.step import State, StepProgram
@@ -182,7 +182,8 @@ class Replay:
         if self._constants is None:
             types = self._program.fixed_types
             self._constants = tuple(
-                tensor_root(to_bytes(x, type_.dtype)) for type_, x in zip(types, self._fixed, strict=True)
+                tensor_root(canonical_buffer(x, type_.dtype))
+                for type_, x in zip(types, self._fixed, strict=True)
             )
         return self._constants
 

@@ -17,7 +17,7 @@ from protocol.commitments.roots import constants_tree, state_root
 from protocol.commitments.states import Checkpoint
 from protocol.commitments.tensors import Tensor as StoredTensor
 from protocol.numerics.cuda import hashing
-from protocol.numerics.types import from_bytes, to_bytes
+from protocol.numerics.types import canonical_buffer, from_bytes, to_bytes
 from protocol.program.check import check
 from protocol.program.digesting import salted_state_root
 from protocol.program.errors import CheckError, ValueMismatch
@@ -150,4 +150,6 @@ def _roots(types: Sequence[TensorType], tensors: Sequence[Tensor]) -> tuple[byte
     on_device = hashing.roots(tensors, [type_.dtype for type_ in types])
     if on_device is not None:
         return tuple(on_device)
-    return tuple(tensor_root(to_bytes(x, type_.dtype)) for type_, x in zip(types, tensors, strict=True))
+    return tuple(
+        tensor_root(canonical_buffer(x, type_.dtype)) for type_, x in zip(types, tensors, strict=True)
+    )

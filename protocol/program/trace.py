@@ -12,9 +12,10 @@ from functools import cached_property
 from torch import Tensor
 
 from protocol.commitments.chunks import tensor_root
+from protocol.commitments.hashing import BytesLike
 from protocol.commitments.merkle import Tree
 from protocol.commitments.roots import trace_tree
-from protocol.numerics.types import to_bytes
+from protocol.numerics.types import canonical_buffer
 from protocol.program.errors import ValueMismatch
 from protocol.program.execute import Evaluator, Interpreter, Path, Site, gather_operands, require_types
 from protocol.program.liveness import ancestors, releases, releases_among
@@ -56,7 +57,7 @@ class Trace:
         for number, freed in enumerate(releases(self.program)):
             instruction = self.program.instructions[number]
             for (leaf, value), type_ in zip(self._evaluate(number, values).items(), instruction.results):
-                roots.append(tensor_root(to_bytes(value, type_.dtype)))
+                roots.append(tensor_root(canonical_buffer(value, type_.dtype)))
                 values[leaf] = value
                 size = 0 if instruction.op is Op.INPUT else type_.nbytes
                 if size <= room:
@@ -112,9 +113,9 @@ class Trace:
         instruction = self.program.instructions[self.program.producer(leaf)]
         return self.tensors((leaf, *(operand.leaf for operand in instruction.operands)))[0]
 
-    def value(self, leaf: int) -> bytes:
-        """Canonical bytes of value `leaf`."""
-        return to_bytes(self.tensor(leaf), self.program.leaf_type(leaf).dtype)
+    def value(self, leaf: int) -> BytesLike:
+        """Canonical bytes of value `leaf`; of an input, which may be larger than memory, where they lie."""
+        return canonical_buffer(self.tensor(leaf), self.program.leaf_type(leaf).dtype)
 
     @property
     def outputs(self) -> tuple[Tensor, ...]:

@@ -142,7 +142,7 @@ class Trained:
     def tensors(self, segment: int, step: int) -> list[bytes]:
         """Of state `step` of a segment, 0 ... C, in a verifier's replay: canonical bytes, in the program's order."""
         state = self.checked.state(segment, step)
-        return [tensor.data for tensor in self._training.program.checkpoint(state).tensors]
+        return [bytes(tensor.data) for tensor in self._training.program.checkpoint(state).tensors]
 
     @property
     def checked(self) -> Replay:

@@ -43,7 +43,7 @@ class Claim:
     @classmethod
     def of(cls, run: Trace) -> Claim:
         """The true one."""
-        return cls(run.program, [run.value(leaf) for leaf in range(len(run.roots))], run.roots)
+        return cls(run.program, [bytes(run.value(leaf)) for leaf in range(len(run.roots))], run.roots)
 
     def changed(self, leaf: int, data: bytes) -> Claim:
         """Another value at one leaf, and nothing else false."""

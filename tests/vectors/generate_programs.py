@@ -174,14 +174,14 @@ def _program_row(program: Program) -> tuple[Any, ...]:
 
 def _run_row(programs: Sequence[Program], run: Trace) -> tuple[Any, ...]:
     program = run.program
-    inputs = [run.value(i.first) for i in program.instructions if i.op.label == "input"]
-    outputs = [run.value(program.output(k)[1].operands[0].leaf) for k in range(len(program.outputs))]
+    inputs = [bytes(run.value(i.first)) for i in program.instructions if i.op.label == "input"]
+    outputs = [bytes(run.value(program.output(k)[1].operands[0].leaf)) for k in range(len(program.outputs))]
     return (programs.index(program), b"".join(inputs), b"".join(outputs), list(run.roots), run.tree.root)
 
 
 def _value_rows(k: int, run: Trace) -> Iterable[tuple[Any, ...]]:
     for leaf in range(run.program.trace_leaves):
-        data = run.value(leaf)
+        data = bytes(run.value(leaf))
         type_ = run.program.leaf_type(leaf).encode()
         yield k, leaf, type_, data, chunk_count(len(data)), run.root(leaf), run.tree.inclusion_path(leaf)
 

@@ -168,9 +168,11 @@ from pathlib import Path
 import numpy as np, torch
 from torch import nn
 from protocol.capture import capture
-from protocol.execution.replay import Work
-from protocol.tasks.bundles import Bundle, load_bundle, write_bundle
+from protocol.commitments import tensor_tree
+from protocol.dispute.openings import open_chunk
 from protocol.program.execute import Interpreter
+from protocol.program.opcodes import Op
+from protocol.tasks.bundles import Bundle, load_bundle, write_bundle
 
 rows, folder = int(sys.argv[1]), Path(sys.argv[2])
 pixels = np.memmap(folder / "pixels.bin", np.uint8, mode="r", shape=(rows, 1024))
@@ -190,6 +192,12 @@ bundle = load_bundle(folder / "bundle")
 again = bundle.step.step(bundle.initial_state(), bundle.fixed(), Interpreter())
 ours = step.step(step.initial_state(1))
 assert all(torch.equal(ours[name], t) for name, t in again.items())
+assert bundle.step.constants_root(bundle.fixed()) == bundle.constants_tree.root
+trace = bundle.step.trace(bundle.initial_state(), bundle.fixed())
+draw = next(one for one in trace.program.instructions if one.op is Op.GATHER)
+leaf = draw.operands[0].leaf
+assert tensor_tree(trace.value(leaf)).root == trace.root(leaf) == bundle.dataset[0].root
+assert open_chunk(0, 5, trace.value(leaf)).data == bytes(1024)
 try:
     bytearray(2 * int(sys.argv[3]))
 except MemoryError:

@@ -227,7 +227,7 @@ def pieces(seen: list[str] | None = None) -> list[Piece]:
     def data(tensor: Tensor) -> bytes:
         if seen is not None:
             seen.append(tensor.name)
-        return tensor.data
+        return bytes(tensor.data)
 
     return [Piece(t.name, t.dtype, t.shape, partial(data, t)) for t in checkpoint().tensors]
 

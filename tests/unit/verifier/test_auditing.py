@@ -25,7 +25,7 @@ from protocol.tasks.admission import Clocks, Rates
 from tests.unit.verifier.test_seats import AUDIT, ME, MINE_TOO, NOW, OTHER, VIEW, observation, seat
 from verifier.auditing import _challenge, _replay, attestations, offer
 from verifier.context import Context
-from verifier.database import Database
+from verifier.database import Challenge, Database
 from verifier.jobs import Job, Jobs
 from verifier.jury import Jury
 from verifier.replaying import Committed, Different, Equal, Finding
@@ -315,6 +315,24 @@ def test_a_solver_that_is_challenged_is_attested_in_its_open_game_alone(database
     assert scene.attested[0][3:] == scene.expected(DRAWN.seats[0])
     database.update_challenge((1, 0), outcome="challenger_silent")
     assert scene.attest(DRAWN) == []
+
+
+def test_a_difference_that_is_found_while_attestations_are_due_keeps_the_solver_from_one(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scene, real = Scene(database, Replays(false=1)), database.challenges
+    replays = iter([lambda: scene.due(DRAWN)])
+
+    def challenges(task: int) -> list[Challenge]:
+        found = real(task)
+        next(replays, lambda: None)()  # every replay of the seat ends right after this is read
+        return found
+
+    monkeypatch.setattr(database, "challenges", challenges)
+    assert [scene.attest(DRAWN) for _ in range(2)] == [[], []]
+    scene.due(DRAWN)
+    assert scene.attest(DRAWN) == []
+    assert not scene.attested
 
 
 def test_what_a_challenged_solver_withholds_is_attested_by_ones_own_run(database: Database) -> None:
