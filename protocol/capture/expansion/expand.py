@@ -14,6 +14,7 @@ from torch.fx.node import map_arg
 
 from protocol.capture.expansion import ops  # noqa: F401 - fills the table
 from protocol.capture.expansion.distinct import add_where_distinct
+from protocol.capture.expansion.empties import zeros_where_written
 from protocol.capture.expansion.table import BEYOND_RULES, expansion_of
 from protocol.capture.tracing.sources import BACKWARD_KEY, SOURCE_KEY
 
@@ -23,6 +24,7 @@ INHERITED = (SOURCE_KEY, BACKWARD_KEY)
 def expand(graph: Graph, has_rule: Callable[[OpOverload], bool]) -> None:
     """Replace nodes, and nodes of what replaces them, until each has a rule or no expansion; lines stay known."""
     add_where_distinct(graph)
+    zeros_where_written(graph)
     waiting = [node for node in graph.nodes if node.op == "call_function"]
     while waiting:
         node = waiting.pop()

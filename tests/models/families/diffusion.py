@@ -152,7 +152,7 @@ def line() -> Training:
         block_out_channels=(32, 32),
         down_block_types=("DownBlock1DNoSkip", "DownBlock1D"),
         up_block_types=("UpBlock1D", "UpBlock1DNoSkip"),
-        extra_in_channels=16,
+        extra_in_channels=64,
     )
     return Training(Denoiser(network), lambda m, b: m(b["x"]), {"x": normal(ROWS, 2, 16)}, batch=2)
 

@@ -136,7 +136,24 @@ def copied_unwritten(w: Tensor) -> Tensor:
     return torch.zeros_like(w).copy_(torch.empty_like(w)) + w
 
 
-@pytest.mark.parametrize("use", [written_in_part, copied_unwritten])
+def written_with_gaps(w: Tensor) -> Tensor:
+    room = torch.empty_like(w)
+    room[::2] = w[:2] * 2
+    return room
+
+
+@pytest.mark.parametrize("use", [written_in_part, written_with_gaps, copied_unwritten])
 def test_room_that_is_written_in_part_is_refused(use: Callable[[Tensor], Tensor]) -> None:
     with pytest.raises(CaptureError, match="nobody has written"):
         dropped(use, 4)
+
+
+def test_room_that_is_written_in_turns_is_taken() -> None:
+    def turned(w: Tensor) -> Tensor:
+        room = torch.empty_like(w)
+        room[..., ::2] = w[..., 1::2] * 2
+        room[..., 1::2] = w[..., ::2] * 3
+        return room
+
+    g, _, _ = gradient(dropped(turned, 2, 4), 0)
+    torch.testing.assert_close(g, torch.tensor([[3.0, 2.0, 3.0, 2.0]] * 2), rtol=1e-5, atol=1e-5)

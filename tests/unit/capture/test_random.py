@@ -76,6 +76,10 @@ MOMENTS: list[tuple[str, Callable[[], Tensor], float, float]] = [
     ("bernoulli_", lambda: torch.zeros(SIZE).bernoulli_(torch.full((SIZE,), 0.3)), 0.3, 0.21),
     ("bernoulli_ number", lambda: torch.zeros(SIZE).bernoulli_(0.3), 0.3, 0.21),
     ("multinomial", lambda: torch.multinomial(weights(), SIZE, True), 2.1, 0.69),
+    ("rand, no generator", lambda: torch.rand(SIZE, generator=None), 0.5, 1 / 12),
+    ("randn, no generator", lambda: torch.randn((SIZE,), generator=None), 0, 1),
+    ("randint, no generator", lambda: torch.randint(10, (SIZE,), generator=None), 4.5, 99 / 12),
+    ("randint from, no generator", lambda: torch.randint(-3, 7, (SIZE,), generator=None), 1.5, 99 / 12),
 ]
 
 
@@ -87,7 +91,7 @@ def test_distributions_have_their_moments(draw: Callable[[], Tensor], mean: floa
 
 
 def test_a_permutation_has_every_number_once() -> None:
-    first, second = numbers(lambda: torch.randperm(100)).chunk(2)
+    first, second = numbers(lambda: torch.randperm(100, generator=None)).chunk(2)
     assert sorted(first.tolist()) == sorted(second.tolist()) == list(range(100))
 
 

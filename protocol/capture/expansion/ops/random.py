@@ -23,7 +23,13 @@ def rand_like(x: Tensor, *, dtype: torch.dtype | None = None, **_: Any) -> Tenso
     return torch.rand(x.shape, dtype=dtype or x.dtype, device=x.device)
 
 
-@expands(aten.randn.default)
+@expands(aten.rand.generator)
+def rand(shape: Sequence[int], *, dtype: torch.dtype | None = None, **_: Any) -> Tensor:
+    """Uniform in [0, 1), where the code names a generator and it is none."""
+    return torch.rand(shape, dtype=dtype)
+
+
+@expands(aten.randn.default, aten.randn.generator)
 def randn(shape: Sequence[int], *, dtype: torch.dtype | None = None, **_: Any) -> Tensor:
     """sqrt(-2 log(1 - u)) cos(2 pi v) for uniform u and v (Box and Muller): normal, and at most 5.8 in magnitude."""
     u, v = torch.rand(shape, dtype=dtype), torch.rand(shape, dtype=dtype)
@@ -79,13 +85,13 @@ def bernoulli_of_each(x: Tensor, p: Tensor, **_: Any) -> Tensor:
     return (torch.rand(x.shape, device=x.device) < p).to(x.dtype)
 
 
-@expands(aten.randint.default)
+@expands(aten.randint.default, aten.randint.generator)
 def randint(high: int, shape: Sequence[int], *, dtype: torch.dtype | None = torch.int64, **_: Any) -> Tensor:
     """Integers from 0 below `high`."""
     return randint_from(0, high, shape, dtype=dtype)
 
 
-@expands(aten.randint.low)
+@expands(aten.randint.low, aten.randint.low_generator)
 def randint_from(
     low: int, high: int, shape: Sequence[int], *, dtype: torch.dtype | None = torch.int64, **_: Any
 ) -> Tensor:
@@ -122,7 +128,7 @@ def random_below(x: Tensor, high: int, **_: Any) -> Tensor:
     return randint_from(0, high, x.shape, dtype=x.dtype)
 
 
-@expands(aten.randperm.default)
+@expands(aten.randperm.default, aten.randperm.generator)
 def randperm(count: int, *, dtype: torch.dtype | None = torch.int64, **_: Any) -> Tensor:
     """The order of as many uniform numbers; it compares each with each."""
     return torch.rand(count).sort(stable=True).indices.to(dtype or torch.int64)

@@ -6,8 +6,8 @@
 from __future__ import annotations
 
 import torch
-from torch.fx.node import map_arg
 
+from protocol.capture.expansion.empties import is_overwritten
 from protocol.capture.lowering.checks import Unsupported
 from protocol.capture.lowering.context import Lowering, Scalar
 from protocol.capture.lowering.ops.operands import filled
@@ -15,18 +15,6 @@ from protocol.capture.lowering.rules import lowers
 from protocol.capture.lowering.views import View
 
 aten = torch.ops.aten
-OVERWRITING = {
-    *(aten.bernoulli.p, aten.copy.default, aten.zero.default),
-    *(aten.fill.Scalar, aten.fill.Tensor),
-}
-"""Operations whose result does not depend on what their first operand held."""
-WRITES = {aten.select_scatter.default, aten.slice_scatter.default}
-"""Operations that show the elements of one tensor in the place of some of another."""
-PARTS = {
-    *(aten.select.int, aten.slice.Tensor, aten.alias.default, aten.view.default),
-    *(aten.transpose.int, aten.permute.default, aten.unsqueeze.default),
-}
-"""Operations that only show elements."""
 
 
 @lowers(aten.copy.default)
@@ -51,33 +39,13 @@ def zero(lowering: Lowering, node: torch.fx.Node, *_: object, **__: object) -> V
 
 
 @lowers(aten.empty_like.default, aten.empty.memory_format)
-def empty(lowering: Lowering, node: torch.fx.Node, *_: object, **__: object) -> View | None:
-    """An empty tensor that is written completely, at once or part by part, before anything computes with it."""
-    if all(user.target in OVERWRITING and node not in user.args[1:] for user in node.users):
+def empty(lowering: Lowering, node: torch.fx.Node, *_: object, **__: object) -> View | None:  # noqa: ARG001
+    """An empty tensor that is written completely, at once, before anything computes with it; one that is written part
+    by part has become zeros (`expansion.empties`).
+    """
+    if is_overwritten(node):
         return None
-    if not _is_written(node):
-        raise Unsupported("with elements that nobody has written", "use zeros")
-    return filled(lowering, node, 0)
-
-
-def _is_written(node: torch.fx.Node) -> bool:
-    """Whether all elements of an empty tensor are written before an operation computes with one."""
-    written = {node: torch.zeros(node.meta["val"].shape, dtype=torch.bool)}
-    """Of tensors that hold some of its elements, which of them are."""
-    for user in list(node.graph.nodes):
-        if user.target in OVERWRITING and not any(x in written for x in user.args[1:]):
-            continue
-        if not any(x in written for x in user.all_input_nodes):
-            continue
-        if user.target not in PARTS | WRITES:
-            return False
-        operands = {
-            x: written.get(x, torch.ones(x.meta["val"].shape, dtype=torch.bool)) for x in user.all_input_nodes
-        }
-        found = user.target(*map_arg(user.args, operands.__getitem__), **user.kwargs)
-        if not found.all():
-            written[user] = found
-    return True
+    raise Unsupported("with elements that nobody has written", "use zeros")
 
 
 @lowers(aten.slice_scatter.default)
