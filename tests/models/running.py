@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import traceback
@@ -10,6 +11,7 @@ from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from sysconfig import get_path
 from typing import Final
 
 from protocol.capture import CaptureError
@@ -73,9 +75,18 @@ def play(name: str, module: str) -> tuple[str, Figures | None]:
     try:
         return "", check(entry)
     except (CaptureError, Differs) as error:
-        return str(error)[:LONGEST], None
+        return _shortened(str(error)), None
     except Exception as error:  # whatever it is, it is what came of the entry
-        return f"{type(error).__name__}: {error}\n{traceback.format_exc()}"[-LONGEST:], None
+        return _shortened(f"{type(error).__name__}: {error}\n{traceback.format_exc()}"), None
+
+
+def _shortened(text: str) -> str:
+    """Beginning and end, where a traceback says what it is, without this machine's folders."""
+    installed = Path(get_path("purelib"))
+    for folder in (installed, os.path.relpath(installed, ROOT), ROOT):
+        text = text.replace(f"{folder}{os.sep}", "")
+    half = LONGEST // 2
+    return text if len(text) <= LONGEST else f"{text[:half]} … {text[-half:]}"
 
 
 def _alone(name: str, module: str, commit: str) -> Result:
