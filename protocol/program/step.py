@@ -33,7 +33,7 @@ METRIC = "metric."
 
 
 HISTORY = "history"
-"""Name of the state's tensor of the last steps' metrics, f32 [metrics, N]: those of step s in column s mod N."""
+"""Name of the state's last tensor where it keeps metrics, f32 [metrics, N]: those of step s in column s mod N."""
 
 
 def metrics(state: State) -> dict[str, float]:
@@ -61,7 +61,7 @@ class StepProgram:
 
         Empty where it keeps none.
         """
-        if HISTORY not in self.state:
+        if self.state[-1] != HISTORY:  # a model may have a buffer of this name, which comes earlier
             return {}
         kept, done = state[HISTORY], int(state["step"])
         steps = range(max(0, done - kept.shape[1]), done)

@@ -80,6 +80,26 @@ def test_without_a_history_there_is_no_table() -> None:
     assert step.step_program.history(step.initial_state(0)) == {}
 
 
+def test_a_buffer_of_this_name_is_no_history() -> None:
+    class Counting(nn.Linear):
+        history: Tensor
+
+        def __init__(self) -> None:
+            super().__init__(2, 1)
+            self.register_buffer("history", torch.zeros(3))
+
+        def forward(self, x: Tensor) -> Tensor:
+            self.history += 1
+            return super().forward(x)
+
+    model = Counting()
+    optimizer = torch.optim.SGD(model.parameters(), lr=1e-3)
+    step = capture(model, objective, optimizer, DATA, batch_size=2, steps=3)
+    state = step.step(step.initial_state(0))
+    assert state["history"].tolist() == [1.0] * 3
+    assert step.step_program.history(state) == {}
+
+
 def test_a_history_of_no_whole_number_is_refused() -> None:
     with pytest.raises(CaptureError, match="history=-1"):
         captured(-1)
