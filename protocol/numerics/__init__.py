@@ -4,7 +4,7 @@ Pure functions of tensors; no program, no tree, no chain. A module imports only 
 
 | modules | what they hold |
 |---|---|
-| `types`, `reference`, `elementary` | value types; the same meanings in plain integers; lists of elementary functions |
+| `types`, `shapes`, `reference`, `elementary` | types; shapes; the meanings in plain integers; lists of functions |
 | `elementwise`, `rows`, `reductions`, `indexing`, `elementary_blocks`, `torch_operations`, `philox_torch` | torch |
 | `kernels`, `cuda` | faster implementations of the same bits, their self-tests and their dispatch |
 | `operations`, `sums`, `contract`, `philox`, `elementary_torch` | what programs call: a kernel where one may be used |

@@ -14,6 +14,7 @@ from torch import Tensor
 from protocol.numerics.kernels.dispatch import kernel_for
 from protocol.numerics.kernels.float64 import FLOAT64_BITS, blocked
 from protocol.numerics.kernels.shape_classes import call_of
+from protocol.numerics.shapes import broadcast
 from protocol.numerics.types import NumericsError
 
 HALF_BITS = 32
@@ -74,7 +75,7 @@ def contract(
 
 def _shape(x: Tensor, y: Tensor) -> tuple[int, ...]:
     """Of the product."""
-    return (*torch.broadcast_shapes(x.shape[:-2], y.shape[:-2]), x.shape[-2], y.shape[-2])
+    return (*broadcast(x.shape[:-2], y.shape[:-2]), x.shape[-2], y.shape[-2])
 
 
 def _folded(x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:

@@ -7,7 +7,6 @@ it sets once, or a list that grows is invisible to it; `PythonState` is how `cap
 from __future__ import annotations
 
 import gc
-import hashlib
 import random
 import sys
 import weakref
@@ -43,6 +42,7 @@ from protocol.capture.inputs.python_values import (
     STANDARD,
     Items,
     digest_of,
+    digest_of_array,
     flat,
     in_library,
     is_installed,
@@ -139,7 +139,7 @@ class PythonState:
         if isinstance(value, np.ndarray):
             if value.dtype.hasobject:
                 return self._elements(where, value.reshape(-1).tolist())
-            self._add(where, (value.shape, _digest(value)))
+            self._add(where, (value.shape, digest_of_array(value)))
             return ()
         if isinstance(value, KINDS):
             return [*self._container(where, value), *self._attributes(where, value)]
@@ -359,13 +359,6 @@ def left_as_it_was(model: nn.Module, objective: Any) -> Iterator[PythonState]:
         yield kept
     finally:
         kept.restore()
-
-
-def _digest(array: np.ndarray[Any, Any]) -> str:
-    """Of what it holds; a file that is mapped for reading alone is not read for it, and may be larger than memory."""
-    if isinstance(array, np.memmap) and array.mode == "r":
-        return f"{array.filename} at {array.offset}"
-    return hashlib.sha256(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data).hexdigest()
 
 
 class _Absent:

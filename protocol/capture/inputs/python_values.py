@@ -133,6 +133,13 @@ def digest_of(value: Any) -> Any:
         return None
 
 
+def digest_of_array(array: np.ndarray[Any, Any]) -> str:
+    """Of what it holds; a file that is mapped for reading alone is not read for it, and may be larger than memory."""
+    if isinstance(array, np.memmap) and array.mode == "r":
+        return f"{array.filename} at {array.offset}"
+    return hashlib.sha256(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data).hexdigest()
+
+
 def position_of(value: Any) -> Any:
     """How far an iterator has come: where its code stands, how much is left, and the numbers of its state."""
     if isinstance(value, GeneratorType):

@@ -21,6 +21,7 @@ from protocol.numerics.cuda import launch
 from protocol.numerics.kernels.base import UnifiedKernel
 from protocol.numerics.kernels.int8 import SLICES, Int8
 from protocol.numerics.kernels.shape_classes import Tiling
+from protocol.numerics.shapes import broadcast
 
 TERMS = 64
 """Terms of one step, and what rows are padded to: two 32-byte operands of an int8 tensor core instruction."""
@@ -81,7 +82,7 @@ class TritonInt8(UnifiedKernel):
         bias: Tensor | None,
         dtype: torch.dtype,
     ) -> Tensor:
-        batch = torch.broadcast_shapes(x.shape[:-2], y.shape[:-2])
+        batch = broadcast(x.shape[:-2], y.shape[:-2])
         left, right = _Slices(x, px, ex, batch), _Slices(y, py, ey, batch)
         out = torch.empty(*batch, x.shape[-2], y.shape[-2], dtype=dtype, device=x.device)
         height, width = self._tile(px, py)

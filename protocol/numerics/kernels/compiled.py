@@ -15,6 +15,7 @@ from torch import Tensor
 from protocol.numerics.kernels.base import UnifiedKernel
 from protocol.numerics.kernels.native import Operand, Problem, library, variants
 from protocol.numerics.kernels.shape_classes import Tiling
+from protocol.numerics.shapes import broadcast
 
 LONGEST = 1 << 17
 """SLICE_LONGEST of native/slices.h: terms that tiles of int8 digits add up in i32."""
@@ -66,7 +67,7 @@ class Compiled(UnifiedKernel):
         bias: Tensor | None,
         dtype: torch.dtype,
     ) -> Tensor:
-        batch = torch.broadcast_shapes(x.shape[:-2], y.shape[:-2])
+        batch = broadcast(x.shape[:-2], y.shape[:-2])
         left, right = _Side(x, px, ex, batch), _Side(y, py, ey, batch)
         bias = None if bias is None else bias.detach().contiguous()
         out = torch.empty(*batch, x.shape[-2], y.shape[-2], dtype=dtype)

@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 
 from protocol.numerics.kernels.native import library, variants
+from protocol.numerics.shapes import broadcast
 from protocol.numerics.types import NumericsError
 
 
@@ -71,7 +72,7 @@ class Fused:
         """operation(x, y) for two of one shape, or one of them of one element; see `elementwise`."""
         x, y = x.detach().contiguous(), y.detach().contiguous()
         dtype = torch.float32 if operation < Pair.LT else torch.bool
-        out = torch.empty(torch.broadcast_shapes(x.shape, y.shape), dtype=dtype)
+        out = torch.empty(broadcast(x.shape, y.shape), dtype=dtype)
         ones = (int(x.numel() == 1 != out.numel()), int(y.numel() == 1))
         self._call("pair", int(operation), _at(x), _at(y), _at(out), _long(out.numel()), *ones)
         return out

@@ -12,6 +12,7 @@ from torch import Tensor
 from protocol.numerics.elementwise import add
 from protocol.numerics.kernels.shape_classes import Tiling
 from protocol.numerics.rows import exponent, round_scaled, whole_in_row
+from protocol.numerics.shapes import broadcast
 
 SLICES = {13: 2, 20: 3}
 """|m| <= 2^13 = 64 * 128, |m| <= 2^20 = 64 * 128^2."""
@@ -53,7 +54,7 @@ class Int8:
 
     def dot(self, x: Tensor, y: Tensor, px: int, py: int) -> Tensor:
         """See `ProductKernel`."""
-        batch = torch.broadcast_shapes(x.shape[:-2], y.shape[:-2])
+        batch = broadcast(x.shape[:-2], y.shape[:-2])
         left, right = (t.expand(*batch, *t.shape[-2:]).flatten(0, -3) if batch else t[None] for t in (x, y))
         products = [_product(a, b, SLICES[px], SLICES[py]) for a, b in zip(left, right, strict=True)]
         return torch.stack(products).reshape(*batch, x.shape[-2], y.shape[-2])

@@ -17,6 +17,8 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from protocol.numerics.shapes import broadcast
+
 MOST_TERMS = 1 << 20
 """Terms of the longest product tested. 13 x 13 bits go on to other code at 2^25, to that of 20 x 20 from 2^11 on."""
 
@@ -100,7 +102,7 @@ def _call(
     bias: bool,
     threads: int,
 ) -> ProductCall:
-    batch = math.prod(torch.broadcast_shapes(x_shape[:-2], y_shape[:-2]))
+    batch = math.prod(broadcast(x_shape[:-2], y_shape[:-2]))
     sizes = (x_shape[-2], y_shape[-2], x_shape[-1], batch)
     layouts = (_layout(x_shape, x_stride), _layout(y_shape, y_stride))
     return ProductCall(*sizes, *layouts, integers, given, bias, threads)
