@@ -21,6 +21,7 @@ from protocol.capture.assembly.step import Assembled, assemble
 from protocol.capture.errors import Problem, Problems
 from protocol.capture.expansion.distinct import mark_distinct
 from protocol.capture.expansion.expand import expand
+from protocol.capture.expansion.folding import folded
 from protocol.capture.inputs.checks import (
     not_watched,
     require_code,
@@ -250,7 +251,11 @@ def _all_traced(
             continue
         elsewhere = frozenset(name for other in whole if other is not step for name in changed[id(other)])
         held = {**step.buffers, **buffers_of(told.resume, step)}
-        step = found[place] = replace(step, buffers=held, moving=elsewhere & held.keys())
+        step = replace(step, buffers=held, moving=elsewhere & held.keys())
+        others = {
+            name for other in found if other is not None and other is not step for name in other.buffers
+        }
+        step = found[place] = folded(step, others)
         mark_distinct(step.graph, constants_of(step))
         expand(step.graph, RULES.__contains__)
         with problems.collected():

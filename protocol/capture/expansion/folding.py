@@ -1,0 +1,92 @@
+"""Tables that a step computes of constants alone in float64, such as those of rotary embeddings: made once, as torch
+makes them, and kept as literals. No program has the type, and nothing of a table depends on data or on what is trained.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Collection
+from dataclasses import replace
+from itertools import count
+from typing import Any, Final
+
+import torch
+from torch import Tensor
+from torch._ops import OpOverload
+from torch.fx import Graph, Node
+from torch.fx.node import map_arg
+
+from protocol.capture.tracing.tracer import TracedStep, constants_of
+from protocol.capture.types import PROGRAM_TYPES, as_committed, fits
+
+MOST_ELEMENTS: Final = 1 << 24
+"""Of a tensor that is made for it."""
+
+
+def folded(traced: TracedStep, taken: Collection[str] = ()) -> TracedStep:
+    """The step with literals in the place of such tables; their names are not in `taken`."""
+    known: dict[Node, Any] = dict(constants_of(traced))
+    graph, found = traced.graph, dict[Node, Tensor]()
+    with torch.no_grad():
+        for node in graph.nodes:
+            if node.op == "call_function" and _is_held(node) and not all(map(_is_held, node.all_input_nodes)):
+                value = _value(node, known)
+                if value is not None and value.numel() and fits(value):
+                    found[node] = value
+    if not found:
+        return traced
+    holders = [node for node in graph.nodes if node.op == "placeholder"]
+    last = holders[len(traced.parameters) + len(traced.buffers) - 1]
+    used = {*traced.parameters, *traced.buffers, *taken}
+    numbers = (k for k in count() if f"literal.{k}" not in used)
+    literals: dict[str, Tensor] = {}
+    for node, value in found.items():
+        with graph.inserting_after(last):
+            last = graph.placeholder(node.name)
+        last.meta = dict(node.meta)
+        node.replace_all_uses_with(last)
+        _erase(graph, node)
+        literals[f"literal.{next(numbers)}"] = as_committed(value)
+    graph.lint()
+    return replace(traced, buffers={**traced.buffers, **literals})
+
+
+def _is_held(node: Node) -> bool:
+    """Whether a program has the type of a node's result."""
+    value = node.meta.get("val")
+    return isinstance(value, Tensor) and value.dtype in PROGRAM_TYPES
+
+
+def _value(node: Node, known: dict[Node, Any]) -> Any:
+    """What a node gives that is made of constants alone; None of any other."""
+    if node not in known:
+        known[node] = None
+        if not _is_fixed(node):
+            return None
+        operands = [_value(each, known) for each in node.all_input_nodes]
+        if all(each is not None for each in operands):
+            args: Any = map_arg(node.args, known.__getitem__)
+            kwargs: Any = map_arg(node.kwargs, known.__getitem__)
+            known[node] = node.target(*args, **kwargs)  # type: ignore[operator]
+    return known[node]
+
+
+def _is_fixed(node: Node) -> bool:
+    """Whether an operation gives the same whenever it runs, and no more than is made for a table."""
+    if node.target is operator.getitem:
+        return True
+    if not isinstance(node.target, OpOverload) or torch.Tag.nondeterministic_seeded in node.target.tags:
+        return False
+    values = node.meta.get("val")
+    tensors = values if isinstance(values, tuple | list) else [values]
+    return all(isinstance(t, Tensor) and t.numel() <= MOST_ELEMENTS for t in tensors)
+
+
+def _erase(graph: Graph, node: Node) -> None:
+    """A node that nobody uses, and what it alone used."""
+    if node.users or node.op != "call_function":
+        return
+    operands = node.all_input_nodes
+    graph.erase_node(node)
+    for operand in operands:
+        _erase(graph, operand)
