@@ -8,7 +8,7 @@ capture fails with one error that lists all that cannot be lowered. Each stage i
     expansion    operations without a rule, written by those that have one
     analysis     the role of every contraction in the graph, and so its bits
     lowering     the graph as instructions, by one rule per operation (`lowering.ops`)
-    optimisers   the update of the parameters as instructions, learning rates as tables
+    optimisers   the update of the parameters as instructions, learning rates as tables; phases of a step
     assembly     batch draw, micro-batches, lowered graph and update as one step program
     result       the step program with all the tensors that it runs on
     preflight    the step traced again, and compared with torch on a few batches
@@ -21,7 +21,7 @@ share `errors`, `types` (torch's types and those of a program) and `streams` (of
 from __future__ import annotations
 
 from protocol.capture.errors import CaptureError, Problem
-from protocol.capture.phases import Phase
+from protocol.capture.optimisers.phases import Phase
 from protocol.capture.pipeline import capture, capture_phases
 from protocol.capture.result import CapturedStep, Coverage, LoadError, load_into
 from protocol.capture.tracing.step import Objective

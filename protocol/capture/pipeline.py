@@ -35,10 +35,10 @@ from protocol.capture.inputs.dataset import committed, example_batch
 from protocol.capture.inputs.python_state import PythonState, left_as_it_was
 from protocol.capture.lowering.lower import without_rule
 from protocol.capture.lowering.rules import RULES
-from protocol.capture.optimisers.checks import require_optimizer
+from protocol.capture.optimisers.checks import require_optimizer, require_phases
+from protocol.capture.optimisers.phases import Phase, training_only
 from protocol.capture.optimisers.schedules import as_in_another_step, learning_rates
 from protocol.capture.optimisers.update import Update, update_of
-from protocol.capture.phases import Phase, require_phases, training_only
 from protocol.capture.preflight.repeat import moved, traced_otherwise
 from protocol.capture.preflight.run import Preflight, worst
 from protocol.capture.result import CapturedStep

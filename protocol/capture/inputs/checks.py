@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 import torch
@@ -112,6 +112,32 @@ def require_dataset(dataset: Mapping[str, Tensor]) -> None:
         what = f"dataset tensors have {sorted(rows)} rows"
         problems.append(Problem(what, "give all of them one row per example"))
     raise_any(problems)
+
+
+def other_names(number: int, item: Collection[str], first: Collection[str]) -> Problem:
+    """An item of a dataset has other names than the first one."""
+    has, had = (", ".join(names) or "nothing" for names in (item, first))
+    what = f"item {number} of the dataset has {has}, the first one {had}"
+    return Problem(what, "give all items the same names, in the same number")
+
+
+def other_shape(number: int, name: str, shape: torch.Size, first: torch.Size) -> Problem:
+    """An item has numbers of another shape under a name than the first one."""
+    shapes = f"shape {tuple(shape)}, in the first item {tuple(first)}"
+    remedy = "pad all rows to one length, and add a mask that says which elements count"
+    return Problem(f"item {number} of the dataset has {name!r} of {shapes}", remedy)
+
+
+def no_item(number: int, item: Any) -> Problem:
+    """An item has no names."""
+    what = f"item {number} of the dataset is of type {type(item).__name__}"
+    return Problem(what, "let items be dicts or tuples of tensors")
+
+
+def no_number(number: int, name: str, value: Any) -> Problem:
+    """An item has something else than numbers."""
+    what = f"item {number} of the dataset has {name!r} of type {type(value).__name__}, which is no number"
+    return Problem(what, "leave it out, or turn it into numbers")
 
 
 def require_types(model: nn.Module) -> None:

@@ -10,8 +10,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from protocol.capture.errors import CaptureError, Problem, Problems
-from protocol.capture.inputs.checks import require_dataset
+from protocol.capture.errors import CaptureError, Problems
+from protocol.capture.inputs.checks import no_item, no_number, other_names, other_shape, require_dataset
 from protocol.capture.types import as_committed, as_seen_by_torch, stored_as
 
 WIDENED: Final = {
@@ -22,7 +22,6 @@ WIDENED: Final = {
     torch.uint16: torch.int32,
 }
 """Types that lose nothing in a type which a program has."""
-PAD: Final = "pad all rows to one length, and add a mask that says which elements count"
 
 
 def committed(dataset: Any) -> dict[str, Tensor]:
@@ -89,12 +88,10 @@ def _stacked(dataset: Any) -> dict[str, Tensor]:
         if not found:
             found = {name: torch.empty((count, *t.shape), dtype=t.dtype) for name, t in row.items()}
         if row.keys() != found.keys():
-            what = f"item {number} of the dataset has {_names(row)}, the first one {_names(found)}"
-            problems.add([Problem(what, "give all items the same names, in the same number")])
+            problems.add([other_names(number, row, found)])
         for name in row.keys() & found.keys():
             if row[name].shape != found[name].shape[1:]:
-                shapes = f"shape {tuple(row[name].shape)}, in the first item {tuple(found[name].shape[1:])}"
-                problems.add([Problem(f"item {number} of the dataset has {name!r} of {shapes}", PAD)])
+                problems.add([other_shape(number, name, row[name].shape, found[name].shape[1:])])
             else:
                 found[name][number] = row[name]
         problems.raise_any()
@@ -108,15 +105,9 @@ def _row(item: Any, number: int, problems: Problems) -> Iterator[tuple[str, Tens
     elif isinstance(item, tuple | list):
         parts = {str(place): x for place, x in enumerate(item)}
     else:
-        what = f"item {number} of the dataset is of type {type(item).__name__}"
-        raise CaptureError([Problem(what, "let items be dicts or tuples of tensors")])
+        raise CaptureError([no_item(number, item)])
     for name, x in parts.items():
         try:
             yield str(name), _tensor(torch.as_tensor(x))
         except (TypeError, ValueError, RuntimeError):
-            what = f"item {number} of the dataset has {name!r} of type {type(x).__name__}, which is no number"
-            problems.add([Problem(what, "leave it out, or turn it into numbers")])
-
-
-def _names(row: Mapping[str, Tensor]) -> str:
-    return ", ".join(row) or "nothing"
+            problems.add([no_number(number, name, x)])

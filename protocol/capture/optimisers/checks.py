@@ -4,15 +4,43 @@ from __future__ import annotations
 
 import inspect
 import math
+import re
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 from torch import nn
 from torch.optim import Optimizer
 from torch.optim.lr_scheduler import LRScheduler
 
 from protocol.capture.errors import CaptureError, Problem, raise_any
+from protocol.capture.optimisers.phases import Phase
 from protocol.capture.tracing.sources import source_of_error, traceback_of
+
+NAME: Final = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
+"""Of a phase."""
+
+
+def require_phases(phases: Sequence[Phase], steps: int) -> None:
+    """Refuse no phases, names that metrics cannot have or that are taken, and phases that act in none of `steps`."""
+    if not phases:
+        raise CaptureError([Problem("there are no phases", "pass at least one")])
+    names = [phase.name for phase in phases]
+    problems = [
+        Problem(f"a phase named {name!r}", "name each otherwise, by a letter and letters, digits or _")
+        for place, name in enumerate(names)
+        if not NAME.fullmatch(name) or name in names[:place]
+    ]
+    problems += [
+        Problem(
+            f"phase {phase.name} acts every {phase.every!r} steps from step {phase.first!r} on, of {steps}",
+            "give whole numbers: every of at least 1, and first from 0 to a step of the task",
+        )
+        for phase in phases
+        if not all(type(x) is int for x in (phase.every, phase.first))
+        or phase.every < 1
+        or not 0 <= phase.first < steps
+    ]
+    raise_any(problems)
 
 
 def require_optimizer(optimizer: Any) -> None:
