@@ -144,9 +144,8 @@ class Stage:
 
     def _set_up(self) -> Self:
         os.environ[VARIABLE] = str(self.home.root)
-        # A block for each transaction too: a hundred and fifty that follow each other set the stage alone.
-        log = self.children.log("anvil")
-        self.chain = self._stack.enter_context(Devnet(block_time=BLOCK_SECONDS, mixed=True, log=log))
+        # Until the play begins a block for each transaction: a hundred and fifty that follow each other set the stage.
+        self.chain = self._stack.enter_context(Devnet(block_time=None, log=self.children.log("anvil")))
         beacon = self._stack.enter_context(development_beacon(self.chain.connection, 0))
         os.environ["ASSAY_RELAYS"] = self._beacon = beacon.url
         self._stack.enter_context(self.children)
@@ -168,7 +167,8 @@ class Stage:
         self._wait("registered verifiers", lambda: self.client.audit.registered() > len(SEATED))
         self._wait("all solvers to be ready", self._all_announced)
         self._post(url)
-        self._say(f"all posted; a block for each transaction, and one each {BLOCK_SECONDS} s")
+        self.chain.make_blocks_every(BLOCK_SECONDS)
+        self._say(f"all posted; from now on a block each {BLOCK_SECONDS} s")
         return self
 
     def _prepare(self) -> dict[str, Prepared]:
