@@ -134,12 +134,11 @@ def unnoted(home: Home, client: Client, terms: Terms) -> int | None:
     assert client.sender is not None
     client.sender.await_unknown()
     tasks, _ = open_tasks(client)
-    for task in reversed(tasks):
-        if client.market.task(task).submitter != client.address or _note(home, client, task).is_file():
-            continue
-        if client.market.terms(task) == terms:
-            return task
-    return None
+    with client.connection.view():
+        client.market.ask_ahead("taskOf", *([task] for task in tasks))
+        own = [task for task in tasks if client.market.task(task).submitter == client.address]
+        unknown = (task for task in reversed(own) if not _note(home, client, task).is_file())
+        return next((task for task in unknown if client.market.terms(task) == terms), None)
 
 
 def post(client: Client, terms: Terms, signature_of: SignatureOf, least: int) -> int:
