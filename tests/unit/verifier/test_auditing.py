@@ -10,29 +10,33 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, cast
+from typing import cast
 
 import pytest
 
 from protocol.chain.accounts import DEVELOPMENT_CHAIN, development_account
-from protocol.chain.client import Client
-from protocol.chain.views import ItemClaim, JuryView, Seat, TaskStatus
-from protocol.commitments.digests import Digester, seat_digest
+from protocol.chain.views import ItemClaim, JuryView, TaskStatus
 from protocol.dispute.keys import NO_SEAT
 from protocol.node.database import Identity
 from protocol.node.party.exits import Observation
-from protocol.tasks.admission import Clocks, Rates
+from tests.unit.verifier.auditing_scene import (
+    DRAWN,
+    PERIOD,
+    RESULT,
+    SEATS,
+    SEGMENTS,
+    Order,
+    Replays,
+    Scene,
+    Withheld,
+)
 from tests.unit.verifier.test_seats import AUDIT, ME, MINE_TOO, NOW, OTHER, VIEW, observation, seat
-from verifier.auditing import _challenge, _replay, attestations, offer
+from verifier.auditing import _challenge, offer
 from verifier.context import Context
 from verifier.database import Challenge, Database
-from verifier.jobs import Job, Jobs
+from verifier.jobs import Jobs
 from verifier.jury import Jury
-from verifier.replaying import Committed, Different, Equal, Finding
-from verifier.salts import salted
-
-SEGMENTS = {0: [1, 2], 1: [2, 3], 2: [2], 3: [4]}
-SEATS = [seat(0, MINE_TOO), seat(1, OTHER), seat(2, ME), seat(3, OTHER)]
+from verifier.replaying import Committed, Different
 
 
 @pytest.fixture
@@ -91,159 +95,6 @@ def test_before_the_draw_the_main_account_challenges_and_its_seat_does_not_do_so
     assert challenged(database, 2, 2) == [(0, MINE_TOO), (NO_SEAT, ME)], "but the other account's does"
     salts = {row.salt for row in database.challenges(1)}
     assert len(salts) == 2
-
-
-COMMITTED = Committed(VIEW.root, VIEW.size)
-RESULT = VIEW.size
-DRAWN = observation(seats=(seat(0, MINE_TOO), seat(1, OTHER), seat(2, ME), seat(3, OTHER)))
-THINNING = 4
-PERIOD = 40
-
-
-class Replays:
-    """In place of the replays of one task: the digest of a segment is made of salt, thinning and number."""
-
-    def __init__(self, false: int = 0) -> None:
-        self.false = false
-        self.asked: list[tuple[int, int]] = []
-
-    def is_here(self, _committed: Committed, _segment: int) -> bool:
-        return True
-
-    def audit(self, _committed: Committed, segment: int, digesters: Sequence[Digester]) -> Finding:
-        self.asked.append((segment, len(digesters)))
-        digests = tuple(digest_of(one.salt, segment) for one in digesters)
-        assert all(one.thinning == THINNING for one in digesters)
-        return Different(segment, (bytes(32),), digests) if segment == self.false else Equal(digests)
-
-
-class Withheld(Replays):
-    """Of a solver that serves nothing, and has committed to what is false."""
-
-    def is_here(self, _committed: Committed, _segment: int) -> bool:
-        return False
-
-    def has_withheld(self, _committed: Committed) -> bool:
-        return True
-
-    def ask(self, _committed: Committed, _segments: Sequence[int], _seconds: float) -> None:
-        """In vain."""
-
-    def audit(self, _committed: Committed, _segment: int, _digesters: Sequence[Digester]) -> Finding:
-        return Different(None, ())
-
-    def digest_own(
-        self, _committed: Committed, segment: int, digesters: Sequence[Digester]
-    ) -> tuple[bytes, ...] | None:
-        self.asked.append((segment, len(digesters)))
-        if len(self.asked) == 1:
-            return None  # one's own run goes on
-        return tuple(digest_of(one.salt, segment) for one in digesters)
-
-
-class Order(Jobs):
-    """Notes what is offered, and starts nothing."""
-
-    def __init__(self) -> None:
-        super().__init__(1, 1)
-        self.offered: list[tuple[int | None, str]] = []
-        self.until: list[float] = []
-
-    def offer(self, job: Job) -> bool:
-        self.offered.append(job.key)
-        self.until.append(job.until)
-        return False
-
-
-def digest_of(salt: bytes, segment: int) -> bytes:
-    """A digest of nothing."""
-    return bytes([*salt[:31], segment])
-
-
-class Scene:
-    """A verifier with two accounts, its database, and every attestation that was sent."""
-
-    def __init__(
-        self, database: Database, replays: Replays, whistleblow: bool = False, jurors: int = 0
-    ) -> None:
-        self.attested: list[tuple[str, int, int, bytes, bytes]] = []
-        self.jury: Jury | None = None
-        self.clients = {account: self._client(account, index) for account, index in ((ME, 2), (MINE_TOO, 3))}
-        self.material = SimpleNamespace(
-            replayer=replays,
-            terms=SimpleNamespace(
-                thinning=THINNING,
-                jurors=jurors,
-                segments=RESULT - 1,
-                attest_period=PERIOD,
-                segment_steps=2,
-                step_operations=10,
-                state_bytes=1,
-                program_id=b"program",
-            ),
-            states=SimpleNamespace(tensors=lambda _number, _root: []),
-        )
-        log = SimpleNamespace(info=lambda *_a, **_k: None, warning=lambda *_a, **_k: None)
-        self.context = cast(
-            Context,
-            SimpleNamespace(
-                client=self.clients[ME],
-                clients=self.clients,
-                database=database,
-                segments=lambda _task, number: SEGMENTS[number],
-                materials=SimpleNamespace(find=lambda _task: self.material),
-                results=SimpleNamespace(hold=lambda *_arguments: None),
-                settings=SimpleNamespace(whistleblow=whistleblow),
-                log=log,
-                looks=SimpleNamespace(),
-                juries=SimpleNamespace(of=lambda _task: self.jury, has_voted_yes=lambda _task, _own: False),
-                items=SimpleNamespace(has_state=lambda _task, _number: False),
-                terms=lambda _task: self.material.terms,
-                clocks=lambda _client, now: Clocks(2.0, 0.5, now),
-                rates=Rates(3.0),
-                work_by=lambda until, waits: until - 2.0 - 0.5 * waits,
-            ),
-        )
-
-    def _client(self, account: str, index: int) -> Client:
-        def attest(task: int, number: int, digest: bytes, salt_hash: bytes) -> SimpleNamespace:
-            self.attested.append((account, task, number, digest, salt_hash))
-            return SimpleNamespace(gas_used=1)
-
-        return cast(
-            Client,
-            SimpleNamespace(
-                address=account,
-                sender=SimpleNamespace(account=development_account(index, DEVELOPMENT_CHAIN)),
-                deployment=SimpleNamespace(chain_id=DEVELOPMENT_CHAIN),
-                commitments=SimpleNamespace(address=OTHER),
-                audit=SimpleNamespace(
-                    address=OTHER, attest=attest, seats=lambda _task: SEATS, audit=lambda _task: AUDIT
-                ),
-            ),
-        )
-
-    def replay(self, seen: Observation, segment: int) -> None:
-        _replay(self.context, seen, cast(Any, self.material), COMMITTED, segment)
-
-    def due(self, seen: Observation) -> None:
-        """Replay what is due."""
-        replays, fetches = Jobs(64, 1), Jobs(1, 1)
-        offer(self.context, [seen], fetches, replays)
-        replays.close()
-        assert not replays.collect()
-
-    def attest(self, seen: Observation) -> list[str]:
-        jobs = list(attestations(self.context, seen))
-        for job in jobs:
-            job.work()
-        return [job.what for job in jobs]
-
-    def expected(self, one: Seat, seed: bytes = AUDIT.seed) -> tuple[bytes, bytes]:
-        """Digest and salt hash of an own seat."""
-        own = salted(self.clients[one.account], 1, one, seed)
-        digests = [digest_of(own.salt, segment) for segment in (*SEGMENTS[one.number], RESULT)]
-        return seat_digest(digests[:-1], digests[-1]), own.hash
 
 
 def test_a_seat_is_attested_once_every_digest_of_it_is_there(database: Database) -> None:
