@@ -15,6 +15,7 @@ from torch import Tensor
 from torch._ops import OpOverload
 from torch.fx import Graph, Node
 from torch.fx.node import map_arg
+from torch.utils._pytree import tree_leaves
 
 from protocol.capture.tracing.tracer import TracedStep, constants_of
 from protocol.capture.types import PROGRAM_TYPES, as_committed, fits
@@ -29,7 +30,7 @@ def folded(traced: TracedStep, taken: Collection[str] = ()) -> TracedStep:
     graph, found = traced.graph, dict[Node, Tensor]()
     with torch.no_grad():
         for node in graph.nodes:
-            if node.op == "call_function" and _is_held(node) and not all(map(_is_held, node.all_input_nodes)):
+            if node.op == "call_function" and _is_held(node) and any(map(_is_outside, node.all_input_nodes)):
                 value = _value(node, known)
                 if value is not None and value.numel() and fits(value):
                     found[node] = value
@@ -57,6 +58,13 @@ def _is_held(node: Node) -> bool:
     return isinstance(value, Tensor) and value.dtype in PROGRAM_TYPES
 
 
+def _is_outside(node: Node) -> bool:
+    """Whether a node gives something in a type that no program has."""
+    return any(
+        t.dtype not in PROGRAM_TYPES for t in tree_leaves(node.meta.get("val")) if isinstance(t, Tensor)
+    )
+
+
 def _value(node: Node, known: dict[Node, Any]) -> Any:
     """What a node gives that is made of constants alone; None of any other."""
     if node not in known:
@@ -77,9 +85,8 @@ def _is_fixed(node: Node) -> bool:
         return True
     if not isinstance(node.target, OpOverload) or torch.Tag.nondeterministic_seeded in node.target.tags:
         return False
-    values = node.meta.get("val")
-    tensors = values if isinstance(values, tuple | list) else [values]
-    return all(isinstance(t, Tensor) and t.numel() <= MOST_ELEMENTS for t in tensors)
+    values = tree_leaves(node.meta.get("val"))
+    return all(isinstance(t, Tensor) and t.numel() <= MOST_ELEMENTS for t in values)
 
 
 def _erase(graph: Graph, node: Node) -> None:
