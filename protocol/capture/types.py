@@ -24,6 +24,16 @@ PROGRAM_TYPES = {
 """What holds the elements of a torch tensor; a type that is not listed has no form in a program."""
 
 
+WIDENED = {
+    torch.float16: torch.float32,
+    torch.bfloat16: torch.float32,
+    torch.int8: torch.int32,
+    torch.int16: torch.int32,
+    torch.uint16: torch.int32,
+}
+"""Types that lose nothing in a type which a program has."""
+
+
 def type_name(dtype: torch.dtype) -> str:
     """`float32` for `torch.float32`."""
     return str(dtype).removeprefix("torch.")

@@ -49,10 +49,10 @@ def anvil_program() -> str:
 
 
 class Devnet:
-    """A running anvil. `port` 0 takes a free one; `block_time` None makes a block for each transaction, and so it does
-    besides one each `block_time` seconds where these are `mixed`. It keeps the
-    states of the last `states` blocks, 500 where nothing is said. With a file `state` it goes on with the chain that is
-    there, and writes it there when it is closed; its clock is the machine's again then.
+    """A running anvil. `port` 0 takes a free one. It makes a block each `block_time` seconds, and where `mixed` one for
+    each transaction besides; with None for each transaction alone. It keeps the states of the last `states` blocks, 500
+    where nothing is said. With a file `state` it goes on with the chain that is there, and writes it there when it is
+    closed; its clock is the machine's again then.
 
     Raises AnvilMissing, PortInUse, or DevnetError with the program's last words.
     """

@@ -1,4 +1,4 @@
-"""Shapes of results, remembered: torch takes 24 µs to find one, and small steps ask for hundreds."""
+"""Shapes of results, remembered: torch takes tens of microseconds for one, and small steps ask for hundreds."""
 
 from __future__ import annotations
 

@@ -23,25 +23,26 @@ def accumulated(traced: TracedStep) -> dict[str, float]:
     """From the name of each such buffer to the share of it that a unit keeps."""
     holders = [node for node in traced.graph.nodes if node.op == "placeholder"]
     before = dict(zip(traced.buffers, holders[len(traced.parameters) :]))
-    outputs: tuple[Any, ...] = traced.graph.output_node().args[0]  # type: ignore[assignment]
+    outputs: Any = traced.graph.output_node().args[0]
     after = dict(zip(traced.written, outputs[len(outputs) - len(traced.written) :]))
-    kept = {name: _kept(before[name], new) for name, new in after.items()}
+    kept = {name: _kept(before[name], new) for name, new in after.items() if outputs.count(new) == 1}
     return {name: share for name, share in kept.items() if share is not None}
 
 
 def _kept(old: Node, new: Any) -> float | None:
-    """The share, or None where the next contents are made in another way."""
+    """The share, or None where the next contents are made in another way, or something else reads them."""
     if not isinstance(new, Node) or len(old.users) != 1:
         return None
-    if new.target is aten.add.Tensor and new.args[0] is old and type(new.args[1]) is int and not new.kwargs:
-        return 1.0
     given: tuple[Any, ...] = new.args
+    readers = {user.target for user in new.users} - {"output"}
+    if new.target is aten.add.Tensor and given[0] is old and type(given[1]) is int and not new.kwargs:
+        return None if readers else 1.0
     normed, place = given if len(given) == 2 else (None, None)
     if not isinstance(normed, Node) or normed.target is not _BATCH_NORM or place not in _RUNNING:
         return None
-    training, momentum = normed.args[5], normed.args[6]
+    of_norm: tuple[Any, ...] = normed.args
+    training, momentum = of_norm[5], of_norm[6]
     # The backward pass names the next statistics too, and does not read them in training.
-    readers = {user.target for user in new.users} - {"output"}
-    if normed.args[place] is not old or not training or readers - {aten.native_batch_norm_backward.default}:
+    if of_norm[place] is not old or not training or readers - {aten.native_batch_norm_backward.default}:
         return None
-    return 1.0 - float(momentum)  # type: ignore[arg-type]
+    return 1.0 - float(momentum)

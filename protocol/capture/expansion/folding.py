@@ -69,13 +69,16 @@ def _value(node: Node, known: dict[Node, Any]) -> Any:
     """What a node gives that is made of constants alone; None of any other."""
     if node not in known:
         known[node] = None
+        if node.op == "get_attr":  # a literal in a type that no program has
+            known[node] = getattr(node.graph.owning_module, str(node.target))
         if not _is_fixed(node):
-            return None
+            return known[node]
         operands = [_value(each, known) for each in node.all_input_nodes]
         if all(each is not None for each in operands):
             args: Any = map_arg(node.args, known.__getitem__)
             kwargs: Any = map_arg(node.kwargs, known.__getitem__)
-            known[node] = node.target(*args, **kwargs)  # type: ignore[operator]
+            operation: Any = node.target
+            known[node] = operation(*args, **kwargs)
     return known[node]
 
 
@@ -91,7 +94,7 @@ def _is_fixed(node: Node) -> bool:
 
 def _erase(graph: Graph, node: Node) -> None:
     """A node that nobody uses, and what it alone used."""
-    if node.users or node.op != "call_function":
+    if node.users or node.op not in ("call_function", "get_attr"):
         return
     operands = node.all_input_nodes
     graph.erase_node(node)

@@ -128,6 +128,15 @@ def other_shape(number: int, name: str, shape: torch.Size, first: torch.Size) ->
     return Problem(f"item {number} of the dataset has {name!r} of {shapes}", remedy)
 
 
+def item_raises(number: int, error: Exception) -> Problem:
+    """A dataset has no item of a number below its length."""
+    what = f"item {number} of the dataset raises {type(error).__name__}: {error}"
+    remedy = (
+        "let dataset[k] give item k for each k below len(dataset); pass a table's columns by name, as arrays"
+    )
+    return Problem(what, remedy, cause=error)
+
+
 def no_item(number: int, item: Any) -> Problem:
     """An item has no names."""
     what = f"item {number} of the dataset is of type {type(item).__name__}"

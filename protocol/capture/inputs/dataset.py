@@ -4,24 +4,22 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator, Mapping
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from protocol.capture.errors import CaptureError, Problems
-from protocol.capture.inputs.checks import no_item, no_number, other_names, other_shape, require_dataset
-from protocol.capture.types import as_committed, as_seen_by_torch, stored_as
-
-WIDENED: Final = {
-    torch.float16: torch.float32,
-    torch.bfloat16: torch.float32,
-    torch.int8: torch.int32,
-    torch.int16: torch.int32,
-    torch.uint16: torch.int32,
-}
-"""Types that lose nothing in a type which a program has."""
+from protocol.capture.inputs.checks import (
+    item_raises,
+    no_item,
+    no_number,
+    other_names,
+    other_shape,
+    require_dataset,
+)
+from protocol.capture.types import WIDENED, as_committed, as_seen_by_torch, stored_as
 
 
 def committed(dataset: Any) -> dict[str, Tensor]:
@@ -84,7 +82,11 @@ def _stacked(dataset: Any) -> dict[str, Tensor]:
     problems = Problems()
     count = len(dataset)
     for number in range(count):
-        row = dict(_row(dataset[number], number, problems))
+        try:
+            item = dataset[number]
+        except Exception as error:
+            raise CaptureError([item_raises(number, error)]) from error
+        row = dict(_row(item, number, problems))
         if not found:
             found = {name: torch.empty((count, *t.shape), dtype=t.dtype) for name, t in row.items()}
         if row.keys() != found.keys():

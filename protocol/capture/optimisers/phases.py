@@ -31,11 +31,6 @@ class Phase:
     every: int = 1
     first: int = 0
 
-    @property
-    def always(self) -> bool:
-        """Whether it acts in every step."""
-        return self.every == 1 and self.first == 0
-
     def times(self, steps: int) -> int:
         """In how many of so many steps it acts."""
         return max(0, -(-(steps - self.first) // self.every))

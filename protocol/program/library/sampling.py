@@ -80,8 +80,9 @@ def draw_from_epoch(b: Builder, key: Value, step: Value, *, batch: int, rows: in
         return (b.select(b.lt(mixed, b.i32(0)), other, row),), ()
 
     start = b.add(count_up(b, batch), first)
-    (row, *_), _ = scan(b, swapped, (start,), (pivots, salts), ())
-    return row  # type: ignore[no-any-return]
+    carried, _ = scan(b, swapped, (start,), (pivots, salts), ())
+    row: Value = carried[0]
+    return row
 
 
 def _below(words: Tensor, rows: int) -> Tensor:

@@ -7,11 +7,13 @@ to unpack and no path that the bundle chooses: a file's place follows from its h
 
 from __future__ import annotations
 
-from contextlib import closing
+from collections.abc import Callable
+from contextlib import closing, suppress
 from hashlib import sha256
 from itertools import islice
 from pathlib import Path
 from threading import Lock
+from typing import TypeVar
 from weakref import WeakValueDictionary
 
 import torch
@@ -39,6 +41,8 @@ from protocol.tasks.bundles.limits import Limits
 from protocol.tasks.bundles.manifest import Manifest, ProgramEntry, TensorEntry, parse_manifest
 from protocol.tasks.bundles.sources import FileSource, Source, open_source
 from protocol.tasks.bundles.write import BLOBS, MANIFEST
+
+Content = TypeVar("Content", bytes, memoryview)
 
 _Key = tuple[tuple[tuple[str, str], ...], tuple[tuple[bytes, str], ...], tuple[tuple[str, ...], int, int]]
 _STEPS: WeakValueDictionary[_Key, StepProgram] = WeakValueDictionary()
@@ -141,7 +145,7 @@ def _require_listed(manifest: Manifest, program: Program) -> None:
 
 
 def _encoded(source: Source, store: BlobStore, entry: ProgramEntry) -> bytes:
-    data = _blob(source, store, entry.blob, entry.bytes)
+    data = _blob(source, store, entry.blob, entry.bytes, store.get)
     _require(f"length of program {entry.id}", entry.bytes, len(data))
     return data
 
@@ -169,7 +173,7 @@ def _tensors(source: Source, store: BlobStore, manifest: Manifest) -> list[Tenso
 
 def _tensor(source: Source, store: BlobStore, entry: TensorEntry) -> Tensor:
     """A tensor whose root is known and that has canonical bytes; whether the root is the due one is left to ask."""
-    data = _mapped(source, store, entry.blob, entry.nbytes)
+    data = _blob(source, store, entry.blob, entry.nbytes, store.map)
     _require(f"length of tensor {entry.name}", entry.nbytes, len(data))
     tensor = Tensor(entry.name, CODES[entry.dtype], tuple(entry.shape), data)
     # Who runs the step writes canonical bytes: with others in the terms an honest solver would stand accused.
@@ -198,27 +202,15 @@ class _OneByOne:
         self._source.close()
 
 
-def _mapped(source: Source, store: BlobStore, blob: str, limit: int) -> memoryview:
-    """A blob where it lies in the store, which it is put into if need be."""
+def _blob(source: Source, store: BlobStore, blob: str, limit: int, read: Callable[[str], Content]) -> Content:
+    """A blob as `read` gives it of the store, which it is put into if need be."""
     if store.has(blob):
-        try:
-            return store.map(blob)
-        except CorruptBlob:
-            pass  # fetched again, and the damaged copy replaced
-    _blob(source, store, blob, limit)
-    return store.map(blob)
-
-
-def _blob(source: Source, store: BlobStore, blob: str, limit: int) -> bytes:
-    if store.has(blob):
-        try:
-            return store.get(blob)
-        except CorruptBlob:
-            pass  # fetched again, and the damaged copy replaced
+        with suppress(CorruptBlob):  # fetched again, and the damaged copy replaced
+            return read(blob)
     data = source.read(f"{BLOBS}/{blob[:2]}/{blob}", limit)
     _require_hash(f"SHA-256 of blob {blob}", blob, data)
     store.put(data)
-    return data
+    return read(blob)
 
 
 def _require(what: str, expected: object, got: object) -> None:

@@ -13,8 +13,7 @@ from tests.unit.capture.operations import Case
 
 aten = torch.ops.aten
 
-X = [(3, 4)]
-IMAGE = [(2, 3, 5, 6)]
+X, IMAGE = [(3, 4)], [(2, 3, 5, 6)]
 INTEGERS = torch.tensor([[-7, 0, 5, 12], [3, -3, 100, 5]])
 
 

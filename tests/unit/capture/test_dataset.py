@@ -34,6 +34,16 @@ class Items(Dataset[Any]):
         return self._items[number]
 
 
+class Table:
+    """Columns by name, as data frames have them."""
+
+    def __len__(self) -> int:
+        return 2
+
+    def __getitem__(self, name: str) -> Any:
+        raise KeyError(name)
+
+
 def refused(dataset: Any) -> str:
     with pytest.raises(CaptureError) as raised:
         committed(dataset)
@@ -102,6 +112,7 @@ def test_datasets_of_items() -> None:
         (Items({"x": None}), "'x' of type NoneType", "numbers"),
         (Items(torch.ones(2)), "item 0 of the dataset is of type Tensor", "dicts or tuples"),
         (Items(), "the dataset is empty", "at least one"),
+        (Table(), "item 0 of the dataset raises KeyError: 0", "a table's columns by name"),
         ({"x": X.double()}, "dataset tensor x is torch.float64", "convert it"),
         ({"x": np.ones((2, 2), np.complex64)}, "dataset tensor x is torch.complex64", "convert it"),
         ({"x": np.array([object()])}, "dataset tensor 'x' is of type ndarray", "torch.from_numpy"),

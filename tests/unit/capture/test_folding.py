@@ -37,7 +37,7 @@ class Rotary(nn.Module):
 def objective(model: nn.Module, batch: Mapping[str, Tensor]) -> Tensor:
     """A number that depends on every angle."""
     turned: Tensor = model(batch["x"])
-    return (turned * torch.arange(1.0, 9.0)).mean() + turned.square().mean()
+    return (turned * torch.arange(1.0, 1.0 + turned.shape[-1])).mean() + turned.square().mean()
 
 
 def captured(model: nn.Module) -> CapturedStep:
@@ -60,6 +60,17 @@ def test_a_table_is_what_torch_makes_in_float64() -> None:
         assert all(torch.equal(slow[name], t) for name, t in state.items())
     assert step.preflight is not None
     assert step.preflight.gradient_error < 1e-3
+
+
+def test_a_literal_in_float64_is_a_part_of_a_table() -> None:
+    class Scaled(nn.Linear):
+        def forward(self, x: Tensor) -> Tensor:
+            scales = torch.tensor([0.1, 0.2, 0.3], dtype=torch.float64) * 3
+            return super().forward(x) * scales.float()
+
+    step = captured(Scaled(8, 3))
+    expected = (torch.tensor([0.1, 0.2, 0.3], dtype=torch.float64) * 3).float()
+    assert any(t.shape == (3,) and torch.equal(t, expected) for t in step.constants.values())
 
 
 def written(model: Rotary, _: Tensor) -> Tensor:

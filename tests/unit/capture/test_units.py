@@ -3,7 +3,7 @@ agrees."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 import pytest
@@ -182,6 +182,32 @@ def test_batch_norm_follows_the_units_as_where_torch_accumulates_gradients(units
         for name in ("1.running_mean", "1.running_var", "0.weight"):
             torch.testing.assert_close(state[name], model.state_dict()[name], rtol=2e-3, atol=2e-3)
         assert state["1.num_batches_tracked"].item() == units * (number + 1)
+
+
+@pytest.mark.parametrize("read", [lambda count: count.float().sqrt(), lambda count: count / 2])
+def test_a_counter_that_the_step_reads_is_not_counted_from_nothing(read: Callable[[Tensor], Tensor]) -> None:
+    class Counting(nn.Module):
+        count: Tensor
+
+        def __init__(self) -> None:
+            super().__init__()
+            self.layer = nn.Linear(8, 3)
+            self.register_buffer("count", torch.tensor(3))
+
+        def forward(self, x: Tensor) -> Tensor:
+            self.count += 1
+            y: Tensor = self.layer(x) * read(self.count)
+            return y
+
+    model = Counting()
+    step = captured(model, micro_batches=2)
+    state = step.initial_state(1)
+    batch = drawn(step, state)
+    after = step.step(state)
+    scores = model.layer(batch["x"]) * read(torch.tensor(4))
+    expected = nn.functional.cross_entropy(scores, batch["y"])
+    torch.testing.assert_close(after["metric.loss"], expected.detach(), rtol=1e-3, atol=1e-3)
+    assert after["count"].item() == 4, "as the first unit leaves it"
 
 
 def test_other_written_buffers_are_means_and_counters_are_the_first_units() -> None:
