@@ -14,7 +14,7 @@ from protocol.execution.device import WARM_STEPS, DeviceExecutor
 from protocol.execution.replay import Work
 from protocol.program.library import kernels
 from protocol.program.step import State
-from tests.unit.capture import test_expansion, test_operations
+from tests.unit.capture import expansion_cases, test_operations
 from tests.unit.capture.compositions import composition
 from tests.unit.capture.operations import Case, Operation, captured
 from tests.unit.capture.steps import captured as captured_model
@@ -35,7 +35,7 @@ def test_operations_with_rules(cuda: torch.device, case: Case, caplog: pytest.Lo
     same_bits(captured(Operation(case)), cuda, caplog)
 
 
-@pytest.mark.parametrize("case", test_expansion.CASES, ids=str)
+@pytest.mark.parametrize("case", expansion_cases.CASES, ids=str)
 def test_expansions(cuda: torch.device, case: Case, caplog: pytest.LogCaptureFixture) -> None:
     same_bits(captured(Operation(case)), cuda, caplog)
 
