@@ -76,7 +76,9 @@ RIGHT = (
 )
 MEASURED = (
     Part("times:steps", 90),
+    Part("times:steps-86M", 180),
     Part("times:profile", 60),
+    Part("times:profile-86M", 90),
     Part("times:products", 90),
     Part("times:tiles", 60),
 )

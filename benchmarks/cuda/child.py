@@ -23,7 +23,9 @@ PARTS: dict[str, tuple[str, str, tuple[str, ...]]] = {
     "self_tests:roots": ("self_tests", "roots", ()),
     **{f"bits:{name}": ("bits", "of", (name,)) for name in MODELS},
     "times:steps": ("times", "step_cells", ()),
+    "times:steps-86M": ("times", "step_cells", ("86M",)),
     "times:profile": ("times", "profile_cells", ()),
+    "times:profile-86M": ("times", "profile_cells", ("86M",)),
     "times:products": ("times", "product_cells", ()),
     "times:tiles": ("tiles", "cells", ()),
 }

@@ -1,4 +1,7 @@
-"""One entry, from capture to a few steps beside float32. What is asked of it is asked of every model."""
+"""One entry, from capture to a few steps beside float32, on a CUDA device too where there is one.
+
+What is asked of it is asked of every model.
+"""
 
 from __future__ import annotations
 
@@ -14,6 +17,7 @@ from torch import Tensor
 from protocol.capture import CapturedStep, capture
 from protocol.program.execute import Interpreter
 from tests.models.entry import Entry, Training
+from tests.on_device import other_bits
 from tests.unit.capture.steps import drawn, torch_step
 
 STEPS = 3
@@ -60,6 +64,8 @@ def check(entry: Entry) -> Figures:
     seconds = process_time() - began
     assert step.preflight is not None, "it is asked for"
     apart, own = follow(step, training, theirs)
+    if torch.cuda.is_available() and (wrong := other_bits(step, torch.device("cuda"))):
+        raise Differs(f"other bits on {torch.cuda.get_device_name()} than on the CPU {wrong}")
     return Figures(
         sum(one.count for one in step.coverage()),
         round(seconds, 2),

@@ -1,0 +1,31 @@
+"""A captured step on a CUDA device beside the CPU: the same roots, kernel by kernel, recorded and replayed."""
+
+from __future__ import annotations
+
+import torch
+
+from protocol.capture import CapturedStep
+from protocol.execution.device import WARM_STEPS, DeviceExecutor
+from protocol.execution.replay import Work
+from protocol.program.library import kernels
+from protocol.program.step import State
+
+STEPS = WARM_STEPS + 2
+"""The first kernel by kernel, the next recorded, the last replayed."""
+
+
+def other_bits(step: CapturedStep, device: torch.device, seed: int = 7) -> str:
+    """The first step after which a root differs, and which tensors' roots do; empty if none does."""
+    program = step.step_program
+    work = Work(1, program, step.fixed, kernels(program.program, step.hints))
+    executor = DeviceExecutor(work, device)
+    here = step.initial_state(seed)
+    there: State = here
+    for number in range(1, STEPS + 1):
+        here = step.step(here)
+        there = executor.step(there, number)
+        found = program.tensor_roots({name: x.cpu() for name, x in there.items()})
+        wrong = [name for name, a, b in zip(program.state, found, program.tensor_roots(here)) if a != b]
+        if wrong:
+            return f"after step {number}: {', '.join(wrong)}"
+    return ""
