@@ -1,7 +1,7 @@
 """One hash for every instruction set, number of threads and kernel: arithmetic.md sections 8 and 9.
 
 `make test` trains a little under seven settings that hold every value of each, and by bodies; `make test-heavy` whole
-runs under all of them, one test per model and setting.
+runs under all of them, one test per setting.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.same_bits.runs import FEW, MODELS, Machine, Model, Result, all_machines, train, train_all
+from tests.same_bits.runs import FEW, MODELS, Machine, Model, Result, all_machines, train_all
 
 PLAIN = Machine("1", "default", "SSE41", "float64")
 """The one that the others are compared with: the oldest instructions, one thread, no kernel of our own."""
@@ -29,9 +29,9 @@ def bundles(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 
 @cache
-def plain(bundle: Path, steps: int) -> Result:
-    """The run that others are compared with."""
-    return train(bundle, steps, PLAIN)
+def plain(runs: tuple[tuple[Path, int], ...]) -> list[Result]:
+    """The runs that others are compared with."""
+    return train_all(runs, PLAIN)
 
 
 @pytest.fixture(scope="module")
@@ -69,9 +69,8 @@ def test_another_number_of_steps_has_another_hash(
 
 
 @pytest.mark.heavy
-@pytest.mark.timeout(1_200)
+@pytest.mark.timeout(1_800)
 @pytest.mark.parametrize("machine", all_machines(), ids=str)
-@each_model
-def test_a_whole_run_has_one_hash(bundles: dict[str, Path], model: Model, machine: Machine) -> None:
-    bundle = bundles[model.name]
-    assert train(bundle, model.steps, machine) == plain(bundle, model.steps)
+def test_whole_runs_have_one_hash(bundles: dict[str, Path], machine: Machine) -> None:
+    runs = tuple((bundles[name], model.steps) for name, model in MODELS.items())
+    assert train_all(runs, machine) == plain(runs)
