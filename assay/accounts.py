@@ -2,45 +2,105 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from protocol.node.commands import command
-from protocol.node.options import HomeOption, JsonOption, PasswordOption, at_home
+from assay.options import context_of
+from protocol.node.commands import READS, Flags, command
+from protocol.node.options import HomeOption, JsonOption, at_home
 
 account = typer.Typer(
     no_args_is_help=True, rich_markup_mode=None, help="Encrypted key files under the home folder."
 )
 
+NewNameArgument = Annotated[str, typer.Argument(help="Letters, digits, - and _.")]
+NameArgument = Annotated[str, typer.Argument(help="An account that `assay account list` shows.")]
+PasswordOption = Annotated[
+    Path | None, typer.Option(help="File whose first line is the account's password, else it is asked for.")
+]
+NewPasswordOption = Annotated[Path | None, typer.Option(help="File whose first line is the new password.")]
+
 
 @command(account, "new")
 def account_new(
-    name: Annotated[str, typer.Argument(help="Letters, digits, - and _.")],
+    name: NewNameArgument,
     password_file: PasswordOption = None,
     home: HomeOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Make an account; its key is encrypted with a password that is asked for."""
-    from protocol.chain.accounts import create_account
+    from assay import keys
     from protocol.node.output import Output
 
     at_home(home)
-    address = create_account(name, password_file).address
-    printed = Output("account new", as_json)
-    printed.say(f"{name} {address}")
-    printed.result({"name": name, "address": address})
+    keys.new(Output("account new", as_json), name, password_file)
 
 
-@command(account, "list")
-def account_list(home: HomeOption = None, as_json: JsonOption = False) -> None:
-    """Names of the accounts under the home folder."""
-    from protocol.chain.accounts import list_accounts
+@command(account, "import")
+def account_import(
+    name: NewNameArgument,
+    file: Annotated[
+        Path | None,
+        typer.Option(help="Key file (Web3 Secret Storage, as geth's), else a raw key is asked for."),
+    ] = None,
+    source_password_file: Annotated[
+        Path | None, typer.Option(help="File whose first line opens --file, if another than --password-file.")
+    ] = None,
+    password_file: PasswordOption = None,
+    home: HomeOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Take over a key: from a key file, or a raw one from standard input. It is encrypted with a password anew."""
+    from assay import keys
     from protocol.node.output import Output
 
     at_home(home)
-    names = list_accounts()
-    printed = Output("account list", as_json)
-    for name in names:
-        printed.say(name)
-    printed.result(names)
+    keys.bring_in(Output("account import", as_json), name, file, source_password_file, password_file)
+
+
+@command(account, "export")
+def account_export(
+    name: NameArgument,
+    file: Annotated[Path, typer.Argument(help="Key file to write; nothing may be there.")],
+    password_file: PasswordOption = None,
+    new_password_file: NewPasswordOption = None,
+    home: HomeOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Write an account's encrypted key file elsewhere. It opens with the same password unless a new one is given."""
+    from assay import keys
+    from protocol.node.output import Output
+
+    at_home(home)
+    keys.take_out(Output("account export", as_json), name, file, password_file, new_password_file)
+
+
+@command(account, "passwd")
+def account_passwd(
+    name: NameArgument,
+    password_file: PasswordOption = None,
+    new_password_file: NewPasswordOption = None,
+    home: HomeOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Encrypt an account's key with another password. A wrong old one changes nothing."""
+    from assay import keys
+    from protocol.node.output import Output
+
+    at_home(home)
+    keys.encrypt_anew(Output("account passwd", as_json), name, password_file, new_password_file)
+
+
+@command(account, "list", connection=READS)
+def account_list(
+    connection: Flags,
+    offline: Annotated[bool, typer.Option("--offline", help="Ask no chain.")] = False,
+    home: HomeOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Show the accounts under the home folder: addresses, and with a chain in reach coin, tokens and stakes."""
+    from assay.balances import show_accounts
+
+    show_accounts(context_of("account list", home, as_json, **connection), offline=offline)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from assay import accounts
-from assay.options import DryRunOption, PortOption, context_of
+from assay.options import AddresseeArgument, DryRunOption, PortOption, context_of
 from protocol.node.commands import READS, SENDS, Flags, add_config, app_of, command
 from protocol.node.options import HomeOption, JsonOption
 
@@ -131,16 +131,32 @@ def _require_meaningful(check: bool, arguments: dict[str, object], deployment: o
 @command(app, connection=SENDS)
 def mint(
     connection: Flags,
-    to: Annotated[str, typer.Argument(help="An address, or dev:<index>.")],
+    to: AddresseeArgument,
     amount: Annotated[int, typer.Argument(min=1, max=10**12, help="Whole tokens.")],
     home: HomeOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Make test tokens; the test token of a development chain lets anyone."""
-    from assay import commands
+    from assay import funding
 
-    context = context_of("mint", home, as_json, **connection)
-    commands.mint(context, to, amount)
+    funding.mint(context_of("mint", home, as_json, **connection), to, amount)
+
+
+@command(app, connection=READS)
+def fund(
+    connection: Flags,
+    account: AddresseeArgument,
+    coins: Annotated[int, typer.Option("--coin", min=0, max=10**6, help="Whole coins of the chain.")] = 100,
+    amount: Annotated[int, typer.Option("--tokens", min=0, max=10**12, help="Whole test tokens.")] = 1_000,
+    dev_account: Annotated[int, typer.Option(min=0, help="Index of the development key that pays.")] = 0,
+    home: HomeOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Give an account of a development chain coin and test tokens; no other chain has them to give."""
+    from assay import funding
+
+    context = context_of("fund", home, as_json, **connection, account=f"dev:{dev_account}")
+    funding.fund(context, account, coins, amount)
 
 
 @command(app)

@@ -52,8 +52,14 @@ class Context:
 
     def __init__(self, home: Home, flags: Mapping[str, object | None], output: Output) -> None:
         self.home = home
-        self.settings = load(AssaySettings, "assay", home.config, flags).values
+        loaded = load(AssaySettings, "assay", home.config, flags)
+        self.settings = loaded.values
+        self._sources = loaded.sources
         self.output = output
+
+    def names(self, setting: str) -> bool:
+        """Whether a flag, the environment or the settings file says what a setting is."""
+        return self._sources[setting] != "default"
 
     def client(self, account: bool = False) -> Client:
         """The contracts, with the account that sends if there is something to send."""
@@ -180,17 +186,6 @@ def check_contracts(context: Context) -> None:
     at = deployment.addresses.model_dump()
     output.say(f"chain {deployment.chain_id}: the contracts are this package's, with the file's arguments")
     output.result({"chain_id": deployment.chain_id, "matches": True, "addresses": at})
-
-
-def mint(context: Context, account: str, amount: int) -> None:
-    """Make test tokens for an address or a development account."""
-    with context.client(account=True) as client:
-        address = account
-        if account.startswith("dev:"):
-            address = str(open_account(account, client.connection.chain_id).address)
-        client.token.mint(address, amount * TOKEN)
-    context.output.say(f"{amount:,} test tokens to {address}")
-    context.output.result({"account": address, "amount": amount * TOKEN})
 
 
 def serve(context: Context) -> None:

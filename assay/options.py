@@ -12,6 +12,9 @@ from protocol.node.options import at_home
 if TYPE_CHECKING:
     from assay.commands import Context
 
+AddresseeArgument = Annotated[
+    str, typer.Argument(metavar="ACCOUNT", help="An address, dev:<index>, or the name of an account.")
+]
 DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Do all but send transactions.")]
 PortOption = Annotated[int | None, typer.Option(min=0, max=65_535, help="Port to serve on; 0: any.")]
 

@@ -79,6 +79,7 @@ AssayError
 │   ├── DeploymentError          no, an unreadable or a stale deployment file
 │   ├── ArtifactMissing          a contract was not compiled
 │   ├── AccountError             no such account, wrong password, a development key on a real chain
+│   │   ├── NoTerminal           a password or key would have to be asked for, without a terminal
 │   │   └── AccountInUse         another process sends from this account (exit code 1)
 │   ├── TransactionError         a transaction that was not sent, or did not do what it was sent for
 │   │   ├── InsufficientFunds    the account cannot pay for the gas

@@ -1,5 +1,4 @@
-"""Accounts: encrypted key files (the Web3 secret storage of eth-account), and the development keys of a
-development chain.
+"""Accounts: encrypted key files under the home folder (`keystores`), and the development keys of a development chain.
 
 A key is never an argument, an environment variable or a plain file. `dev:<index>` names a key of the
 well-known mnemonic and is refused on any chain but 31337, for everybody has these keys.
@@ -7,19 +6,21 @@ well-known mnemonic and is refused on any chain but 31337, for everybody has the
 
 from __future__ import annotations
 
-import json
 import re
+from dataclasses import dataclass
 from functools import cache
-from getpass import getpass
 from pathlib import Path
 from typing import Final
 
 from eth_account import Account
 from eth_account.hdaccount import key_from_seed, seed_from_mnemonic
 from eth_account.signers.local import LocalAccount
+from eth_utils.address import is_checksum_address, is_hex_address, to_checksum_address
 
 from protocol.chain.errors import AccountError
-from protocol.commitments.atomic import write_atomically
+from protocol.chain.keystores import address_in, encrypted, key_file, open_key, read_key_file
+from protocol.chain.passwords import PasswordSource
+from protocol.commitments.atomic import write_atomically, write_new
 from protocol.node.home import Home
 
 DEVELOPMENT_CHAIN: Final = 31337
@@ -27,8 +28,15 @@ DEVELOPMENT_ACCOUNTS: Final = 53
 MNEMONIC: Final = "test test test test test test test test test test test junk"
 """Of anvil and hardhat alike; published, so worth nothing on any other chain."""
 
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,47}")  # shorter than a private key in hexadecimal
 _DEVELOPMENT = re.compile(r"dev:(\d{1,3})")
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """An account under the home folder. `address` is None where its key file is damaged."""
+
+    name: str
+    address: str | None
 
 
 def open_account(name: str, chain_id: int, password_file: Path | None = None) -> LocalAccount:
@@ -39,67 +47,145 @@ def open_account(name: str, chain_id: int, password_file: Path | None = None) ->
     development = _DEVELOPMENT.fullmatch(name)
     if development is not None:
         return development_account(int(development[1]), chain_id)
+    return open_named(name, PasswordSource(password_file))
+
+
+def open_named(name: str, password: PasswordSource) -> LocalAccount:
+    """The account of a key file under the home folder. Raises AccountError."""
+    return _open(name, password)[0]
+
+
+def _open(name: str, source: PasswordSource) -> tuple[LocalAccount, str]:
+    """An account and its password."""
     path = key_file(name)
-    try:
-        text = path.read_text("utf-8")
-    except OSError as error:
+    if not path.exists():
         raise AccountError(
             f"account {name!r}",
             expected=f"a key file at {path}",
-            got=type(error).__name__,
-            remedy="create the account first, or use dev:<index> on a development chain",
-        ) from error
-    password = _password(password_file, f"Password of account {name}: ")
-    try:
-        account: LocalAccount = Account.from_key(Account.decrypt(text, password))
-    except (ValueError, TypeError, KeyError) as error:
+            got="none",
+            remedy="create the account first (`assay account new`), or use dev:<index> on a development chain",
+        )
+    document = read_key_file(path)
+    password = source.read(f"Password of account {name}: ")
+    return open_key(document, password, f"account {name!r}"), password
+
+
+def address_of(account: str, chain_id: int) -> str:
+    """The address that `account` means: one in hexadecimal, `dev:<index>`, or the name of a key file, which is not
+    opened. Raises AccountError.
+    """
+    development = _DEVELOPMENT.fullmatch(account)
+    if development is not None:
+        return str(development_account(int(development[1]), chain_id).address)
+    if account.startswith("0x"):
+        return _checked_address(account)
+    file = key_file(account)
+    found = address_in(file)
+    if found is None:
         raise AccountError(
-            f"account {name!r}",
-            expected="a key file that this password opens",
-            got=str(error),
-            remedy="check the password file, or the key file's backup",
-        ) from error
-    return account
+            f"account {account!r}",
+            expected=f"a key file that names its address at {file}",
+            got="a damaged one" if file.exists() else "none",
+            remedy="name an address, dev:<index>, or an account that `assay account list` shows",
+        )
+    return found
+
+
+def _checked_address(text: str) -> str:
+    digits = text[2:]
+    if not is_hex_address(text):
+        got = f"0x and {len(digits)} other characters"  # not the text: somebody may have pasted a key
+        remedy = "an address has 40 hexadecimal digits"
+    elif digits not in (digits.lower(), digits.upper()) and not is_checksum_address(text):
+        got, remedy = text, "its checksum (EIP-55) does not fit: one of its characters is another"
+    elif not int(digits, 16):
+        got, remedy = text, "nobody has the key of the zero address"
+    else:
+        return str(to_checksum_address(text))
+    raise AccountError("address", expected="0x and 40 hexadecimal digits", got=got, remedy=remedy)
 
 
 def create_account(name: str, password_file: Path | None = None) -> LocalAccount:
-    """A new key, encrypted under `name` with scrypt. Raises AccountError if the name is taken or the password
-    is empty.
-    """
-    path = key_file(name)
-    if path.exists():
-        raise AccountError(
-            f"account {name!r}",
-            expected="a new name",
-            got=f"a key file at {path}",
-            remedy="choose another name",
-        )
-    password = _password(password_file, f"New password for account {name}: ")
-    if password_file is None and getpass("Again: ") != password:
-        raise AccountError(
-            f"account {name!r}", expected="the same password twice", got="two", remedy="try again"
-        )
+    """A new key, encrypted under `name`. Raises AccountError if the name is taken or the password is empty."""
+    require_new(name)
+    password = PasswordSource(password_file).choose(f"New password for account {name}: ")
     account: LocalAccount = Account.create()
-    # The temporary file of an atomic write is made with mode 0600.
-    write_atomically(path, json.dumps(account.encrypt(password)).encode())
+    save_account(name, account, password)
     return account
 
 
-def list_accounts() -> list[str]:
-    """Names of the key files under ASSAY_HOME."""
-    return sorted(path.stem for path in Home.find().accounts.glob("*.json"))
+def require_new(name: str) -> Path:
+    """Where the key of a new account goes. Raises AccountError if the name is taken."""
+    path = key_file(name)
+    if path.exists():
+        raise _taken(name, path)
+    return path
 
 
-def key_file(name: str) -> Path:
-    """Where the key of an account lies. Raises AccountError for a name that is none."""
-    if not _NAME.fullmatch(name):
+def save_account(name: str, account: LocalAccount, password: str) -> None:
+    """Encrypt a key under a name that is not taken. Raises AccountError."""
+    path = require_new(name)
+    try:
+        # The temporary file of an atomic write is made with mode 0600.
+        write_new(path, encrypted(account, password))
+    except FileExistsError as error:
+        raise _taken(name, path) from error
+
+
+def export_account(name: str, file: Path, password: PasswordSource, new: PasswordSource | None) -> str:
+    """Write an account's key file to a new file, under a `new` password if one is wanted; its address. Raises
+    AccountError, also where there is a file.
+    """
+    if file.exists() or file.is_symlink():
+        raise _not_overwritten(file)
+    account, used = _open(name, password)
+    chosen = used if new is None else new.choose(f"Password of {file}: ")
+    try:
+        write_new(file, encrypted(account, chosen))
+    except FileExistsError as error:
+        raise _not_overwritten(file) from error
+    except OSError as error:
         raise AccountError(
-            "account name",
-            expected="1 to 48 letters, digits, - and _, or dev:<index>",
-            got=f"{len(name)} characters",  # not the name: somebody may have pasted a key
-            remedy="keys are never given on the command line: create an account and name it",
-        )
-    return Home.find().accounts / f"{name}.json"
+            f"key file {file}",
+            expected="a place that can be written",
+            got=type(error).__name__,
+            remedy="name another file",
+        ) from error
+    return str(account.address)
+
+
+def change_password(name: str, password: PasswordSource, new: PasswordSource) -> str:
+    """Encrypt an account's key under a new password, in one step: a wrong old one changes nothing; its address.
+    Raises AccountError.
+    """
+    account, _ = _open(name, password)
+    chosen = new.choose(f"New password for account {name}: ")
+    write_atomically(key_file(name), encrypted(account, chosen))
+    return str(account.address)
+
+
+def list_accounts() -> list[Listed]:
+    """The accounts under ASSAY_HOME, by name."""
+    files = sorted(Home.find().accounts.glob("*.json"))
+    return [Listed(file.stem, address_in(file)) for file in files]
+
+
+def _taken(name: str, path: Path) -> AccountError:
+    return AccountError(
+        f"account {name!r}",
+        expected="a new name",
+        got=f"a key file at {path}",
+        remedy="choose another name",
+    )
+
+
+def _not_overwritten(file: Path) -> AccountError:
+    return AccountError(
+        f"key file {file}",
+        expected="a new file",
+        got="one that is there",
+        remedy="name another, or move it away",
+    )
 
 
 def development_account(index: int, chain_id: int) -> LocalAccount:
@@ -126,27 +212,3 @@ def _derive(index: int) -> LocalAccount:
     seed = seed_from_mnemonic(MNEMONIC, "")
     account: LocalAccount = Account.from_key(key_from_seed(seed, f"m/44'/60'/0'/0/{index}"))
     return account
-
-
-def _password(file: Path | None, prompt: str) -> str:
-    if file is None:
-        password = getpass(prompt)
-    else:
-        try:
-            lines = file.read_text("utf-8").splitlines()
-        except OSError as error:
-            raise AccountError(
-                "password file",
-                expected=f"a readable file at {file}",
-                got=type(error).__name__,
-                remedy="name a file whose first line is the password",
-            ) from error
-        password = lines[0] if lines else ""
-    if not password:
-        raise AccountError(
-            "password",
-            expected="at least one character",
-            got="none",
-            remedy="put the password into the first line of the file",
-        )
-    return password

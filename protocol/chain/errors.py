@@ -71,6 +71,10 @@ class AccountError(ChainError):
     """An account that cannot be opened."""
 
 
+class NoTerminal(AccountError):
+    """Something would have to be asked for, and there is no terminal to ask at."""
+
+
 class AccountInUse(AccountError):
     """Another process holds the account's lock."""
 

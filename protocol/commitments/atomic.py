@@ -11,6 +11,7 @@ import contextlib
 import os
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 from protocol.commitments.hashing import BytesLike
@@ -21,6 +22,15 @@ _STALE_SECONDS = 24 * 3600  # no single write takes a day, so what is older was 
 
 def write_atomically(path: Path, data: BytesLike) -> None:
     """Make `path` hold exactly `data`; on any failure `path` is as before and the OSError is passed on."""
+    _write(path, data, os.replace)
+
+
+def write_new(path: Path, data: BytesLike) -> None:
+    """As `write_atomically`, where nothing is. Raises FileExistsError, also where another process was faster."""
+    _write(path, data, _link)
+
+
+def _write(path: Path, data: BytesLike, name_it: Callable[[str, Path], None]) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     descriptor, name = tempfile.mkstemp(prefix=TEMPORARY_PREFIX, dir=path.parent)
     try:
@@ -28,12 +38,24 @@ def write_atomically(path: Path, data: BytesLike) -> None:
             file.write(memoryview(data).cast("B"))
             file.flush()
             os.fsync(file.fileno())
-        os.replace(name, path)
+        name_it(name, path)
     except BaseException:
         with contextlib.suppress(FileNotFoundError):
             os.unlink(name)
         raise
     _sync_folder(path.parent)
+
+
+def _link(name: str, path: Path) -> None:
+    """Give a file a name that no other file has. Raises FileExistsError."""
+    try:
+        os.link(name, path)
+        os.unlink(name)
+    except FileExistsError:
+        raise
+    except OSError:  # a file system without hard links, such as a memory stick's: the name is taken first
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+        os.replace(name, path)
 
 
 def remove_stale(folder: Path) -> None:

@@ -1,0 +1,143 @@
+"""What accounts have on a chain: coin, tokens, and what is in the vault, free and locked. Imported by a command."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, fields
+from typing import TYPE_CHECKING
+
+from assay.status import open_tasks
+from protocol.chain.accounts import list_accounts
+from protocol.chain.client import Client
+from protocol.chain.connection import Connection
+from protocol.chain.errors import DeploymentError, RpcUnavailable
+from protocol.node.words import amount, tokens
+
+if TYPE_CHECKING:
+    from assay.commands import Context
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """Token units: outside of the vault, free in it, the stake of a registration as verifier, and what open tasks lock
+    of their submitter or best bidder.
+    """
+
+    tokens: int
+    free: int
+    stake: int
+    in_tasks: int
+
+    def __str__(self) -> str:
+        return (
+            f"{tokens(self.tokens)}, in the vault {amount(self.free)} free, {amount(self.stake)} staked as verifier, "
+            f"{amount(self.in_tasks)} in open tasks"
+        )
+
+
+HELD = tuple(field.name for field in fields(Held))
+
+
+@dataclass(frozen=True, slots=True)
+class Balance:
+    """`coin` is in wei; `held` is None where there is no deployment."""
+
+    coin: int
+    held: Held | None = None
+
+    def __str__(self) -> str:
+        return f"{amount(self.coin)} coin" + ("" if self.held is None else f", {self.held}")
+
+    def plain(self) -> dict[str, str | None]:
+        """For programs: units as text, as every amount."""
+        held = {name: None for name in HELD} if self.held is None else asdict(self.held)
+        return {
+            name: None if value is None else str(value) for name, value in {"coin": self.coin, **held}.items()
+        }
+
+
+def show_accounts(context: Context, *, offline: bool) -> None:
+    """Names and addresses of all accounts; with a chain in reach also what they have there."""
+    output = context.output
+    accounts = list_accounts()
+    addresses = [account.address for account in accounts if account.address is not None]
+    found, chain_id = ({}, None) if offline or not addresses else _found(context, addresses)
+    width = max((len(account.name) for account in accounts), default=0)
+    for account in accounts:
+        balance = found.get(account.address or "")
+        output.say(f"{account.name:{width}}  {account.address or 'a damaged key file, without an address'}")
+        if balance is not None:
+            output.say(f"{'':{width}}    {balance}")
+    if not accounts:
+        output.say("no accounts yet: `assay account new NAME` makes one")
+    rows = [
+        {
+            "name": account.name,
+            "address": account.address,
+            "balance": _plain(found.get(account.address or "")),
+        }
+        for account in accounts
+    ]
+    output.result({"chain_id": chain_id, "accounts": rows})
+
+
+def _found(context: Context, addresses: Sequence[str]) -> tuple[dict[str, Balance], int | None]:
+    """The balances by address, and the chain's id; nothing where no chain is reached that no setting names."""
+    try:
+        with context.client() as client:
+            return balances(client, addresses), client.connection.chain_id
+    except DeploymentError as error:
+        if context.settings.deployment is not None:
+            raise
+        context.output.say(f"without tokens, for there is no deployment: {error}")
+    except RpcUnavailable:
+        if context.names("rpc"):
+            raise
+        context.output.say("no chain is reached: names and addresses alone (--rpc names a node)")
+        return {}, None
+    connection = Connection(context.settings.rpc)
+    return {address: Balance(connection.balance(address)) for address in addresses}, connection.chain_id
+
+
+def balances(client: Client, addresses: Sequence[str]) -> dict[str, Balance]:
+    """What accounts have under the client's contracts, all at one block but for the coin. Raises ChainError."""
+    with client.connection.view():
+        client.token.ask_ahead("balanceOf", *([address] for address in addresses))
+        client.vault.ask_ahead("free", *([address] for address in addresses))
+        client.audit.ask_ahead("registrationOf", *([address] for address in addresses))
+        locked = _in_open_tasks(client, addresses)
+        return {
+            address: Balance(
+                client.connection.balance(address),
+                Held(
+                    client.token.balance_of(address),
+                    client.vault.free(address),
+                    _registered(client, address),
+                    locked[address],
+                ),
+            )
+            for address in addresses
+        }
+
+
+def _registered(client: Client, address: str) -> int:
+    registration = client.audit.registration(address)
+    return 0 if registration is None else client.vault.lock_of(registration.lock).remaining
+
+
+def _in_open_tasks(client: Client, addresses: Sequence[str]) -> defaultdict[str, int]:
+    """Token units that open tasks lock of each account."""
+    tasks, _ = open_tasks(client)
+    client.market.ask_ahead("taskOf", *([task] for task in tasks))
+    locks = [
+        (owner, lock)
+        for view in map(client.market.task, tasks)
+        for owner, lock in ((view.submitter, view.escrow), (view.bidder, view.stake))
+        if owner in addresses
+    ]
+    client.vault.ask_ahead("lockOf", *([lock] for _, lock in locks))
+    found: defaultdict[str, int] = defaultdict(int)
+    for owner, lock in locks:
+        found[owner] += client.vault.lock_of(lock).remaining
+    return found

@@ -1,0 +1,53 @@
+"""Numbers as people read them: amounts in tokens and in the chain's coin, and spans of time.
+
+Programs get the numbers themselves (`--json`); 18-digit units are for neither a terminal nor a log.
+"""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import Final
+
+DECIMALS: Final = 18
+"""Of the token, and of the chain's coin."""
+DIGITS: Final = 6
+"""Significant digits, or places after the point, that are shown of what is not whole."""
+LONGEST: Final = 100 * 365 * 86_400
+"""Seconds. What lasts longer has no end that anybody waits for."""
+
+_SPANS: Final = (("d", 86_400), ("h", 3_600), ("min", 60), ("s", 1))
+
+
+def amount(units: int) -> str:
+    """An amount of 10^-18 units, without a name: 1,000 or 0.25 or 0.000000314159. What is not whole is rounded to six
+    places after the point, or to six significant digits where these are more.
+    """
+    exact = Decimal(units).scaleb(-DECIMALS)
+    places = max(DIGITS, DIGITS - 1 - exact.adjusted()) if units else 0
+    shown = f"{round(exact, min(places, DECIMALS)):,f}"
+    return shown.rstrip("0").rstrip(".") if "." in shown else shown
+
+
+def tokens(units: int) -> str:
+    """An amount of token units: 1,000 tokens, 1 token."""
+    shown = amount(units)
+    return f"{shown} token" if shown == "1" else f"{shown} tokens"
+
+
+def coin(wei: int) -> str:
+    """An amount of the chain's own currency."""
+    return f"{amount(wei)} of the chain's coin"
+
+
+def duration(seconds: float) -> str:
+    """A span of time by its two largest units: 45 s, 3 min, 2 h 5 min, 31 d. What is left of a smaller one is cut off.
+    A negative span is 0 s.
+    """
+    if seconds > LONGEST:
+        return "more than 100 years"
+    rest, shown = max(0, int(seconds)), list[tuple[int, str]]()
+    for name, size in _SPANS:
+        count, rest = divmod(rest, size)
+        if count or shown:
+            shown.append((count, name))
+    return " ".join(f"{count} {name}" for count, name in shown[:2] if count) or "0 s"
