@@ -33,8 +33,11 @@ FORGE ?= $(call native,forge)
 ANVIL ?= $(call native,anvil)
 CAST ?= $(call native,cast)
 export FORGE ANVIL CAST
-# Neither forge nor web3 may ask the network for anything here.
+# forge is not to ask the network for anything here.
 export FOUNDRY_DISABLE_NIGHTLY_WARNING := 1
+
+# Before a step that says nothing for more than ten seconds: what it does, and what is to be expected of it.
+say = @echo "$(1)"
 
 PYTHON_READY := .venv/.installed
 NODE_READY := node_modules/.installed
@@ -55,16 +58,20 @@ setup: $(PYTHON_READY) $(NODE_READY)
 
 .venv/bin/python:
 	$(PYTHON) -c 'import sys; v = sys.version_info[:2]; sys.exit(None if v == (3, 11) else f"Python 3.11 is needed, this is {v}: make PYTHON=/path/to/python3.11")'
+	$(call say,A virtual environment in .venv)
 	$(PYTHON) -m venv .venv
 
 # The lock first, at exact versions; then what must go in without its dependencies; then this repository.
 $(PYTHON_READY): requirements.lock requirements-nodeps.lock pyproject.toml setup.py $(wildcard protocol/numerics/kernels/native/* protocol/commitments/native/*) | .venv/bin/python
+	$(call say,Python packages: torch and about 90 others from requirements.lock; some minutes the first time)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.lock
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps -r requirements-nodeps.lock
+	$(call say,This package: its kernels are compiled where there is a C++ compiler; about a minute)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
 	touch $@
 
 $(NODE_READY): package.json package-lock.json
+	$(call say,npm packages: forge and anvil and the Solidity compiler and libraries; 150 MB)
 	npm ci --no-audit --no-fund --loglevel=error
 	touch $@
 
@@ -75,6 +82,7 @@ $(CONTRACTS_CONFIGURED): foundry.toml
 	touch $@
 
 contracts: $(NODE_READY) $(CONTRACTS_CONFIGURED)
+	$(call say,Contracts: compiled with the optimiser unless nothing has changed; up to two minutes)
 	$(FORGE) build contracts/src
 	$(CONTRACT_DATA)
 
@@ -94,6 +102,7 @@ lint-contracts: $(NODE_READY)
 
 # --sizes fails on a contract over EIP-170's limit; harnesses of the tests may exceed it.
 test-contracts: $(NODE_READY) $(CONTRACTS_CONFIGURED)
+	$(call say,Contracts and their tests: compiled with the optimiser unless nothing has changed; some minutes)
 	$(FORGE) build --sizes contracts/src
 	$(FORGE) build
 	$(FORGE) test
@@ -110,22 +119,26 @@ test:
 
 # Not part of the lock: 700 MB unpacked, for code that only a GPU runs at speed. Its kernels are interpreted here.
 $(TRITON_READY): $(PYTHON_READY)
+	$(call say,Triton: 200 MB)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps triton==3.7.1
 	touch $@
 
 # Halmos and Slither, which pin packages that the project has in other versions: an environment of their own.
 $(FORMAL_READY): tests/formal/requirements.txt
 	$(PYTHON) -m venv build/formal/venv
+	$(call say,Halmos and Slither in build/formal/venv; about a minute)
 	build/formal/venv/bin/python -m pip install --quiet --disable-pip-version-check -r $<
 	touch $@
 
 test-heavy: setup $(CONTRACTS_CONFIGURED) $(TRITON_READY) $(FORMAL_READY)
+	$(call say,Contracts and their tests: compiled with the optimiser unless nothing has changed; some minutes)
 	$(FORGE) build
 	$(CONTRACT_DATA)
 	$(BIN)/pytest -m heavy -n $(HEAVY_JOBS) --dist load --resume=build/heavy-passed.list $(PYTEST_ARGS)
 
 # Libraries of models, beside the lock: their own needs would bring CUDA's torch.
 $(MODELS_READY): $(PYTHON_READY) tests/models/requirements.txt
+	$(call say,Libraries of models from tests/models/requirements.txt; some minutes)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps -r tests/models/requirements.txt
 	touch $@
 

@@ -51,10 +51,9 @@ class Balance:
 
     def plain(self) -> dict[str, str | None]:
         """For programs: units as text, as every amount."""
-        held = {name: None for name in HELD} if self.held is None else asdict(self.held)
-        return {
-            name: None if value is None else str(value) for name, value in {"coin": self.coin, **held}.items()
-        }
+        held = dict.fromkeys(HELD) if self.held is None else asdict(self.held)
+        amounts = {"coin": self.coin, **held}
+        return {name: None if value is None else str(value) for name, value in amounts.items()}
 
 
 def show_accounts(context: Context, *, offline: bool) -> None:
@@ -71,14 +70,11 @@ def show_accounts(context: Context, *, offline: bool) -> None:
             output.say(f"{'':{width}}    {balance}")
     if not accounts:
         output.say("no accounts yet: `assay account new NAME` makes one")
-    rows = [
-        {
-            "name": account.name,
-            "address": account.address,
-            "balance": _plain(found.get(account.address or "")),
-        }
-        for account in accounts
-    ]
+    rows = []
+    for account in accounts:
+        balance = found.get(account.address or "")
+        told = None if balance is None else balance.plain()
+        rows.append({"name": account.name, "address": account.address, "balance": told})
     output.result({"chain_id": chain_id, "accounts": rows})
 
 

@@ -12,7 +12,7 @@ from typing import Annotated
 from pydantic import Field
 
 from protocol.node.http import url_of
-from protocol.node.party.settings import ConnectionSettings
+from protocol.node.party.settings import ConnectionSettings, WebUrl
 
 
 class AssaySettings(ConnectionSettings):
@@ -34,7 +34,7 @@ class AssaySettings(ConnectionSettings):
     """Gwei for one gas, from which a task's amounts are derived; empty: as assumed for a rollup."""
     coin_price: Annotated[Decimal, Field(ge=0, le=10**15)] | None = None
     """Tokens for one of the chain's coin, which gas is paid in; empty: as assumed."""
-    bundles_url: str | None = None
+    bundles_url: WebUrl | None = None
     """Public address of the bundle server, where it is not http://<host>:<port>."""
 
     @property

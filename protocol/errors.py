@@ -94,6 +94,7 @@ AssayError
 ├── NoRecommendation             protocol.tasks: no amounts suit the task and the deployment
 ├── UnknownArithmetic            protocol.tasks: a version that this release does not compute
 ├── ParametersError              protocol.chain: parameters of a deployment that do not fit
+├── HomeError                    protocol.node: a home folder that cannot be used
 ├── SettingsError                protocol.node: a setting that is unknown, or whose value does not fit
 ├── DatabaseError                protocol.node: a damaged database, or one of another version, chain or account
 ├── NotEnoughTokens              protocol.node: the stake, a bond or the escrow cannot be locked

@@ -14,7 +14,7 @@ from typing import Annotated, Final
 from pydantic import Field
 
 from protocol.chain.parameters import TOKEN
-from protocol.node.party.settings import NodeSettings
+from protocol.node.party.settings import NodeSettings, WebUrl
 from protocol.tasks.admission import Clocks, Rates
 from protocol.tasks.bidding import OPENING
 from protocol.tasks.task import Terms
@@ -34,7 +34,7 @@ class SolverSettings(NodeSettings):
     """Tokens that are brought into the vault for stakes."""
     host: str = "127.0.0.1"
     port: Annotated[int, Field(ge=0, le=65_535)] = 8701
-    url: str | None = None
+    url: WebUrl | None = None
     proxies: tuple[IPv4Address | IPv6Address, ...] = ()
     """Of proxies in front of this server: their connections are those of many clients."""
     min_eligible: Annotated[int, Field(ge=1)] | None = None

@@ -15,7 +15,7 @@ from pydantic import Field
 
 from protocol.chain.parameters import TOKEN
 from protocol.chain.views import Offer
-from protocol.node.party.settings import NodeSettings
+from protocol.node.party.settings import NodeSettings, WebUrl
 from protocol.node.settings import SettingsError
 from protocol.tasks.admission import Rates, Standing, most_operations
 from verifier.seat_fee import SeatFee, seat_fee
@@ -65,7 +65,7 @@ class VerifierSettings(NodeSettings):
     host: str = "127.0.0.1"
     port: Annotated[int, Field(ge=0, le=65_535)] = 8703
     """Where results are served that a seat holds; 0: any free port."""
-    url: str | None = None
+    url: WebUrl | None = None
     proxies: tuple[IPv4Address | IPv6Address, ...] = ()
     """Of proxies in front of this server: their connections are those of many clients."""
     hold_days: Annotated[float, Field(ge=0, le=10**4)] = 7

@@ -10,11 +10,8 @@ import re
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from eth_account import Account
-from eth_account.hdaccount import key_from_seed, seed_from_mnemonic
-from eth_account.signers.local import LocalAccount
 from eth_utils.address import is_checksum_address, is_hex_address, to_checksum_address
 
 from protocol.chain.errors import AccountError
@@ -22,6 +19,9 @@ from protocol.chain.keystores import address_in, encrypted, key_file, open_key, 
 from protocol.chain.passwords import PasswordSource
 from protocol.commitments.atomic import write_atomically, write_new
 from protocol.node.home import Home
+
+if TYPE_CHECKING:
+    from eth_account.signers.local import LocalAccount
 
 DEVELOPMENT_CHAIN: Final = 31337
 DEVELOPMENT_ACCOUNTS: Final = 53
@@ -107,6 +107,8 @@ def _checked_address(text: str) -> str:
 
 def create_account(name: str, password_file: Path | None = None) -> LocalAccount:
     """A new key, encrypted under `name`. Raises AccountError if the name is taken or the password is empty."""
+    from eth_account import Account
+
     require_new(name)
     password = PasswordSource(password_file).choose(f"New password for account {name}: ")
     account: LocalAccount = Account.create()
@@ -209,6 +211,9 @@ def development_account(index: int, chain_id: int) -> LocalAccount:
 
 @cache
 def _derive(index: int) -> LocalAccount:
+    from eth_account import Account
+    from eth_account.hdaccount import key_from_seed, seed_from_mnemonic
+
     seed = seed_from_mnemonic(MNEMONIC, "")
     account: LocalAccount = Account.from_key(key_from_seed(seed, f"m/44'/60'/0'/0/{index}"))
     return account

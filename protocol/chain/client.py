@@ -9,9 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Self
-
-from eth_account.signers.local import LocalAccount
+from typing import TYPE_CHECKING, Self
 
 from protocol.chain.abi import Contract, contract
 from protocol.chain.accounts import open_account
@@ -31,6 +29,9 @@ from protocol.chain.receipts import Receipt
 from protocol.chain.token import Token
 from protocol.chain.transactions import Sender, Sending, Sent
 from protocol.chain.vault import Vault
+
+if TYPE_CHECKING:
+    from eth_account.signers.local import LocalAccount
 
 
 class Client:

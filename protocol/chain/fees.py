@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 import rlp  # type: ignore[import-untyped]
-from eth_account.typed_transactions.typed_transaction import TypedTransaction
 from hexbytes import HexBytes
 
 from protocol.chain.blocks import Block, block_tag
@@ -131,6 +130,8 @@ def _fees(connection: Connection, block: Block) -> dict[str, Any]:
 def _unsigned(raw: bytes, chain_id: int) -> dict[str, Any]:
     """The fields of a signed transaction without its signature."""
     if raw[0] < 0xC0:  # a type byte; RLP lists begin at 0xc0 (EIP-2718)
+        from eth_account.typed_transactions.typed_transaction import TypedTransaction
+
         fields = dict(TypedTransaction.from_bytes(HexBytes(raw)).as_dict())
         return {name: value for name, value in fields.items() if name not in ("v", "r", "s")}
     values = dict(zip(_LEGACY, rlp.decode(raw), strict=False))

@@ -1,6 +1,8 @@
 """Key files: Web3 Secret Storage of version 3, as geth and eth-account write it; and where an account's lies.
 
 A file may come from a stranger, so its size and the cost of its key derivation are bounded before it is opened.
+
+eth_account takes as long to load as all else that a command needs which only reads, so functions import it.
 """
 
 from __future__ import annotations
@@ -9,14 +11,15 @@ import json
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from eth_account import Account
-from eth_account.signers.local import LocalAccount
 from eth_utils.address import is_hex_address, to_checksum_address
 
 from protocol.chain.errors import AccountError
 from protocol.node.home import Home
+
+if TYPE_CHECKING:
+    from eth_account.signers.local import LocalAccount
 
 MAX_BYTES: Final = 1 << 16
 MAX_MEMORY: Final = 1 << 29
@@ -59,7 +62,7 @@ def read_key_file(file: Path) -> dict[str, Any]:
         raise _malformed(file, "no JSON") from error
     if not isinstance(found, dict):
         raise _malformed(file, "no JSON object" if len(data) <= MAX_BYTES else f"more than {MAX_BYTES} bytes")
-    document = _lower(found)
+    document: dict[str, Any] = _lower(found)
     if document.get("version") != 3:
         raise _malformed(file, f"version {str(document.get('version'))[:20]}")
     _require_affordable(file, document)
@@ -68,6 +71,8 @@ def read_key_file(file: Path) -> dict[str, Any]:
 
 def open_key(document: Mapping[str, Any], password: str, what: str) -> LocalAccount:
     """The account in a key file's document. Raises AccountError, which calls the file `what`."""
+    from eth_account import Account
+
     try:
         account: LocalAccount = Account.from_key(Account.decrypt(dict(document), password))
     except Exception as error:  # of a document from a stranger: any part may be of any type

@@ -13,9 +13,7 @@ import uuid
 from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
-
-from eth_account.signers.local import LocalAccount
+from typing import TYPE_CHECKING, Any, Self
 
 from protocol.chain.connection import Connection
 from protocol.chain.errors import (
@@ -31,6 +29,9 @@ from protocol.chain.journal import Entry, Journal, Status
 from protocol.chain.receipts import Receipt
 from protocol.chain.unmined import Sending, Sent, Unmined
 from protocol.node.home import Home
+
+if TYPE_CHECKING:
+    from eth_account.signers.local import LocalAccount
 
 __all__ = ["Sender", "Sending", "Sent"]
 

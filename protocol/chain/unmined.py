@@ -12,15 +12,16 @@ import time
 import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Self
-
-from eth_account.signers.local import LocalAccount
+from typing import TYPE_CHECKING, Any, Self
 
 from protocol.chain.connection import Connection
 from protocol.chain.errors import ChainError, InsufficientFunds, RpcRefused, RpcUnavailable, WrongChain
 from protocol.chain.fees import Call, Offers, gas_of
 from protocol.chain.inclusion import Inclusion
 from protocol.chain.journal import Entry, Journal, Status
+
+if TYPE_CHECKING:
+    from eth_account.signers.local import LocalAccount
 
 
 @dataclass(frozen=True, slots=True)

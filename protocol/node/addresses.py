@@ -93,6 +93,23 @@ def parsed(text: str) -> Address | None:
         return None
 
 
+def require_web_url(url: str) -> str:
+    """A URL of a node or of a server of the operator's own, as it is: with whatever path, query or user it has. Raises
+    ValueError unless it is http or https, with a host.
+    """
+    try:
+        parts = urlsplit(url.strip())
+        host, _ = parts.hostname, parts.port
+    except ValueError as error:
+        raise ValueError("expected a URL such as http://127.0.0.1:8545") from error
+    if parts.scheme not in PORTS or not host:
+        raise ValueError(
+            "expected http:// or https:// and a host, such as http://127.0.0.1:8545"
+            + (f"; {parts.scheme}:// is another scheme" if "://" in url else "")
+        )
+    return url.strip()
+
+
 def public_part(url: str) -> str:
     """Scheme, host and port of a URL; what else there is becomes "…".
 

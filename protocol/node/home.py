@@ -6,7 +6,21 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
+from protocol.errors import AssayError
+
 VARIABLE = "ASSAY_HOME"
+
+
+class HomeError(AssayError):
+    """The home folder cannot be made, read or written."""
+
+    def __init__(self, folder: Path, got: str) -> None:
+        super().__init__(
+            "home folder",
+            expected=f"a folder at {folder} that this user may use",
+            got=got,
+            remedy=f"name another with --home or {VARIABLE}, or give this user the right to it",
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,10 +37,27 @@ class Home:
         )
 
     def folder(self, *parts: str) -> Path:
-        """A folder below the home, made if missing."""
+        """A folder below the home, made if missing. Raises HomeError."""
         path = self.root.joinpath(*parts)
-        path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        try:
+            path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        except OSError as error:
+            raise HomeError(path, f"{type(error).__name__}: {error.strerror}") from error
         return path
+
+    def require_reachable(self) -> None:
+        """Raises HomeError where it is no folder, or could not be made. It need not be there yet."""
+        place = self.root
+        try:
+            while not place.exists() and place != place.parent:
+                place = place.parent
+            if not place.is_dir():
+                raise HomeError(self.root, f"{place}, which is no folder")
+        except OSError as error:
+            raise HomeError(self.root, f"{type(error).__name__}: {error.strerror}") from error
+        needed = os.R_OK | os.X_OK if place == self.root else os.W_OK | os.X_OK
+        if not os.access(place, needed):
+            raise HomeError(self.root, f"no right to {'read' if place == self.root else 'write'} {place}")
 
     @property
     def config(self) -> Path:

@@ -43,7 +43,8 @@ def chosen_account(account: str | None, dev_account: int | None) -> str | None:
 
 
 def at_home(given: Path | None) -> Home:
-    """The home folder; everything below that looks for it finds the same one."""
+    """The home folder; everything below that looks for it finds the same one. Raises HomeError."""
     home = Home.find(given)
+    home.require_reachable()
     os.environ[VARIABLE] = str(home.root)
     return home

@@ -43,7 +43,8 @@ def keep_memory() -> bool:
 def importing() -> Iterator[None]:
     """For imports of heavy libraries: nothing of theirs is garbage, so it is not looked for, then or later.
 
-    A collection walks all objects that modules consist of: 230,000 with torch and web3, 0.13 s each time.
+    A collection walks all objects that modules consist of: 230,000 with torch and the client of the chain, 0.13 s each
+    time.
     """
     was = gc.isenabled()
     gc.disable()

@@ -1,7 +1,7 @@
 """Settings of a command: flags over environment over the settings file over defaults, each with its source.
 
 A command describes its settings as a pydantic model; `load` fills it. The file is TOML with one table per
-command; in an environment variable the items of a list stand between commas. Fields whose
+command and nothing else; in an environment variable the items of a list stand between commas. Fields whose
 `json_schema_extra` says `{"secret": True}` are masked when shown, and `rpc`, which every command has, is cut
 to the node's host.
 """
@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import os
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, get_origin
 
@@ -27,6 +28,8 @@ else:
     Model = TypeVar("Model")
 
 MASK = "********"
+TABLES = ("assay", "solver", "verifier")
+"""Of the settings file."""
 
 
 class SettingsError(AssayError):
@@ -68,7 +71,12 @@ def load(
     for place, given in ((f"[{section}] of {file}", in_file), ("flags", flags)):
         unknown = sorted(set(given) - set(names))
         if unknown:
-            raise SettingsError(f"{place}: expected settings {', '.join(names)}; got {', '.join(unknown)}")
+            raise SettingsError(
+                place,
+                expected=f"settings {', '.join(names)}",
+                got=", ".join(unknown),
+                remedy=_meant(unknown[0], names),
+            )
     values: dict[str, Any] = {}
     sources = {}
     for name in names:
@@ -88,11 +96,10 @@ def load(
         first = error.errors()[0]
         name = str(first["loc"][0]) if first["loc"] else section
         source = sources.get(name, "default")
-        secret = name in model.model_fields and _is_secret(model.model_fields[name])
-        got = MASK if secret else repr(first.get("input"))
-        raise SettingsError(
-            f"setting {name} from {source}: {first['msg']}, got {got}; correct it there"
-        ) from error
+        field = model.model_fields.get(name)
+        got = repr(first.get("input")) if field is None else _given(name, field, first.get("input"))
+        reason = first["msg"].removeprefix("Value error, ")
+        raise SettingsError(f"setting {name} from {source}: {reason}, got {got}; correct it there") from error
 
 
 def _from_text(field: FieldInfo, text: str) -> object:
@@ -105,9 +112,19 @@ def _from_text(field: FieldInfo, text: str) -> object:
 def _shown(name: str, field: FieldInfo, value: object) -> str:
     if value is not None and _is_secret(field):
         return MASK
-    if name == "rpc":
-        return ", ".join(map(public_part, (value,) if isinstance(value, str) else value))  # type: ignore[call-overload]
-    return str(value)
+    return ", ".join(_public_urls(value)) if name == "rpc" else str(value)
+
+
+def _given(name: str, field: FieldInfo, value: object) -> str:
+    """A value that does not fit, as an error may name it."""
+    if _is_secret(field):
+        return MASK
+    return ", ".join(_public_urls(value)) if name == "rpc" else repr(value)
+
+
+def _public_urls(value: object) -> list[str]:
+    urls = value.split(",") if isinstance(value, str) else value
+    return [public_part(str(url)) for url in urls] if isinstance(urls, (tuple, list)) else [MASK]
 
 
 def _is_secret(field: FieldInfo) -> bool:
@@ -115,13 +132,35 @@ def _is_secret(field: FieldInfo) -> bool:
     return isinstance(extra, dict) and bool(extra.get("secret"))
 
 
+def _meant(word: str, known: Iterable[str]) -> str:
+    """What to do about a word that is not known."""
+    close = get_close_matches(word, list(known), 1)
+    return f"did you mean {close[0]}?" if close else "remove it"
+
+
 def _table(file: Path, section: str) -> dict[str, Any]:
-    if not file.is_file():
-        return {}
     try:
-        table = tomllib.loads(file.read_text()).get(section, {})
+        document = tomllib.loads(file.read_text("utf-8"))
+    except (FileNotFoundError, NotADirectoryError):
+        return {}
+    except OSError as error:
+        raise SettingsError(
+            f"settings file {file}",
+            expected="a readable file, or none",
+            got=type(error).__name__,
+            remedy="give this user the right to read it, or name another --home",
+        ) from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise SettingsError(f"settings file {file}: expected TOML; {error}; correct or remove it") from error
+    unknown = sorted(set(document) - {*TABLES, section})
+    if unknown:
+        raise SettingsError(
+            f"settings file {file}",
+            expected=f"tables {', '.join(f'[{name}]' for name in TABLES)}",
+            got=", ".join(f"[{name}]" if isinstance(document[name], dict) else name for name in unknown),
+            remedy=_meant(unknown[0], TABLES),
+        )
+    table = document.get(section, {})
     if not isinstance(table, dict):
         raise SettingsError(
             f"settings file {file}",

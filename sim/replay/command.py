@@ -23,7 +23,7 @@ def run(name: str, tasks: int | None, seed: int | None, output: Output) -> None:
 
     `tasks` and `seed` are for scenarios whose end is not fixed. Raises StudyError for an unknown scenario.
     """
-    from sim.replay.play import replay  # torch and web3 are not needed for a list
+    from sim.replay.play import replay  # torch and the client of the chain are not needed for a list
 
     story = scenario(name)
     if tasks is not None or seed is not None:

@@ -5,15 +5,20 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Final, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 
 from protocol.beacon.networks import Relay
 from protocol.chain.chains import Finality
+from protocol.node.addresses import require_web_url
 
 PACE: Final = 0.5
 """Seconds."""
 LONGEST: Final = 60.0
 """Seconds between two looks at most."""
+
+
+WebUrl = Annotated[str, AfterValidator(require_web_url)]
+"""http or https, with a host."""
 
 
 class ConnectionSettings(BaseModel):
@@ -24,7 +29,7 @@ class ConnectionSettings(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     rpc: Annotated[
-        tuple[str, ...],
+        tuple[WebUrl, ...],
         Field(min_length=1),
         BeforeValidator(lambda given: given.split(",") if isinstance(given, str) else given),
     ] = ("http://127.0.0.1:8545",)

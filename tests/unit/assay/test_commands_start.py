@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-HEAVY = ("torch", "web3", "numpy", "fastapi", "httpcore", "eth_account", "structlog")
+HEAVY = ("torch", "requests", "eth_abi", "numpy", "fastapi", "httpcore", "eth_account", "structlog")
 """Not pydantic: Typer loads it itself for a command's options."""
 HELP = [
     ("assay.cli", ["--help"]),
