@@ -63,7 +63,7 @@ setup: $(PYTHON_READY) $(NODE_READY)
 
 # The lock first, at exact versions; then what must go in without its dependencies; then this repository.
 $(PYTHON_READY): requirements.lock requirements-nodeps.lock pyproject.toml setup.py $(wildcard protocol/numerics/kernels/native/* protocol/commitments/native/*) | .venv/bin/python
-	$(call say,Python packages: torch and about 90 others from requirements.lock; some minutes the first time)
+	$(call say,Python packages: torch and about a hundred others from requirements.lock; some minutes the first time)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.lock
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps -r requirements-nodeps.lock
 	$(call say,This package: its kernels are compiled where there is a C++ compiler; about a minute)
@@ -71,7 +71,7 @@ $(PYTHON_READY): requirements.lock requirements-nodeps.lock pyproject.toml setup
 	touch $@
 
 $(NODE_READY): package.json package-lock.json
-	$(call say,npm packages: forge and anvil and the Solidity compiler and libraries; 150 MB)
+	$(call say,npm packages: forge and anvil and the Solidity compiler and libraries; 240 MB unpacked)
 	npm ci --no-audit --no-fund --loglevel=error
 	touch $@
 

@@ -200,13 +200,20 @@ def status(
         int | None, typer.Argument(min=1, help="A task's id; without one, all that are not over.")
     ] = None,
     past: Annotated[bool, typer.Option("--past", help="Also those that are over.")] = False,
+    watch: Annotated[
+        bool, typer.Option("--watch", help="Show it anew until Ctrl-C, or until TASK is over.")
+    ] = False,
     home: HomeOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Say where tasks stand: parties, deadlines, seats, games and the way they went."""
-    from assay import commands
+    from assay import showing
 
-    commands.status(context_of("status", home, as_json, **connection), task, past)
+    context = context_of("status", home, as_json, **connection)
+    if watch:
+        showing.watch(context, task, past)
+    else:
+        showing.show(context, task, past)
 
 
 @command(app, connection=READS)

@@ -1,4 +1,6 @@
-"""What the commands of `assay` do. Imported by a command that runs, for this loads the client of the chain and, where needed, torch."""
+"""What the commands of `assay` do. Imported by a command that runs, for this loads the client of the chain and, where
+needed, torch.
+"""
 
 from __future__ import annotations
 
@@ -38,6 +40,7 @@ from protocol.node.party.relays import relays_by
 from protocol.node.party.rounds import SignatureOf
 from protocol.node.settings import load
 from protocol.node.stopping import Stop
+from protocol.node.words import duration
 from protocol.tasks.arithmetics import ARITHMETIC, require_computed
 
 if TYPE_CHECKING:
@@ -228,8 +231,8 @@ def submit(context: Context, file: Path, dry_run: bool) -> None:
         f"step, {terms.steps} steps, {terms.state_bytes:,} bytes of state"
     )
     output.say(
-        f"bidding takes {terms.bidding_period} s; late bids prolong it, however many there are, by less than "
-        f"{longest_overtime(terms.budget, terms.extension)} s"
+        f"bidding takes {duration(terms.bidding_period)}; late bids prolong it, however many there are, by less than "
+        f"{duration(longest_overtime(terms.budget, terms.extension))}"
     )
     output.say(f"bundle {prepared.bundle_hash.hex()} at {terms.bundle}")
     if dry_run:
@@ -250,7 +253,7 @@ def submit(context: Context, file: Path, dry_run: bool) -> None:
             least = settings.min_eligible or needed
             task = submitting.post(client, terms, _signature_of(settings, client), least)
         submitting.remember(context.home, client, task, file)
-    output.say(f"task {task} posted; follow it with `assay status {task}`")
+    output.say(f"task {task} ({description.task.name}) posted; `assay status {task} --watch` follows it")
     output.result({"task": task, "sent": True, "terms": asdict(terms), "trust": derived.report()})
 
 
@@ -285,39 +288,6 @@ def _require_announceable(settings: AssaySettings) -> None:
     with closing(Connection(settings.rpc)) as connection:
         if connection.chain_id != DEVELOPMENT_CHAIN:
             require_public(settings.bundle_base, "--bundles-url")
-
-
-def status(context: Context, task: int | None, past: bool = False) -> None:
-    """Say where one task stands, or every one that is not over, with `past` those too: under the contracts that are
-    named, else under all of the chain.
-    """
-    from assay.status import open_tasks, report
-
-    reports, over = [], 0
-    with context.client() as client:
-        places = [client, *(client.for_deployment(one) for one in context.others(client))]
-        having = [place for place in places if task is None or task <= place.market.tasks()]
-        for place in having or [client]:
-            if task is None:
-                tasks, count = open_tasks(place)
-                over += count - len(tasks)
-                tasks = list(range(1, count + 1)) if past else tasks
-            else:
-                tasks = [task]
-            found = report(place, tasks)
-            if len(places) > 1 and found:
-                said = f"contracts with the market at {place.market.address}"
-                context.output.say(f"{said}, arithmetic {place.deployment.arithmetic}:")
-            for one in found:
-                for line in one.lines():
-                    context.output.say(line)
-            reports += found
-    if over and not past:
-        which, them = ("task is", "it") if over == 1 else ("tasks are", "them")
-        context.output.say(f"{over} {which} over: `assay status --past` shows {them} too")
-    elif not reports:
-        context.output.say("no task was posted yet")
-    context.output.result([asdict(found) for found in reports])
 
 
 def result(context: Context, task: int, folder: Path, evaluate: bool) -> None:

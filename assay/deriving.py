@@ -11,8 +11,8 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Any, Final
 
-from assay.description import AMOUNTS, Description
-from protocol.chain.parameters import TOKEN, Parameters
+from assay.description import Description
+from protocol.chain.parameters import Parameters
 from protocol.chain.recommendation import (
     COIN_PRICE,
     GAS_PRICE,
@@ -21,6 +21,7 @@ from protocol.chain.recommendation import (
     gas_units,
     setting,
 )
+from protocol.node.words import amount
 from protocol.tasks.amounts import (
     OPTIONAL,
     Amounts,
@@ -33,6 +34,7 @@ from protocol.tasks.amounts import (
     trust_price,
 )
 from protocol.tasks.arithmetics import ARITHMETIC
+from protocol.tasks.task import AMOUNTS
 
 GWEI: Final = 10**9
 
@@ -166,4 +168,4 @@ class Derived:
 
 
 def _shown(name: str, value: int) -> str:
-    return f"{value / TOKEN:,.6g}" if name in AMOUNTS else str(value)
+    return amount(value) if name in AMOUNTS else str(value)

@@ -15,6 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 from assay.errors import DescriptionError
 from protocol.chain.parameters import TOKEN
 from protocol.tasks.task import (
+    AMOUNTS,
     MAX_JURORS,
     MAX_SEAT_SEGMENTS,
     MAX_SEATS,
@@ -29,18 +30,6 @@ _Tokens = Annotated[Decimal, Field(ge=0, le=10**15, decimal_places=18)]
 _Seconds = Annotated[int, Field(ge=1, lt=2**32)]
 _Function = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,99}$")]
 _AUDIT = ("verifiers", "segments_per_verifier")
-AMOUNTS = (
-    "budget",
-    "stake",
-    "restitution",
-    "reward",
-    "audit_fee",
-    "game_cost",
-    "delay_penalty",
-    "seat_lock",
-    "bond",
-    "retrain_reward",
-)
 
 
 class _Table(BaseModel):

@@ -1,15 +1,15 @@
-"""What the chain says of a task: state, parties, deadlines, seats, games and the way they went."""
+"""What the chain says of a task: state, parties, deadlines, seats, games and the way they went (`task_status`)."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterator
-from dataclasses import dataclass
-from enum import StrEnum
+from collections.abc import Collection
+from dataclasses import replace
 
+from assay.names import task_name
+from assay.task_status import GameStatus, JuryStatus, JuryStep, SeatStatus, TaskStatusReport
 from protocol.chain.client import Client
 from protocol.chain.events import Follower
-from protocol.chain.parameters import TOKEN
 from protocol.chain.views import (
     NEVER,
     NOBODY,
@@ -24,7 +24,7 @@ from protocol.chain.views import (
 from protocol.dispute.juries import constants_item, may_object
 from protocol.dispute.looks import Look, is_look
 from protocol.dispute.view import Phase
-from protocol.node.addresses import parsed
+from protocol.node.home import Home
 from protocol.tasks.bidding import least_undercut
 from protocol.tasks.draws import segments_of
 from protocol.tasks.task import Terms
@@ -33,144 +33,23 @@ UNPLAYED = (TaskStatus.BIDDING, TaskStatus.TRAINING, TaskStatus.REFUNDED)
 """There are no games on tasks that were not submitted."""
 
 
-@dataclass(frozen=True)
-class GameStatus:
-    """One game. `path` holds the call instructions that it went into; `phase` is "waiting" while no clock runs."""
-
-    game: int
-    challenger: str
-    phase: str
-    verdict: str
-    segment: int
-    step: int
-    path: tuple[int, ...]
-    seconds_left: int | None
-
-
-@dataclass(frozen=True)
-class SeatStatus:
-    """One seat, or look. `account` is None while nobody was found; `seconds_left` is None once nothing is awaited from
-    it. Its lock is lost where it was `caught`.
+def report(client: Client, tasks: list[int], *, brief: bool = False) -> list[TaskStatusReport]:
+    """The status of tasks by id, all at one block; `brief` without seats, looks and games of those that are over.
+    Raises ChainError (Reverted: UnknownTask).
     """
-
-    seat: int
-    account: str | None
-    segments: tuple[int, ...]
-    attested: bool
-    caught: bool
-    seconds_left: int | None
-
-    def line(self) -> str:
-        """For people."""
-        left = self.seconds_left
-        if self.attested:
-            state = "attested, and its lock lost" if self.caught else "attested"
-        elif left is None:
-            state = "not attested"
-        else:
-            state = f"{left} s left" if left >= 0 else "to be drawn again"
-        segments = ", ".join(map(str, self.segments))
-        name = "look" if is_look(self.seat) else "seat"
-        return f"{name} {self.seat}: {self.account or 'nobody found'}, segments {segments}; {state}"
-
-
-class JuryStep(StrEnum):
-    """What an open jury waits for."""
-
-    DRAW = "draw"
-    VOTES = "votes"
-    OBJECTION = "objection"
-    OPENINGS = "openings"
-    VERDICT = "verdict"
-
-
-@dataclass(frozen=True)
-class JuryStatus:
-    """A claim of a seat, or look, that it cannot fetch an item, a state by its number or the constants (None), and the
-    votes on it, of `jurors`. `seconds_left` is the time for what is `awaited`, None for a draw and the verdict.
-    """
-
-    seat: int
-    state: int | None
-    jurors: int
-    yes: int
-    no: int
-    awaited: JuryStep
-    seconds_left: int | None
-
-    def line(self) -> str:
-        """For people."""
-        item = "the constants" if self.state is None else f"state {self.state}"
-        votes = f"{self.yes} of {self.jurors} jurors have it, {self.no} do not"
-        state = {
-            JuryStep.DRAW: "a jury is to be drawn",
-            JuryStep.VOTES: f"{votes}; {self.seconds_left} s left to vote",
-            JuryStep.OBJECTION: f"{votes}; {self.seconds_left} s left for the claimant to object",
-            JuryStep.OPENINGS: f"{votes}; {self.seconds_left} s left to open a chunk",
-            JuryStep.VERDICT: f"{votes}; the verdict is due",
-        }[self.awaited]
-        name = "look" if is_look(self.seat) else "seat"
-        return f"{name} {self.seat} claims that it cannot fetch {item}: {state}"
-
-
-@dataclass(frozen=True)
-class TaskStatusReport:
-    """One task. Times are seconds from now, None when they do not matter; amounts are token units. `most_bid` is the
-    highest that a bid may be, None when none is taken any more; `awaited_round` that of the beacon for which a draw
-    waits. Ids are counted by each `market` for itself.
-    """
-
-    market: str
-    task: int
-    status: str
-    submitter: str
-    solver: str | None
-    endpoint: str | None
-    price: int | None
-    most_bid: int | None
-    budget: int
-    checkpoints: int
-    segments: int
-    segment_steps: int
-    seconds_left: int | None
-    result: bytes | None
-    awaited_round: int | None
-    seats: tuple[SeatStatus, ...]
-    looks: tuple[SeatStatus, ...]
-    jury: JuryStatus | None
-    games: tuple[GameStatus, ...]
-
-    def lines(self) -> Iterator[str]:
-        """For people."""
-        left = "" if self.seconds_left is None else f", {max(0, self.seconds_left)} s left"
-        yield f"task {self.task}: {self.status}{left}; checkpoint {self.checkpoints} of {self.segments}"
-        price = "no bid yet" if self.price is None else f"{self.price / TOKEN:g}"
-        yield f"  price {price} of {self.budget / TOKEN:g} tokens; submitter {self.submitter}"
-        if self.most_bid is not None:
-            yield f"  the next bid must be at most {self.most_bid / TOKEN:g} tokens"
-        if self.solver is not None:
-            yield f"  solver {self.solver} at {parsed(self.endpoint or '') or 'no announced address'}"
-        if self.awaited_round is not None:
-            yield f"  a draw waits for round {self.awaited_round} of the beacon, and for the draws before it"
-        for seat in (*self.seats, *self.looks):
-            yield f"  {seat.line()}"
-        if self.jury is not None:
-            yield f"  {self.jury.line()}"
-        for game in self.games:
-            where = f"segment {game.segment or '?'}, step {game.step or '?'}"
-            calls = f", calls {'/'.join(map(str, game.path))}" if game.path else ""
-            end = f", {game.verdict}" if game.phase == "closed" else f", {game.phase}"
-            yield f"  game {game.game}: {where}{calls}{end}; challenger {game.challenger}"
-
-
-def report(client: Client, tasks: list[int]) -> list[TaskStatusReport]:
-    """The status of tasks by id, all at one block. Raises ChainError (Reverted: UnknownTask)."""
     with client.connection.view() as block:
         client.market.ahead(tasks)
-        client.audit.ahead(tasks)
         views = [client.market.task(task) for task in tasks]
-        games = _games(client, {view.task for view in views if view.status not in UNPLAYED}, block.time)
-        return [_report(client, view, games[view.task], block.time) for view in views]
+        whole = [view.task for view in views if not (brief and view.status.is_over)]
+        client.audit.ahead(whole)
+        played = {view.task for view in views if view.status not in UNPLAYED}
+        games = _games(client, played.intersection(whole), block.time)
+        return [
+            _report(client, view, games[view.task], block.time)
+            if not (brief and view.status.is_over)
+            else _brief(client, view, block.time)
+            for view in views
+        ]
 
 
 def open_tasks(client: Client) -> tuple[list[int], int]:
@@ -184,6 +63,21 @@ def open_tasks(client: Client) -> tuple[list[int], int]:
 def _report(client: Client, view: TaskView, games: list[GameStatus], now: int) -> TaskStatusReport:
     terms = client.market.terms(view.task)
     audit = client.audit.audit(view.task)
+    return replace(
+        _brief(client, view, now),
+        endpoint=None if view.bidder == NOBODY else client.market.endpoint_of(view.bidder),
+        most_bid=_most_bid(view, terms, now),
+        awaited_round=audit.round if audit.pending else None,
+        seats=tuple(_seat(seat, audit, view, terms, now) for seat in client.audit.seats(view.task)),
+        looks=tuple(_seat(look, audit, view, terms, now) for look in client.audit.looks(view.task)),
+        jury=_jury(client, view, terms, now) if view.status is TaskStatus.SUBMITTED else None,
+        games=tuple(games),
+    )
+
+
+def _brief(client: Client, view: TaskView, now: int) -> TaskStatusReport:
+    """What the market alone says."""
+    terms = client.market.terms(view.task)
     solver = None if view.bidder == NOBODY else view.bidder
     until = {
         TaskStatus.BIDDING: view.bids_until,
@@ -192,25 +86,26 @@ def _report(client: Client, view: TaskView, games: list[GameStatus], now: int) -
         TaskStatus.UNPAID: view.challenge_until,
     }.get(view.status)
     return TaskStatusReport(
-        client.market.address,
-        view.task,
-        view.status.name.lower(),
-        view.submitter,
-        solver,
-        client.market.endpoint_of(solver) if solver else None,
-        view.price if solver else None,
-        _most_bid(view, terms, now),
-        terms.budget,
-        max(0, view.size - 1),
-        terms.segments,
-        terms.segment_steps,
-        None if until in (None, NEVER) else until - now,
-        view.result if any(view.result) else None,
-        audit.round if audit.pending else None,
-        tuple(_seat(seat, audit, view, terms, now) for seat in client.audit.seats(view.task)),
-        tuple(_seat(look, audit, view, terms, now) for look in client.audit.looks(view.task)),
-        _jury(client, view, terms, now) if view.status is TaskStatus.SUBMITTED else None,
-        tuple(games),
+        market=client.market.address,
+        task=view.task,
+        name=task_name(Home.find(), terms.bundle_hash),
+        status=view.status.name.lower(),
+        submitter=view.submitter,
+        solver=solver,
+        endpoint=None,
+        price=view.price if solver else None,
+        most_bid=None,
+        budget=terms.budget,
+        checkpoints=max(0, view.size - 1),
+        segments=terms.segments,
+        segment_steps=terms.segment_steps,
+        seconds_left=None if until in (None, NEVER) else until - now,
+        result=view.result if any(view.result) else None,
+        awaited_round=None,
+        seats=(),
+        looks=(),
+        jury=None,
+        games=(),
     )
 
 

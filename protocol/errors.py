@@ -74,6 +74,7 @@ AssayError
 │   │   ├── RpcUnavailable       nobody answers at the URL
 │   │   └── RpcRefused           the node answered with an error of its own
 │   ├── WrongChain               another chain id than the deployment's
+│   │   └── ChainReset           the same id, and another first block: a development chain begun anew
 │   ├── ChainTableError          a table of chains that does not have the form of chains.toml
 │   ├── UnsuitableChain          the chain lacks something that the contracts need
 │   ├── DeploymentError          no, an unreadable or a stale deployment file

@@ -11,6 +11,7 @@ from protocol.chain.errors import Reverted
 from protocol.chain.parameters import TOKEN
 from protocol.chain.views import TaskStatus, TaskView
 from protocol.execution.replay import Work
+from protocol.node.words import duration
 from protocol.program.scales import scales
 from protocol.program.step import State
 from protocol.tasks.bundles import BundleError
@@ -90,7 +91,9 @@ class Assignment:
             if view.status is TaskStatus.UNPAID and not self._stalled:
                 self._stalled = True
                 self._context.log.error(
-                    "not paid, the stake is locked", task=self.task, until=view.challenge_until
+                    "not paid, the stake is locked",
+                    task=self.task,
+                    for_another=duration(view.challenge_until - self._context.client.now()),
                 )
             settlement.advance(self._context, view, self.terms)
 
@@ -177,8 +180,8 @@ class Assignment:
             self._context.log.warning(
                 "training will not end in time",
                 task=self.task,
-                seconds_needed=round(needed or 0),
-                seconds_left=left,
+                needed=duration(needed or 0),
+                left=duration(left),
                 penalty_tokens=self.terms.delay_penalty / TOKEN,
                 price_tokens=price / TOKEN,
             )
@@ -215,9 +218,13 @@ class Assignment:
         if not found:
             return
         worst = found[0]
-        log = self._context.log.warning if worst.left < FEW_BITS else self._context.log.info
+        few = worst.left < FEW_BITS
+        log = self._context.log.warning if few else self._context.log.debug
         log(
-            "contraction scales",
+            # A contraction multiplies rows of fixed-point numbers that share a power of two: the largest value sets it.
+            "rounding grows: one value outweighs its row, the others keep few bits"
+            if few
+            else "contraction scales",
             task=self.task,
             function=worst.function,
             instruction=worst.number,

@@ -19,6 +19,7 @@ from functools import partial
 from protocol.chain.views import TaskStatus, TaskView
 from protocol.errors import AssayError, InternalError
 from protocol.node.party.eligible import eligible, least_eligible, least_share
+from protocol.node.words import amount, tokens
 from protocol.tasks.bundles import BundleError, BundleUnavailable, WrongFile
 from protocol.tasks.task import Terms, TermsError
 from solver.background import in_thread
@@ -257,10 +258,10 @@ class Auction:
         context = self._context
         offer = self._offer(terms, view)
         price = offer.price
-        context.database.put(task, Stage.BID, f"{price} units")
-        context.log.info("bidding", task=task, price=str(price), floor=str(offer.floor))
+        context.database.put(task, Stage.BID, f"asked for {tokens(price)}")
+        context.log.info("bidding", task=task, tokens=amount(price), floor=str(offer.floor))
         # It may be outbid or closed in between: `_follow` sees to it.
-        context.begin(task, "bid", partial(context.client.market.bid, task, price), price=str(price))
+        context.begin(task, "bid", partial(context.client.market.bid, task, price), tokens=amount(price))
 
     def _follow(self, view: TaskView) -> None:
         """A task with a bid of one's own: assign it when bidding is over, answer a lower bid before."""
@@ -305,7 +306,7 @@ class Auction:
 
     def _win(self, view: TaskView) -> None:
         self._context.database.put(view.task, Stage.TRAINING)
-        self._context.log.info("assigned", task=view.task, price=str(view.price))
+        self._context.log.info("assigned", task=view.task, tokens=amount(view.price))
 
     def _lose(self, task: int, why: str) -> None:
         """Another solver has the task, or the best bid, as far as can be seen now."""

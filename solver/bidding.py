@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from protocol.chain.parameters import TOKEN
+from protocol.node.words import amount, duration, tokens
 from protocol.tasks import owed
 from protocol.tasks.admission import Clocks, Rates, admission
 from protocol.tasks.arithmetics import is_computed, versions
@@ -93,7 +93,7 @@ def decide(terms: Terms, figures: Figures, best: Best | None = None) -> Offer | 
     needed = seconds_needed(terms, figures)
     if needed * SLACK > terms.training_period:
         return Refusal(
-            f"{needed:.0f} s of training do not fit into {terms.training_period} s with a quarter to spare"
+            f"{duration(needed)} of training do not fit into {duration(terms.training_period)} with a quarter to spare"
         )
     kept = (terms.segments + 1) * terms.state_bytes
     if kept > figures.disk:
@@ -103,7 +103,7 @@ def decide(terms: Terms, figures: Figures, best: Best | None = None) -> Offer | 
     served = copies_at_once(terms) * terms.state_bytes
     if 2 * served > figures.uplink * terms.attest_period:
         return Refusal(
-            f"it may have to serve {served} bytes within {terms.attest_period / 2:g} s, half of the "
+            f"it may have to serve {served} bytes within {duration(terms.attest_period / 2)}, half of the "
             f"attestation period, its line carries {figures.uplink:.0f} a second (uplink_mbit)"
         )
     mine = owed.games("games of this task", terms)
@@ -112,12 +112,11 @@ def decide(terms: Terms, figures: Figures, best: Best | None = None) -> Offer | 
     if refused is not None:
         return Refusal(str(refused))
     if terms.stake > figures.free:
-        return Refusal(f"it asks for a stake of {terms.stake} units, {figures.free} are free")
+        return Refusal(f"it asks for a stake of {tokens(terms.stake)}, {amount(figures.free)} are free")
     game = game_cost(terms, figures.rates.operations, figures.costs)
     if terms.bond // 2 < game:
         return Refusal(
-            f"a false challenge costs it {game / TOKEN:.6g} tokens, and pays it half of a bond of "
-            f"{terms.bond / TOKEN:.6g}"
+            f"a false challenge costs it {tokens(game)}, and pays it half of a bond of {amount(terms.bond)}"
         )
     due = floor(terms, needed, figures.costs, figures.draw_delay)
     if best is None:
@@ -125,5 +124,5 @@ def decide(terms: Terms, figures: Figures, best: Best | None = None) -> Offer | 
     else:
         price = most = best.price - least_undercut(best.price, best.extensions)
     if price > most or price < due.price:
-        return Refusal(f"it would pay at most {max(0, most) / TOKEN:.6g} tokens, its floor is {due}")
+        return Refusal(f"it would pay at most {tokens(max(0, most), at_most=True)}, its floor is {due}")
     return Offer(price, due)

@@ -105,11 +105,11 @@ def withdraw(
     """Take all free tokens out of the vault, also what is kept free for the stake of a task that is being trained:
     `solver run` brings it in again. With them the coin that answers in games have earned. Not while that runs.
     """
-    from protocol.chain.parameters import TOKEN
     from protocol.node.output import Output
     from protocol.node.party.connection import connect_by
-    from protocol.node.party.funds import COIN, withdraw_above, withdraw_credit
+    from protocol.node.party.funds import withdraw_above, withdraw_credit
     from protocol.node.settings import load
+    from protocol.node.words import coin, tokens
     from solver.settings import SolverSettings
 
     settings = load(SolverSettings, "solver", at_home(home).config, connection).values
@@ -122,9 +122,9 @@ def withdraw(
             amount, receipt = withdraw_above(client, 0)
             wei, _ = withdraw_credit(client)
         done = "would withdraw" if dry_run else "withdrew"
-        output.say(f"{done} {amount / TOKEN:g} tokens to {client.address}")
+        output.say(f"{done} {tokens(amount)} to {client.address}")
         if wei:
-            output.say(f"{done} {wei / COIN:g} of the chain's coin, for answers in games")
+            output.say(f"{done} {coin(wei)}, for answers in games")
         transaction = None if receipt is None else receipt.transaction
         output.result(
             {"account": client.address, "units": str(amount), "wei": str(wei), "transaction": transaction}

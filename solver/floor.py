@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass
 from math import ceil
 from typing import Final
 
-from protocol.chain.parameters import TOKEN
+from protocol.node.words import amount, tokens
 from protocol.tasks.owed import REPLAYS
 from protocol.tasks.task import Terms, replay_seconds
 
@@ -59,8 +59,8 @@ class Floor:
 
     def __str__(self) -> str:
         """The sum, for people, in whole tokens."""
-        parts = ", ".join(f"{name} {amount / TOKEN:.6g}" for name, amount in asdict(self).items())
-        return f"{self.price / TOKEN:.6g} tokens ({parts})"
+        parts = ", ".join(f"{name} {amount(units)}" for name, units in asdict(self).items())
+        return f"{tokens(self.price)} ({parts})"
 
 
 def floor(terms: Terms, needed: float, costs: Costs, draw_delay: float) -> Floor:

@@ -19,7 +19,6 @@ from functools import partial
 from protocol.chain.accounts import DEVELOPMENT_CHAIN
 from protocol.chain.client import Client
 from protocol.chain.deployment import Deployment
-from protocol.chain.parameters import TOKEN
 from protocol.chain.views import TaskStatus, TaskView
 from protocol.commitments import BlobStore
 from protocol.errors import ExitCode
@@ -33,6 +32,7 @@ from protocol.node.party.node import Node
 from protocol.node.party.relays import relays_by
 from protocol.node.serving import Serving, addresses, by_market
 from protocol.node.stopping import Stop
+from protocol.node.words import amount, tokens
 from protocol.tasks.task import Terms
 from solver import gpu, settlement
 from solver.assignment import Assignment
@@ -325,9 +325,9 @@ class SolverNode(Node):
         if missing > held:
             error = SolverError(
                 "stake",
-                expected=f"{missing / TOKEN:g} tokens on account {client.address}",
-                got=f"{held / TOKEN:g}",
-                remedy="send tokens to it or lower --stake",
+                expected=f"{tokens(missing)} on account {client.address}",
+                got=amount(held),
+                remedy="send tokens to it, on a development chain by `assay fund`, or lower --stake",
             )
             if not (locked or any(node._taken() for node in (self, *self._earlier))):
                 raise error

@@ -88,12 +88,14 @@ class Progress:
         return run.seconds_needed()
 
     def end(self, task: int) -> None:
-        """The training of a task is over, or given up."""
-        self._runs.pop(task, None)
+        """The training of a task is over, or given up: its bar goes, and a line of the log stays."""
+        run = self._runs.pop(task, None)
         row = self._rows.pop(task, None)
-        if row is not None:
-            self._bar.update(row, due=None)
-            self._bar.stop_task(row)
+        if row is not None and run is not None:
+            shown = self._bar.tasks[self._bar.task_ids.index(row)].fields["metrics"]
+            self._bar.remove_task(row)
+            event = "trained" if run.done == run.steps else "training ended early"
+            self._log.info(event, task=task, step=run.done, of=run.steps, metrics=shown)
 
     def __enter__(self) -> Self:
         if self._bar is not None:

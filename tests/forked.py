@@ -1,7 +1,8 @@
 """The project's commands in processes of their own, forked from one that has imported everything.
 
-A process that loads torch and the client of the chain itself takes five seconds of a core, and a run of the tests starts some hundred.
-What has to be started as an operator starts it (start-up itself, libraries that are preloaded, namespaces) still is.
+A process that loads torch and all of this project itself takes five seconds of a core, and a run of the tests starts
+some hundred. What has to be started as an operator starts it (start-up itself, libraries that are preloaded,
+namespaces) still is.
 """
 
 from __future__ import annotations

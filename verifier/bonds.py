@@ -10,6 +10,7 @@ import threading
 from collections.abc import Callable, Mapping
 
 from protocol.chain.client import Client
+from protocol.chain.parameters import TOKEN
 from protocol.node import logs
 from protocol.node.party.funds import require_coin, require_free
 from protocol.tasks.task import Terms
@@ -55,7 +56,7 @@ class Bonds:
             if sum(client.tokens()) >= bond:
                 client.fund(bond)
             else:
-                self._log.warning("no tokens for a bond", task=task, account=account, units=bond)
+                self._log.warning("no tokens for a bond", task=task, account=account, tokens=bond / TOKEN)
             self._ready[account] = max(bond, self.kept(account))
 
     def require(

@@ -20,6 +20,7 @@ from protocol.commitments import segment_tree
 from protocol.dispute.keys import NO_SEAT, SEGMENT_UNKNOWN, priority_commitment
 from protocol.dispute.openings import open_leaf
 from protocol.node import logs
+from protocol.node.words import duration
 from protocol.tasks import owed
 from protocol.tasks.admission import Clocks, Owed, Rates, admission
 from protocol.tasks.task import Terms
@@ -120,7 +121,9 @@ class ChallengeCommitment:
         opening, period = block + inclusion, self._client.deployment.parameters.opening_period
         if opening > period:
             self._database.update_challenge(self._key, outcome="opening_too_short")
-            self._log.error("not challenged: no time to open", period=period, due=opening)
+            self._log.error(
+                "not challenged: no time to open", there_is=duration(period), due=duration(opening)
+            )
             return False
         view = self._client.market.task(self._task)
         if view.status.is_over:

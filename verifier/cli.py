@@ -123,9 +123,9 @@ def inform(
     with _client(at_home(home), connection) as client:
         from time import sleep
 
-        from protocol.chain.parameters import TOKEN
         from protocol.node import logs
         from protocol.node.output import Output
+        from protocol.node.words import tokens
         from verifier.informing import inform as inform_now
         from verifier.informing import parsed_salt
 
@@ -133,7 +133,7 @@ def inform(
         receipt = inform_now(client, task, seat, parsed_salt(salt), partial(sleep, 1))
         paid = client.looks.event(receipt, "Informed").arguments["paid"]
         output = Output("verifier inform", as_json)
-        output.say(f"seat {seat} of task {task} has lost its lock; {paid / TOKEN:g} tokens of it are yours")
+        output.say(f"seat {seat} of task {task} has lost its lock; {tokens(paid)} of it are yours")
         output.result({"account": client.address, "units": str(paid), "transaction": receipt.transaction})
 
 
@@ -142,11 +142,12 @@ def resign(connection: Flags, home: HomeOption = None, as_json: JsonOption = Fal
     """Be in no draw asked for from now on; the stake unbonds. Seats stay: let `watch` run until they are released."""
     with _client(at_home(home), connection) as client:
         from protocol.node.output import Output
+        from protocol.node.words import duration
 
         receipt = client.audit.resign()
         period = client.deployment.parameters.unbonding_period
         output = Output("verifier resign", as_json)
-        output.say(f"resigned; `verifier withdraw` gives the stake back in {period} s")
+        output.say(f"resigned; `verifier withdraw` gives the stake back in {duration(period)}")
         output.result(
             {"account": client.address, "unbonding_seconds": period, "transaction": receipt.transaction}
         )
@@ -158,18 +159,18 @@ def withdraw(connection: Flags, home: HomeOption = None, as_json: JsonOption = F
     `watch` runs.
     """
     with _client(at_home(home), connection) as client:
-        from protocol.chain.parameters import TOKEN
         from protocol.node.output import Output
-        from protocol.node.party.funds import COIN, withdraw_above, withdraw_credit
+        from protocol.node.party.funds import withdraw_above, withdraw_credit
+        from protocol.node.words import coin, tokens
         from verifier.registration import leave
 
         left = leave(client)
         amount, _ = withdraw_above(client, 0)
         wei, _ = withdraw_credit(client)
         output = Output("verifier withdraw", as_json)
-        output.say(f"{amount / TOKEN:g} tokens taken out{', the stake among them' if left else ''}")
+        output.say(f"{tokens(amount)} taken out{', the stake among them' if left else ''}")
         if wei:
-            output.say(f"and {wei / COIN:g} of the chain's coin, of deposits")
+            output.say(f"and {coin(wei)}, of deposits")
         output.result({"account": client.address, "units": str(amount), "wei": str(wei), "left": left})
 
 

@@ -18,6 +18,7 @@ from protocol.chain.receipts import Receipt
 from protocol.chain.views import Seat, TaskStatus
 from protocol.dispute.keys import attestation_word, informing_commitment, salt_hash
 from protocol.node import logs
+from protocol.node.words import duration
 from protocol.tasks.task import INCLUSION_BLOCKS
 from verifier.errors import SaltRefused
 
@@ -102,8 +103,8 @@ def _require_time(client: Client, task: int, seat: int) -> None:
     if left < least and not view.open_games and all(one.attested for one in client.audit.seats(task)):
         raise SaltRefused(
             f"salt for task {task}, seat {seat}",
-            expected=f"{least:g} s, {BLOCKS} blocks, before the task can be settled",
-            got=f"{left} s",
+            expected=f"{duration(least)}, {BLOCKS} blocks, before the task can be settled",
+            got=duration(left),
             remedy="nothing was sent: offer a salt earlier",
         )
 

@@ -30,7 +30,7 @@ from protocol.errors import ExitCode
 from protocol.node.home import Home
 from protocol.node.http import require_public
 from protocol.node.party.exits import Observation
-from protocol.node.party.funds import NotEnoughTokens, withdraw_above, withdraw_credit
+from protocol.node.party.funds import COIN, NotEnoughTokens, withdraw_above, withdraw_credit
 from protocol.node.party.node import Node
 from protocol.node.serving import Serving, addresses, by_market
 from protocol.node.stopping import Stop
@@ -383,7 +383,7 @@ class VerifierNode(Node):
                 self.context.log.info("withdrawn", tokens=amount / TOKEN, account=client.address)
             wei, _ = withdraw_credit(client)
             if wei:
-                self.context.log.info("withdrawn", wei=wei, account=client.address)
+                self.context.log.info("withdrawn", coin=wei / COIN, account=client.address)
 
     def _collect(self) -> None:
         """Say what went wrong. A job is offered again later; only the chain's absence ends the loop."""

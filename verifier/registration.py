@@ -10,6 +10,7 @@ from protocol.chain.parameters import TOKEN
 from protocol.node import logs
 from protocol.node.party.funds import require_free
 from protocol.node.settings import SettingsError
+from protocol.node.words import amount, duration, tokens
 from protocol.tasks.admission import Clocks, Rates, Standing, admission, seconds_beside
 from protocol.tasks.task import MAX_SEAT_SEGMENTS
 from verifier.settings import VerifierSettings
@@ -65,14 +66,20 @@ def ensure_registered(
         least, why = _least_seat_fee(client, settings, stake)
         offer = settings.offer(stake, least, speed)
         client.audit.register(level, offer)
-        log.info("registered", level=level, seat_fee=least, made_of=why, period=offer.period)
+        log.info(
+            "registered",
+            stake=tokens(stake),
+            seat_fee=amount(least),
+            made_of=why,
+            period=duration(offer.period),
+        )
     elif registration.resigned_at:
         log.warning("resigned: it is in no draw that is asked for from now on")
     elif registration.suspended:
         missing = (unit << registration.level) - client.vault.lock_of(registration.lock).remaining
         require_free(client, missing, "to make the stake whole")
         client.audit.resume()
-        log.warning("resumed: the stake is whole again", units=missing)
+        log.warning("resumed: the stake is whole again", tokens=missing / TOKEN)
 
 
 def _require_admission(client: Client, settings: VerifierSettings, speeds: Mapping[str, float]) -> None:

@@ -12,8 +12,8 @@ from fractions import Fraction
 from math import ceil
 
 from protocol.chain.duties import GAS
-from protocol.chain.parameters import TOKEN
 from protocol.chain.recommendation import gas_units
+from protocol.node.words import amount, tokens
 from protocol.tasks.trust import capital_cost
 
 
@@ -33,7 +33,7 @@ class SeatFee:
 
     def __str__(self) -> str:
         """The sum, for people, in whole tokens."""
-        return f"{self.units / TOKEN:.6g} tokens (gas {self.gas / TOKEN:.6g}, capital {self.capital / TOKEN:.6g})"
+        return f"{tokens(self.units)} (gas {amount(self.gas)}, capital {amount(self.capital)})"
 
 
 def seat_fee(

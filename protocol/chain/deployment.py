@@ -4,6 +4,7 @@ earlier deployments on the same chain lie beside it, as `<chain id>-<anything>.j
 
 from __future__ import annotations
 
+import json
 from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
@@ -185,12 +186,30 @@ def load_deployment(source: int | Path) -> Deployment:
     try:
         return Deployment.model_validate_json(data)
     except ValidationError as error:
+        version = _version_in(data)
+        if version is not None and version > VERSION:
+            raise DeploymentError(
+                f"deployment {path}",
+                expected=f"an assay-deployment of version {VERSION}, which this release knows",
+                got=f"version {version}, of a later release",
+                remedy="upgrade: install the release that these contracts were deployed with, or a later one",
+            ) from error
         raise DeploymentError(
             f"deployment {path}",
             expected=f"an assay-deployment of version {VERSION}",
             got=first_fault(error),
             remedy="write it anew with `assay deploy`",
         ) from error
+
+
+def _version_in(data: bytes) -> int | None:
+    """The version that a deployment file names, whatever else it has."""
+    try:
+        found = json.loads(data)
+    except (ValueError, RecursionError):
+        return None
+    version = found.get("version") if isinstance(found, dict) else None
+    return version if isinstance(version, int) and found.get("format") == "assay-deployment" else None
 
 
 def first_fault(error: ValidationError) -> str:

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from protocol.chain.refusals import remedy, said
 from protocol.errors import AssayError, ExitCode
 from protocol.node.addresses import public_part
+from protocol.node.words import amount, coin
 
 
 class ChainError(AssayError):
@@ -51,6 +53,20 @@ class WrongChain(ChainError):
         )
 
 
+class ChainReset(WrongChain):
+    """The chain at the node's URL was begun anew: its id is the same, its first block another."""
+
+    def __init__(self, url: str, expected: str, got: str) -> None:
+        ChainError.__init__(
+            self,
+            f"chain at {public_part(url)}",
+            expected=f"the one that this process began with, genesis {expected}",
+            got=f"another one of the same id, genesis {got}: it was reset",
+            remedy="bring the first one back, or stop this process, deploy the contracts (`assay deploy`) and start it "
+            "again",
+        )
+
+
 class ChainTableError(ChainError):
     """A table of chains that is not of the form of chains.toml."""
 
@@ -91,9 +107,9 @@ class InsufficientFunds(TransactionError):
     def __init__(self, address: str, needed: int, available: int) -> None:
         super().__init__(
             f"balance of {address}",
-            expected=f"at least {needed} wei for gas and value",
-            got=f"{available} wei",
-            remedy="send native currency to this account",
+            expected=f"at least {coin(needed)} for gas and value",
+            got=amount(available),
+            remedy="send some to this account, on a development chain by `assay fund`",
         )
         self.needed = needed
         self.available = available
@@ -109,14 +125,11 @@ class Reverted(TransactionError):
         self.name = name
         self.arguments = dict(arguments)
         self.gas_used = gas_used
-        shown = ", ".join(f"{key}={_show(value)}" for key, value in self.arguments.items())
         super().__init__(
             label,
             expected="the contract to accept it",
-            got=f"{name}({shown})",
-            remedy="see this error in the contract's interface"
-            if not gas_used
-            else f"it was mined and cost {gas_used} gas",
+            got=said(name, self.arguments),
+            remedy=f"it was mined and cost {gas_used:,} gas; {remedy(name)}" if gas_used else remedy(name),
         )
 
 
@@ -156,11 +169,3 @@ class PortInUse(DevnetError):
     """Another server listens on the port."""
 
     exit_code = ExitCode.RETRY
-
-
-def _show(value: Any) -> str:
-    if isinstance(value, bytes):
-        return "0x" + value.hex()
-    if isinstance(value, tuple | list):
-        return "[" + ", ".join(map(_show, value)) + "]"
-    return str(value)

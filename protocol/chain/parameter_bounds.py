@@ -10,7 +10,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from protocol.chain.parameters import Parameters, ParametersError
+from protocol.chain.parameters import AMOUNTS, Parameters, ParametersError
+from protocol.node.words import tokens
 from protocol.tasks.amounts import RATE_UNIT, YEAR
 from protocol.tasks.task import ESCROW_DRAWS, MAX_JURORS, MAX_LOCK
 
@@ -68,7 +69,12 @@ def require_within_bounds(parameters: Parameters) -> None:
     if (bound := broken_bound(parameters)) is not None:
         raise ParametersError(
             f"parameter {bound.field}",
-            expected=f"{bound.least} to {bound.most} (seconds or units of the token)",
-            got=getattr(parameters, bound.field),
+            expected=f"{_shown(bound.field, bound.least)} to {_shown(bound.field, bound.most)}",
+            got=_shown(bound.field, getattr(parameters, bound.field)),
             remedy="correct it in the file of parameters",
         )
+
+
+def _shown(field: str, value: int) -> str:
+    """For people; of a field that is no amount, as its file says it."""
+    return tokens(value) if field in AMOUNTS else f"{value:,}"

@@ -18,6 +18,7 @@ import requests
 from protocol.chain.answers import require_form
 from protocol.chain.errors import (
     ChainError,
+    ChainReset,
     Reverted,
     RpcError,
     RpcRefused,
@@ -251,6 +252,8 @@ class Nodes:
             if self._identity is None:
                 self._identity = found
         if found != self._identity:
+            if found.chain_id == self._identity.chain_id:
+                raise ChainReset(node.url, self._identity.genesis, found.genesis)
             raise WrongChain(node.url, self._identity, found)
         node.known = True
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from protocol.chain.parameter_bounds import MAX_LEVEL, Bound
 from protocol.chain.parameters import Parameters
 from protocol.tasks.amounts import least_bond, least_seat_lock
-from protocol.tasks.task import ESCROW_DRAWS, JURY_SHARE, LINE, MAX_JURORS, MAX_LOCK, Terms, TermsError
+from protocol.tasks.task import ESCROW_DRAWS, JURY_SHARE, LINE, MAX_JURORS, MAX_LOCK, Terms, TermsError, shown
 
 
 def bounds(terms: Terms, parameters: Parameters) -> Iterator[Bound]:
@@ -44,4 +44,7 @@ def require_within_bounds(terms: Terms, parameters: Parameters) -> None:
     for bound in bounds(terms, parameters):
         value = getattr(terms, bound.field)
         if not bound.least <= value <= bound.most:
-            raise TermsError(bound.field, f"{bound.least} to {bound.most} on this deployment", value)
+            expected = (
+                f"{shown(bound.field, bound.least)} to {shown(bound.field, bound.most)} on this deployment"
+            )
+            raise TermsError(bound.field, expected, shown(bound.field, value))

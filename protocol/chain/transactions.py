@@ -29,6 +29,7 @@ from protocol.chain.journal import Entry, Journal, Status
 from protocol.chain.receipts import Receipt
 from protocol.chain.unmined import Sending, Sent, Unmined
 from protocol.node.home import Home
+from protocol.node.words import duration
 
 if TYPE_CHECKING:
     from eth_account.signers.local import LocalAccount
@@ -69,7 +70,7 @@ class Sender(Unmined):
             if time.monotonic() - started > self.sending.timeout:
                 raise NotMined(
                     call.label,
-                    expected=f"a receipt of nonce {sent[0].nonce} within {self.sending.timeout:.0f} s",
+                    expected=f"a receipt of nonce {sent[0].nonce} within {duration(self.sending.timeout)}",
                     got="none",
                     remedy="see whether the chain makes blocks; repeating the command waits for the same transaction",
                 )
@@ -139,7 +140,7 @@ class Sender(Unmined):
             if time.monotonic() - started > self.sending.timeout:
                 raise NotMined(
                     f"{len(unknown)} transactions of {self.address} that its journal does not know",
-                    expected=f"their blocks within {self.sending.timeout:.0f} s",
+                    expected=f"their blocks within {duration(self.sending.timeout)}",
                     got="none",
                     remedy="see whether the chain makes blocks and whether their fees are high enough, then repeat the "
                     "command",

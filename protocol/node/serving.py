@@ -11,6 +11,7 @@ from typing import Any, Self
 from protocol.errors import Retryable
 from protocol.node.http import bind, server, url_of
 from protocol.node.lookups import IP
+from protocol.node.words import duration
 
 START_SECONDS = 10.0
 
@@ -64,7 +65,7 @@ class Serving:
             if not self._thread.is_alive() or time.monotonic() > deadline:
                 raise NotStarted(
                     "HTTP server",
-                    expected=f"to serve {self.url} within {START_SECONDS:g} s",
+                    expected=f"to serve {self.url} within {duration(START_SECONDS)}",
                     got="nothing",
                     remedy="start the command again",
                 )

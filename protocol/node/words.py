@@ -5,7 +5,7 @@ Programs get the numbers themselves (`--json`); 18-digit units are for neither a
 
 from __future__ import annotations
 
-from decimal import Decimal
+from decimal import ROUND_FLOOR, ROUND_HALF_EVEN, Decimal
 from typing import Final
 
 DECIMALS: Final = 18
@@ -18,19 +18,21 @@ LONGEST: Final = 100 * 365 * 86_400
 _SPANS: Final = (("d", 86_400), ("h", 3_600), ("min", 60), ("s", 1))
 
 
-def amount(units: int) -> str:
+def amount(units: int, *, at_most: bool = False) -> str:
     """An amount of 10^-18 units, without a name: 1,000 or 0.25 or 0.000000314159. What is not whole is rounded to six
-    places after the point, or to six significant digits where these are more.
+    places after the point, or to six significant digits where these are more; down where it is what may be given
+    `at_most`.
     """
     exact = Decimal(units).scaleb(-DECIMALS)
     places = max(DIGITS, DIGITS - 1 - exact.adjusted()) if units else 0
-    shown = f"{round(exact, min(places, DECIMALS)):,f}"
+    rounding = ROUND_FLOOR if at_most else ROUND_HALF_EVEN
+    shown = f"{exact.quantize(Decimal(1).scaleb(-min(places, DECIMALS)), rounding):,f}"
     return shown.rstrip("0").rstrip(".") if "." in shown else shown
 
 
-def tokens(units: int) -> str:
+def tokens(units: int, *, at_most: bool = False) -> str:
     """An amount of token units: 1,000 tokens, 1 token."""
-    shown = amount(units)
+    shown = amount(units, at_most=at_most)
     return f"{shown} token" if shown == "1" else f"{shown} tokens"
 
 

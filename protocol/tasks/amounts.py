@@ -38,6 +38,7 @@ from typing import Final
 
 from protocol.dispute.looks import MAX_LOOKS
 from protocol.errors import AssayError
+from protocol.node.words import amount, duration, tokens
 from protocol.tasks.economics import (
     ONE,
     Audit,
@@ -224,9 +225,9 @@ def _derived(setting: Setting, rules: Rules, given: Mapping[str, int], q: int, l
         )
         if stake > MAX_LOCK:
             raise NoRecommendation(
-                f"a task of {segments} segments and a budget of {budget} units: expected a stake of at most {MAX_LOCK} "
-                f"units with {q} segments for each of {verifiers} seats, got {stake}; raise verifiers or "
-                "segments_per_verifier, or lower the budget"
+                f"a task of {segments} segments and a budget of {tokens(budget)}: expected a stake of at most "
+                f"{tokens(MAX_LOCK)} with {q} segments for each of {verifiers} seats, got {amount(stake)}; raise "
+                "verifiers or segments_per_verifier, or lower the budget"
             )
     return Amounts(
         stake=stake,
@@ -283,8 +284,9 @@ def _covers_bond(setting: Setting, game_cost: int) -> int:
     a, b = setting.bond_rate * GAME_CLOCKS * setting.game_time, RATE_UNIT * YEAR
     if 8 * a >= b:
         raise NoRecommendation(
-            f"games of {GAME_CLOCKS * setting.game_time} s: expected their time at {setting.bond_rate / 100:g} % a "
-            "year to cost less than an eighth of the stake, for a bond is at most a quarter; choose a shorter clock"
+            f"games of {duration(GAME_CLOCKS * setting.game_time)}: expected their time at "
+            f"{setting.bond_rate / 100:g} % a year to cost less than an eighth of the stake, for a bond is at most a "
+            "quarter; choose a shorter clock"
         )
     return _up((8 * game_cost + 11) * b, b - 8 * a)
 
@@ -295,7 +297,8 @@ def _require_room(setting: Setting, given: Mapping[str, int], stake: int, seats:
         least = max(least, _covers_bond(setting, game_cost))
     if stake < least:
         raise NoRecommendation(
-            f"a stake of {stake} units: expected at least {least}, for a game that costs a side {game_cost} units, "
+            f"a stake of {tokens(stake)}: expected at least {amount(least)}, for a game that costs a side "
+            f"{tokens(game_cost)}, "
             "fees and restitution; give more, or choose a lower game_cost, audit_fee or restitution too"
         )
 

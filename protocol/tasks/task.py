@@ -14,6 +14,7 @@ from typing import Any, Final
 
 from protocol.dispute.looks import LEVELS, MAX_LOOKS
 from protocol.errors import AssayError
+from protocol.node.words import duration, tokens
 
 MAX_SEGMENTS: Final = 1 << 20
 MAX_SEGMENT_STEPS: Final = 1 << 16
@@ -41,6 +42,43 @@ MAX_LOCK: Final = (1 << 94) - 1
 """Most token units that one lock of the vault holds."""
 HASH_RATE: Final = 300_000_000
 """Bytes a second that a party must at least be able to hash: a fifth of one core with SHA instructions."""
+
+
+AMOUNTS: Final = (
+    "budget",
+    "stake",
+    "restitution",
+    "reward",
+    "audit_fee",
+    "game_cost",
+    "delay_penalty",
+    "seat_lock",
+    "bond",
+    "retrain_reward",
+)
+"""Fields of terms that are amounts of tokens."""
+PERIODS: Final = (
+    "bidding_period",
+    "training_period",
+    "challenge_period",
+    "attest_period",
+    "extension",
+    "clock",
+    "replay_allowance",
+    "move_time",
+)
+"""That are seconds."""
+
+
+def shown(field: str, value: object) -> str:
+    """A field's value for people: amounts in tokens, periods in words too."""
+    if not isinstance(value, int) or isinstance(value, bool):
+        return repr(value)
+    if field in AMOUNTS:
+        return tokens(value)
+    if field in PERIODS:
+        return f"{value:,} s" + (f" ({duration(value)})" if value >= 60 else "")
+    return f"{value:,}"
 
 
 class TermsError(AssayError, ValueError):
@@ -107,7 +145,8 @@ class Terms:
             value = getattr(self, name)
             # bool is an int to Python, and would be encoded as one.
             if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most:
-                raise TermsError(name, f"an integer from {least} to {most}", value)
+                expected = f"a whole number from {shown(name, least)} to {shown(name, most)}"
+                raise TermsError(name, expected, shown(name, value))
         if self.thinning & (self.thinning - 1):
             raise TermsError("thinning", "a power of two", self.thinning)
         if not 1 <= len(self.bundle.encode()) <= MAX_BUNDLE_LENGTH:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Final
 
 from protocol.chain.client import Client
-from protocol.chain.parameters import TOKEN
 from protocol.chain.receipts import Receipt
 from protocol.errors import AssayError
+from protocol.node.words import amount as shown
+from protocol.node.words import coin, tokens
 
 COIN: Final = 10**18
 """Wei of one of the chain's coin."""
@@ -26,9 +27,9 @@ def require_free(client: Client, amount: int, purpose: str = "") -> None:
     if have < amount:
         raise NotEnoughTokens(
             f"account {client.address}",
-            expected=" ".join(f"{amount / TOKEN:g} tokens {purpose}".split()),
-            got=f"{have / TOKEN:g}",
-            remedy="send tokens to it, on a development chain by `assay mint`",
+            expected=f"{tokens(amount)} {purpose}".rstrip(),
+            got=shown(have),
+            remedy="send tokens to it, on a development chain by `assay fund`",
         )
     client.fund(amount)
 
@@ -46,8 +47,8 @@ def require_coin(client: Client, games: int) -> None:
     if have < due:
         raise NotEnoughCoin(
             f"account {client.address}",
-            expected=f"{due / COIN:g} of the chain's coin for deposits and gas of {games} of the longest games",
-            got=f"{have / COIN:g}",
+            expected=f"{coin(due)} for deposits and gas of {games} of the longest games",
+            got=shown(have),
             remedy="send coin to it: deposits of nodes that the solver does not answer come back",
         )
 

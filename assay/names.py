@@ -1,0 +1,29 @@
+"""What submitters call their tasks: the name in a bundle's manifest, where the home folder has the bundle."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Final
+
+from protocol.node.home import Home
+
+MOST_BYTES: Final = 1 << 20
+"""Of a manifest that is read for a name."""
+_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}")  # as protocol.tasks.bundles.manifest has it
+
+
+def task_name(home: Home, bundle_hash: bytes) -> str | None:
+    """The name in a bundle's manifest; None where the bundle is not in the home folder, or its manifest is damaged.
+
+    `protocol.tasks.bundles` checks the whole manifest, and loads torch.
+    """
+    file = home.root / "bundles" / bundle_hash.hex() / "manifest.json"
+    try:
+        with file.open("rb") as opened:
+            data = opened.read(MOST_BYTES + 1)
+        found = json.loads(data) if len(data) <= MOST_BYTES else None
+    except (OSError, ValueError, RecursionError):
+        return None
+    name = found.get("name") if isinstance(found, dict) else None
+    return name if isinstance(name, str) and _NAME.fullmatch(name) else None

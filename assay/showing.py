@@ -1,0 +1,126 @@
+"""`assay status`: reports of tasks, once or again and again, for people or programs. Imported by the command."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Final
+
+from assay.status import open_tasks, report
+from assay.task_status import TaskStatusReport
+from protocol.chain.client import Client
+from protocol.chain.errors import RpcError
+from protocol.node.settings import SettingsError
+from protocol.node.stopping import Stop
+
+if TYPE_CHECKING:
+    from assay.commands import Context
+
+LONGEST_PAUSE: Final = 10.0
+SHORTEST_PAUSE: Final = 1.0
+"""Seconds between two looks."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """What there is to say: lines for people, the tasks for programs, and whether the one task asked for is over."""
+
+    lines: tuple[str, ...]
+    reports: tuple[TaskStatusReport, ...]
+    is_over: bool
+
+
+def show(context: Context, task: int | None, past: bool = False) -> None:
+    """Say where one task stands, or every one that is not over, with `past` those too: under the contracts that are
+    named, else under all of the chain.
+    """
+    with context.client() as client:
+        shown = _look(context, _places(context, client), task, past)
+    for line in shown.lines:
+        context.output.say(line)
+    context.output.result([asdict(found) for found in shown.reports])
+
+
+def watch(context: Context, task: int | None, past: bool = False) -> None:
+    """Show it anew with each block, until Ctrl-C or, of one task, until that is over. What is no terminal gets each
+    change once. Raises SettingsError with `--json`.
+    """
+    if context.output.as_json:
+        raise SettingsError(
+            expected="--watch or --json",
+            got="both",
+            remedy="a script asks again with --json whenever it likes",
+        )
+    stop = Stop()
+    stop.on_signals()
+    with context.client() as client, _drawing(context) as draw:
+        places = _places(context, client)
+        pause = min(LONGEST_PAUSE, max(SHORTEST_PAUSE, client.connection.block_time))
+        shown = _look(context, places, task, past)
+        draw(shown.lines)
+        while not shown.is_over and not stop.wait(pause):
+            try:
+                shown = _look(context, places, task, past)
+                draw(shown.lines)
+            except RpcError as error:
+                draw((*shown.lines, f"waiting for the chain: {error}"))
+
+
+@contextmanager
+def _drawing(context: Context) -> Iterator[Callable[[tuple[str, ...]], None]]:
+    """What draws lines over those before, on a terminal; elsewhere it prints them where they differ."""
+    if not sys.stdout.isatty():
+        last: list[tuple[str, ...]] = []
+
+        def print_changes(lines: tuple[str, ...]) -> None:
+            if [lines] != last:
+                last[:] = [lines]
+                context.output.say("\n".join(lines))
+
+        yield print_changes
+        return
+    from rich.live import Live
+    from rich.text import Text
+
+    with Live(auto_refresh=False) as live:
+        yield lambda lines: live.update(Text("\n".join(lines)), refresh=True)
+
+
+def _places(context: Context, client: Client) -> list[Client]:
+    """The contracts that are looked at."""
+    return [client, *(client.for_deployment(one) for one in context.others(client))]
+
+
+def _look(context: Context, places: list[Client], task: int | None, past: bool) -> Shown:
+    """One look at the chain. Raises ChainError (Reverted: UnknownTask)."""
+    lines: list[str] = []
+    reports: list[TaskStatusReport] = []
+    brief, over = task is None and not context.output.as_json, 0
+    having = [place for place in places if task is None or task <= place.market.tasks()]
+    for place in having or places[:1]:
+        tasks, counted = _tasks(place, task, past)
+        over += counted
+        found = report(place, tasks, brief=brief)
+        if len(places) > 1 and found:
+            said = f"contracts with the market at {place.market.address}"
+            lines.append(f"{said}, arithmetic {place.deployment.arithmetic}:")
+        for one in found:
+            lines += [one.brief()] if brief and one.is_over else one.lines()
+        reports += found
+    if over and not past:
+        which, them = ("task is", "it") if over == 1 else ("tasks are", "them")
+        lines.append(f"{over:,} {which} over: `assay status --past` shows {them} too")
+    elif not reports:
+        lines.append("no task was posted yet")
+    is_over = task is not None and all(one.is_over for one in reports)
+    return Shown(tuple(lines), tuple(reports), is_over)
+
+
+def _tasks(place: Client, task: int | None, past: bool) -> tuple[list[int], int]:
+    """The tasks to report, and how many are over and left out."""
+    if task is not None:
+        return [task], 0
+    tasks, count = open_tasks(place)
+    return list(range(1, count + 1)) if past else tasks, count - len(tasks)

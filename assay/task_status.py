@@ -1,0 +1,193 @@
+"""What `assay status` says of a task, for people and for programs. `status` reads it from the chain."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+from protocol.chain.views import TaskStatus
+from protocol.dispute.looks import is_look
+from protocol.node.addresses import parsed
+from protocol.node.words import amount, duration, tokens
+
+UNTIL: Final = {
+    "bidding": ("ends", "ended"),
+    "training": ("due", "was due"),
+    "submitted": ("challenges end", "challenges ended"),
+    "unpaid": ("challenges end", "challenges ended"),
+}
+"""What is said of the time that counts, by status: while it is ahead, and when it is behind."""
+OVER: Final = {
+    "settled": "the solver is paid",
+    "void": "not paid, for its seats or its data failed",
+    "slashed": "a number of the solver's was wrong",
+    "unpaid": "may be challenged still, and is not paid",
+}
+"""What a status means, where its name does not say it."""
+
+
+@dataclass(frozen=True)
+class GameStatus:
+    """One game. `path` holds the call instructions that it went into; `phase` is "waiting" while no clock runs."""
+
+    game: int
+    challenger: str
+    phase: str
+    verdict: str
+    segment: int
+    step: int
+    path: tuple[int, ...]
+    seconds_left: int | None
+
+
+@dataclass(frozen=True)
+class SeatStatus:
+    """One seat, or look. `account` is None while nobody was found; `seconds_left` is None once nothing is awaited from
+    it. Its lock is lost where it was `caught`.
+    """
+
+    seat: int
+    account: str | None
+    segments: tuple[int, ...]
+    attested: bool
+    caught: bool
+    seconds_left: int | None
+
+    def line(self) -> str:
+        """For people."""
+        left = self.seconds_left
+        if self.attested:
+            state = "attested, and its lock lost" if self.caught else "attested"
+        elif left is None:
+            state = "not attested"
+        else:
+            state = f"{duration(left)} left" if left >= 0 else "to be drawn again"
+        segments = ", ".join(map(str, self.segments))
+        name = "look" if is_look(self.seat) else "seat"
+        return f"{name} {self.seat}: {self.account or 'nobody found'}, segments {segments}; {state}"
+
+
+class JuryStep(StrEnum):
+    """What an open jury waits for."""
+
+    DRAW = "draw"
+    VOTES = "votes"
+    OBJECTION = "objection"
+    OPENINGS = "openings"
+    VERDICT = "verdict"
+
+
+@dataclass(frozen=True)
+class JuryStatus:
+    """A claim of a seat, or look, that it cannot fetch an item, a state by its number or the constants (None), and the
+    votes on it, of `jurors`. `seconds_left` is the time for what is `awaited`, None for a draw and the verdict.
+    """
+
+    seat: int
+    state: int | None
+    jurors: int
+    yes: int
+    no: int
+    awaited: JuryStep
+    seconds_left: int | None
+
+    def line(self) -> str:
+        """For people."""
+        item = "the constants" if self.state is None else f"state {self.state}"
+        left = duration(self.seconds_left or 0)
+        votes = f"{self.yes} of {self.jurors} jurors have it, {self.no} do not"
+        state = {
+            JuryStep.DRAW: "a jury is to be drawn",
+            JuryStep.VOTES: f"{votes}; {left} left to vote",
+            JuryStep.OBJECTION: f"{votes}; {left} left for the claimant to object",
+            JuryStep.OPENINGS: f"{votes}; {left} left to open a chunk",
+            JuryStep.VERDICT: f"{votes}; the verdict is due",
+        }[self.awaited]
+        name = "look" if is_look(self.seat) else "seat"
+        return f"{name} {self.seat} claims that it cannot fetch {item}: {state}"
+
+
+@dataclass(frozen=True)
+class TaskStatusReport:
+    """One task. Times are seconds from now, None when they do not matter; amounts are token units. `most_bid` is the
+    highest that a bid may be, None when none is taken any more; `awaited_round` that of the beacon for which a draw
+    waits. Ids are counted by each `market` for itself. `name` is what the submitter calls it, None where its bundle is
+    not in the home folder. An over one may be without seats, looks and games.
+    """
+
+    market: str
+    task: int
+    name: str | None
+    status: str
+    submitter: str
+    solver: str | None
+    endpoint: str | None
+    price: int | None
+    most_bid: int | None
+    budget: int
+    checkpoints: int
+    segments: int
+    segment_steps: int
+    seconds_left: int | None
+    result: bytes | None
+    awaited_round: int | None
+    seats: tuple[SeatStatus, ...]
+    looks: tuple[SeatStatus, ...]
+    jury: JuryStatus | None
+    games: tuple[GameStatus, ...]
+
+    def lines(self) -> Iterator[str]:
+        """For people."""
+        yield f"{self._title}{self._until}; checkpoint {self.checkpoints} of {self.segments}"
+        yield f"  {self._price}; submitter {self.submitter}"
+        if self.most_bid is not None:
+            yield f"  the next bid must be at most {tokens(self.most_bid, at_most=True)}"
+        if self.solver is not None:
+            yield f"  solver {self.solver} at {parsed(self.endpoint or '') or 'no announced address'}"
+        if self.awaited_round is not None:
+            yield f"  a draw waits for round {self.awaited_round} of the beacon, and for the draws before it"
+        for seat in (*self.seats, *self.looks):
+            yield f"  {seat.line()}"
+        if self.jury is not None:
+            yield f"  {self.jury.line()}"
+        for game in self.games:
+            where = f"segment {game.segment or '?'}, step {game.step or '?'}"
+            calls = f", calls {'/'.join(map(str, game.path))}" if game.path else ""
+            end = f", {game.verdict}" if game.phase == "closed" else f", {game.phase}"
+            left = "" if game.seconds_left is None else f", {duration(game.seconds_left)} left"
+            yield f"  game {game.game}: {where}{calls}{end}{left}; challenger {game.challenger}"
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing more can happen to it."""
+        return TaskStatus[self.status.upper()].is_over
+
+    def brief(self) -> str:
+        """For people, of a task that is over."""
+        return f"{self._title}; {self._price}"
+
+    @property
+    def _title(self) -> str:
+        name = "" if self.name is None else f" ({self.name})"
+        why = OVER.get(self.status, "")
+        if self.status == "refunded":
+            why = "nobody has bid" if self.solver is None else "the solver missed its deadline"
+        return f"task {self.task}{name}: {self.status}" + (f", {why}" if why else "")
+
+    @property
+    def _until(self) -> str:
+        """The time that counts now."""
+        left = self.seconds_left
+        if left is None or self.status not in UNTIL:
+            return ""
+        ahead, behind = UNTIL[self.status]
+        return f", {ahead} in {duration(left)}" if left >= 0 else f", {behind} {duration(-left)} ago"
+
+    @property
+    def _price(self) -> str:
+        if self.price is not None:
+            return f"price {amount(self.price)} of {tokens(self.budget)}"
+        waits = self.status == "bidding" and (self.seconds_left or 0) >= 0
+        return f"{'no bid yet' if waits else 'no bid'} for {tokens(self.budget)}"
