@@ -98,11 +98,12 @@ def _found(context: Context, addresses: Sequence[str]) -> tuple[dict[str, Balanc
 
 def balances(client: Client, addresses: Sequence[str]) -> dict[str, Balance]:
     """What accounts have under the client's contracts, all at one block but for the coin. Raises ChainError."""
+    tasks, _ = open_tasks(client)
     with client.connection.view():
         client.token.ask_ahead("balanceOf", *([address] for address in addresses))
         client.vault.ask_ahead("free", *([address] for address in addresses))
         client.audit.ask_ahead("registrationOf", *([address] for address in addresses))
-        locked = _in_open_tasks(client, addresses)
+        locked = _in_open_tasks(client, addresses, tasks)
         return {
             address: Balance(
                 client.connection.balance(address),
@@ -122,9 +123,8 @@ def _registered(client: Client, address: str) -> int:
     return 0 if registration is None else client.vault.lock_of(registration.lock).remaining
 
 
-def _in_open_tasks(client: Client, addresses: Sequence[str]) -> defaultdict[str, int]:
-    """Token units that open tasks lock of each account."""
-    tasks, _ = open_tasks(client)
+def _in_open_tasks(client: Client, addresses: Sequence[str], tasks: Sequence[int]) -> defaultdict[str, int]:
+    """Token units that these tasks lock of each account."""
     client.market.ask_ahead("taskOf", *([task] for task in tasks))
     locks = [
         (owner, lock)

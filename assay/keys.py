@@ -89,10 +89,11 @@ def _raw_key() -> LocalAccount:
     except ValueError:  # zero, or beyond the curve's order
         account = None
     if account is None:
+        given = len(text.strip())  # not the text: it may be a key with a typing error
         raise AccountError(
             "private key",
             expected="64 hexadecimal digits of a key of secp256k1 on standard input",
-            got=f"{len(text.strip())} other characters",  # not the text: it may be a key with a typing error
+            got=f"{given} other characters" if given else "nothing",
             remedy="or name a key file with --file",
         )
     return account

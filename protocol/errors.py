@@ -101,6 +101,7 @@ AssayError
 ├── NotEnoughTokens              protocol.node: the stake, a bond or the escrow cannot be locked
 ├── NotEnoughCoin                protocol.node: a game at its longest could not be paid for
 ├── BadAddress                   protocol.node: not an http or https address of host, port and path
+├── NoSuchHost                   protocol.node: a server's host that is not this machine's
 ├── NotPublic                    protocol.node: an address that leads nobody on another machine here
 ├── OutOfReach                   protocol.node: a stranger's address that leads where nobody is asked
 ├── SolverError                  solver

@@ -169,9 +169,11 @@ class MarketParameters:
             unit, least, most = known.metadata["unit"], known.metadata["least"], known.metadata["most"]
             value = getattr(self, name)
             kind = int if unit.whole else (int, float)
-            if not isinstance(value, kind) or isinstance(value, bool) or not least <= value <= most:
+            is_number = isinstance(value, kind) and not isinstance(value, bool)
+            if not is_number or not least <= value <= most:
+                given = unit.format(value) if is_number else repr(value)
                 raise ParameterError(
-                    f"{name}: expected {unit.format(least)} to {unit.format(most)} {unit.value}, got {value!r}; "
+                    f"{name}: expected {unit.format(least)} to {unit.format(most)} {unit.value}, got {given}; "
                     f"correct this parameter"
                 )
         self._fits("segments_per_verifier", self.segments, "K")

@@ -58,5 +58,6 @@ class Unit(Enum):
     def format(self, value: float) -> str:
         """Inverse of `parse`, for people."""
         if self is Unit.TOKENS:
-            return f"{value / TOKEN:,.6g}"
+            whole = abs(value) >= 10**6 * TOKEN
+            return f"{value / TOKEN:,.0f}" if whole else f"{value / TOKEN:,.6g}"
         return f"{value:,}" if self.whole else f"{value:.6g}"

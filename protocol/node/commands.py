@@ -6,11 +6,13 @@ Only Typer is imported here; whatever else a command needs it imports when it ru
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable, Sequence
 from functools import wraps
 from typing import TYPE_CHECKING, Any
 
 import typer
+from typer.core import TyperCommand
 
 from protocol.errors import ExitCode
 from protocol.node.exits import reported
@@ -44,6 +46,25 @@ READS = ("rpc", "deployment")
 """Options of a command that only reads the contracts."""
 SENDS = ("rpc", "account", "dev_account", "password_file", "deployment")
 """Of one that sends."""
+
+
+class _Command(TyperCommand):
+    """A command that calls a negative number one, where the parser would look for an option of that name."""
+
+    def parse_args(self, ctx: typer.Context, args: list[str]) -> list[str]:
+        """Raises BadParameter, a usage error."""
+        valued = {
+            name for option in self.params for name in option.opts if not getattr(option, "is_flag", True)
+        }
+        for before, argument in zip(["", *args], args, strict=False):
+            if before == "--":
+                break
+            if _NEGATIVE.fullmatch(argument) and before not in valued:
+                raise typer.BadParameter(f"{argument}: expected no negative number here", ctx=ctx)
+        return super().parse_args(ctx, args)
+
+
+_NEGATIVE = re.compile(r"-[0-9][0-9_.,]*")
 
 
 def app_of(description: str) -> typer.Typer:
@@ -93,7 +114,7 @@ def command(
         parameters += options
         run.__signature__ = own.replace(parameters=parameters, return_annotation=None)  # type: ignore[attr-defined]
         run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
-        app.command(name)(run)
+        app.command(name, cls=_Command)(run)
         return function
 
     return add

@@ -4,6 +4,7 @@ uvicorn with strangers in mind.
 
 from __future__ import annotations
 
+import errno
 import resource
 import socket
 from collections.abc import Iterable
@@ -24,6 +25,10 @@ OTHER_FILES = 512
 
 class PortTaken(Retryable):
     """Another server listens on the port."""
+
+
+class NoSuchHost(AssayError):
+    """An address to serve on that is none of this machine's."""
 
 
 class NotPublic(AssayError):
@@ -67,13 +72,22 @@ def free_port(host: str) -> int:
 
 
 def bind(host: str, port: int, flag: str = "--port") -> socket.socket:
-    """A socket to serve on; port 0: any free one. Raises PortTaken, which says that `flag` names another."""
+    """A socket to serve on; port 0: any free one. Raises PortTaken, which says that `flag` names another, and
+    NoSuchHost.
+    """
     bound = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
     try:
         bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         bound.bind((host, port))
     except OSError as error:
         bound.close()
+        if isinstance(error, socket.gaierror) or error.errno == errno.EADDRNOTAVAIL:
+            raise NoSuchHost(
+                "HTTP server",
+                expected="a host name or IP address of this machine to listen on",
+                got=f"{host}: {error.strerror}",
+                remedy="name another with --host",
+            ) from error
         raise PortTaken(
             "HTTP server",
             expected=f"to listen on {host}:{port}",

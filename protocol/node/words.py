@@ -41,9 +41,9 @@ def coin(wei: int) -> str:
     return f"{amount(wei)} of the chain's coin"
 
 
-def duration(seconds: float) -> str:
-    """A span of time by its two largest units: 45 s, 3 min, 2 h 5 min, 31 d. What is left of a smaller one is cut off.
-    A negative span is 0 s.
+def duration(seconds: float, parts: int = 2) -> str:
+    """A span of time by its two largest units: 45 s, 3 min, 2 h 5 min, 31 d; by all where `parts` is 4. What is left
+    of smaller ones is cut off. A negative span is 0 s.
     """
     if seconds > LONGEST:
         return "more than 100 years"
@@ -52,4 +52,4 @@ def duration(seconds: float) -> str:
         count, rest = divmod(rest, size)
         if count or shown:
             shown.append((count, name))
-    return " ".join(f"{count} {name}" for count, name in shown[:2] if count) or "0 s"
+    return " ".join(f"{count} {name}" for count, name in shown[:parts] if count) or "0 s"

@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
-from math import ceil, inf, isclose, isfinite
+from math import ceil, floor, inf, isclose, isfinite
 from typing import Final
 
 from protocol.node.words import duration
@@ -101,9 +101,9 @@ class Refusal:
 
     def __str__(self) -> str:
         """For people."""
-        needed = duration(ceil(self.needed)) if isfinite(self.needed) else "endless time"
-        there = f"within {duration(self.there)}" if isfinite(self.there) else "whenever"
-        return f"{' and '.join(self.names)}: {needed} needed {there}"
+        needed = duration(ceil(self.needed), 4) if isfinite(self.needed) else "endless time"
+        there = duration(floor(self.there), 4) if isfinite(self.there) else "any"
+        return f"{' and '.join(self.names)}: {needed} needed within {there}"
 
 
 def admission(owed: Sequence[Owed], clocks: Clocks, rates: Rates) -> Refusal | None:

@@ -57,10 +57,11 @@ def study(name: str) -> Study:
     if name.endswith(".py"):
         return _from_file(Path(name))
     if name not in STUDIES:
-        near = get_close_matches(name, STUDIES, n=3, cutoff=0.4) or sorted(STUDIES)
+        near = get_close_matches(name, STUDIES, n=3, cutoff=0.4)
+        hint = f"did you mean {', '.join(near)}? " if near else ""
         raise StudyError(
             f"study {name!r}: expected one of {', '.join(sorted(STUDIES))}, or a file that ends in .py; "
-            f"did you mean {', '.join(near)}? `sim list` shows all"
+            f"{hint}`sim list` shows all"
         )
     return STUDIES[name]()
 

@@ -10,13 +10,14 @@ import pytest
 
 from protocol.chain.accounts import (
     DEVELOPMENT_ACCOUNTS,
+    Listed,
     create_account,
     development_account,
-    key_file,
     list_accounts,
     open_account,
 )
 from protocol.chain.errors import AccountError
+from protocol.chain.keystores import key_file
 
 
 @pytest.fixture
@@ -34,7 +35,7 @@ def test_a_key_file_is_encrypted_and_opens_with_its_password(password: Path) -> 
     assert made.key.hex() not in text
     assert json.loads(text)["crypto"]["kdf"] == "scrypt"
     assert open_account("alice", 1, password).address == made.address
-    assert list_accounts() == ["alice"]
+    assert list_accounts() == [Listed("alice", str(made.address))]
     with pytest.raises(AccountError, match="a new name"):
         create_account("alice", password)
     wrong = password.with_name("wrong")
@@ -42,8 +43,9 @@ def test_a_key_file_is_encrypted_and_opens_with_its_password(password: Path) -> 
     with pytest.raises(AccountError, match="this password opens"):
         open_account("alice", 1, wrong)
     path.write_text("{}")
-    with pytest.raises(AccountError, match="this password opens"):
+    with pytest.raises(AccountError, match="Web3 Secret Storage"):
         open_account("alice", 1, password)
+    assert list_accounts() == [Listed("alice", None)]
 
 
 def test_a_missing_account_or_password_is_one_clear_error(password: Path, tmp_path: Path) -> None:
@@ -53,7 +55,7 @@ def test_a_missing_account_or_password_is_one_clear_error(password: Path, tmp_pa
     empty.write_text("")
     with pytest.raises(AccountError, match="at least one character"):
         create_account("bob", empty)
-    with pytest.raises(AccountError, match="readable file"):
+    with pytest.raises(AccountError, match="readable text file"):
         create_account("bob", tmp_path / "none")
     assert list_accounts() == []
 

@@ -146,7 +146,7 @@ def test_from_a_file_to_a_checked_result(scene: Stage, tmp_path: Path) -> None:
         scene.end_bidding(task)
         scene.until_drawn(task)
         _, said = submitter.run("status", str(task), "--json")
-        assert re.search(rf"  seat 0: {scene.submitter.address}, segments [12]; \d+ s left", said)
+        assert re.search(rf"  seat 0: {scene.submitter.address}, segments [12]; \d+ min( \d+ s)? left", said)
         scene.attest(task)
         scene.end_challenges(task)
         scene.until(task, lambda view: view.status is TaskStatus.SETTLED)

@@ -14,6 +14,7 @@ from protocol.chain.devnet import Devnet
 from protocol.chain.errors import Reverted
 from protocol.chain.parameters import TOKEN
 from protocol.chain.views import TaskStatus
+from protocol.node.words import tokens
 from protocol.tasks.bidding import least_undercut, longest_overtime
 from solver.database import Stage as TaskStage
 from tests.chain.conftest import Connect
@@ -73,7 +74,7 @@ def test_contract_client_and_status_agree_on_every_bid(chain: Devnet, connected:
         (told,) = report(submitter, [task])
         if told.most_bid is None:
             break
-        assert f"must be at most {told.most_bid / TOKEN:g} tokens" in "\n".join(told.lines())
+        assert f"must be at most {tokens(told.most_bid, at_most=True)}" in "\n".join(told.lines())
         bidder, left = bidders[number % 2], end - submitter.now()
         chain.skip(left - min(left, luck.choice((5, 60, 150))))
         price = max(0, told.most_bid - luck.choice((0, 0, 1, told.most_bid // 10)))

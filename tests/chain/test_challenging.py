@@ -214,7 +214,7 @@ def test_no_bond_is_locked_beside_work_that_the_game_does_not_fit_to_and_later_i
     assert (challenger.challenge.opening_until, challenger.challenge.outcome) == (None, None)
     assert challenger.unlocked == BOND
     assert [line["sum"] for line in lines if line["event"] == "not challenged while other work is due"] == [
-        "seat 0 of task 9 and this game: 301 s are needed within 300 s"
+        "seat 0 of task 9 and this game: 5 min 1 s needed within 5 min"
     ]
     challenger.beside = [replace(busy, work=Work(146 * 10**11))]
     challenger.advance()

@@ -20,6 +20,7 @@ from protocol.chain.errors import Reverted
 from protocol.chain.parameters import DEVNET, TOKEN
 from protocol.chain.views import NEVER, Offer, TaskStatus
 from protocol.node.party.eligible import Eligible, eligible, least_eligible, least_share
+from protocol.node.words import duration
 from protocol.tasks.task import ESCROW_DRAWS
 from tests.chain.conftest import Connect
 from tests.chain.rounds import ANYTHING, draw_first, signature
@@ -140,7 +141,9 @@ def test_the_status_tells_of_seats_and_of_draws_that_wait(chain: Devnet, connect
         who = "nobody found" if seat.is_empty else verifier.address
         segments = ", ".join(map(str, verifier.audit.segments(task, seat.number)))
         left = seat.until - scene.solver.now()
-        assert lines[seat.number] == f"  seat {seat.number}: {who}, segments {segments}; {left} s left"
+        assert (
+            lines[seat.number] == f"  seat {seat.number}: {who}, segments {segments}; {duration(left)} left"
+        )
     (own,) = (seat.number for seat in seats if not seat.is_empty)
     verifier.audit.attest(task, own, bytes(32), bytes(32))
     scene.past(scene.solver.audit.audit(task).until)

@@ -8,7 +8,8 @@ from typing import cast
 
 import pytest
 
-from assay.status import JuryStatus, JuryStep, awaited
+from assay.status import awaited
+from assay.task_status import JuryStatus, JuryStep
 from protocol.chain.views import NOBODY, ItemClaim, JuryView
 from protocol.tasks.task import Terms
 
@@ -26,9 +27,9 @@ NO = replace(YES, yes=0b1, no=0b110)
     ("jury", "line"),
     [
         (replace(DRAWN, awaited=JuryStep.DRAW, seconds_left=None), CLAIMS + "a jury is to be drawn"),
-        (DRAWN, VOTES + "70 s left to vote"),
-        (replace(DRAWN, awaited=JuryStep.OBJECTION), VOTES + "70 s left for the claimant to object"),
-        (replace(DRAWN, awaited=JuryStep.OPENINGS), VOTES + "70 s left to open a chunk"),
+        (DRAWN, VOTES + "1 min 10 s left to vote"),
+        (replace(DRAWN, awaited=JuryStep.OBJECTION), VOTES + "1 min 10 s left for the claimant to object"),
+        (replace(DRAWN, awaited=JuryStep.OPENINGS), VOTES + "1 min 10 s left to open a chunk"),
         (replace(DRAWN, awaited=JuryStep.VERDICT, seconds_left=None), VOTES + "the verdict is due"),
         (
             replace(DRAWN, seat=33, state=None, awaited=JuryStep.DRAW, seconds_left=None),

@@ -88,7 +88,7 @@ WRONG = [
     (["run", "baselin"], "did you mean baseline"),
     (["run", "none.py"], "expected a readable file"),
     (["run", "baseline", "--param", "stakke=1"], "did you mean stake"),
-    (["run", "baseline", "--param", "stake=-1"], "stake: expected 0 to 1e+09 tokens, got -1"),
+    (["run", "baseline", "--param", "stake=-1"], "stake: expected 0 to 1,000,000,000 tokens, got -1;"),
     (["run", "baseline", "--param", "stake=1:3"], "`sim sweep` takes several"),
     (["run", "baseline", "--jobs", "2", "--ray", "auto"], "--ray"),
     (["run", "all", "--param", "stake=1"], "expected no --param"),

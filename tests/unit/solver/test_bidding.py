@@ -140,18 +140,20 @@ def test_a_quarter_more_time_than_training_takes_is_enough() -> None:
     [
         (
             replace(TERMS, budget=74),
-            "pay at most 7.4e-17 tokens, its floor is 7.5e-17 tokens (machine 3e-17, power 1e-17,",
+            "pay at most 0.000000000000000074 tokens, its floor is 0.000000000000000075 tokens "
+            "(machine 0.00000000000000003, power 0.00000000000000001,",
         ),
         (replace(TERMS, arithmetic=2), "arithmetic version 2"),
         (replace(TERMS, training_period=19), "20 s of training do not fit into 19 s"),
         (replace(TERMS, training_period=24), "20 s of training do not fit into 24 s with a quarter to spare"),
         (replace(TERMS, state_bytes=101), "checkpoints take up to 505 bytes, 500 are free for them"),
-        (replace(TERMS, stake=1_001), "stake of 1001 units, 1000 are free"),
+        (replace(TERMS, stake=1_001), "stake of 0.000000000000001001 tokens, 0.000000000000001 are free"),
         (
             replace(TERMS, bond=51),
-            "a false challenge costs it 2.7e-17 tokens, and pays it half of a bond of 5.1e-17",
+            "a false challenge costs it 0.000000000000000027 tokens, and pays it half of a bond of "
+            "0.000000000000000051",
         ),
-        (replace(TERMS, clock=856), "games of this task: 907 s are needed within 906 s"),
+        (replace(TERMS, clock=856), "games of this task: 15 min 7 s needed within 15 min 6 s"),
     ],
 )
 def test_what_does_not_pay_or_cannot_be_done_is_refused_with_the_reason(terms: Terms, words: str) -> None:
@@ -165,7 +167,7 @@ def test_each_move_needs_two_blocks_too() -> None:
     assert isinstance(decide(TERMS, replace(FIGURES, clocks=Clocks(2 * 0.64))), Offer)
     assert isinstance(decide(TERMS, replace(FIGURES, clocks=Clocks(0.64, look=0.64))), Offer)
     decision = decide(TERMS, replace(FIGURES, clocks=Clocks(2 * 0.65)))
-    assert decision == Refusal("games of this task: 1051 s are needed within 1050 s")
+    assert decision == Refusal("games of this task: 17 min 31 s needed within 17 min 30 s")
 
 
 def test_a_long_step_of_another_task_counts_and_its_long_segment_does_not() -> None:
@@ -174,7 +176,7 @@ def test_a_long_step_of_another_task_counts_and_its_long_segment_does_not() -> N
     assert isinstance(decide(TERMS, replace(FIGURES, taken={"task 2": for_hours})), Offer)
     long_step = replace(for_hours, step_operations=1_300_000)
     decision = decide(TERMS, replace(FIGURES, taken={"task 2": long_step}))
-    assert decision == Refusal("games of this task: 1106 s are needed within 1050 s")
+    assert decision == Refusal("games of this task: 18 min 26 s needed within 17 min 30 s")
     fits = replace(long_step, step_operations=1_200_000)
     assert isinstance(decide(TERMS, replace(FIGURES, taken={"task 2": fits})), Offer)
 
@@ -182,17 +184,17 @@ def test_a_long_step_of_another_task_counts_and_its_long_segment_does_not() -> N
 def test_no_step_of_its_own_may_hold_the_defence_of_another_task() -> None:
     mine = replace(TERMS, step_operations=1_300_000, clock=10**6, training_period=10**6)
     decision = decide(mine, replace(FIGURES, taken={"task 2": TERMS}))
-    assert decision == Refusal("games of task 2: 1106 s are needed within 1050 s")
+    assert decision == Refusal("games of task 2: 18 min 26 s needed within 17 min 30 s")
 
 
 def test_games_of_all_tasks_together_are_to_be_answered_in_time() -> None:
     """Each task alone takes 240 s and 666 s for steps that are waited for, of 1,050 s: one fits, two do not."""
     assert isinstance(decide(TERMS, FIGURES), Offer)
     decision = decide(TERMS, replace(FIGURES, taken={"task 2": TERMS}))
-    assert decision == Refusal("games of this task and games of task 2: 1147 s are needed within 1050 s")
+    assert decision == Refusal("games of this task and games of task 2: 19 min 7 s needed within 17 min 30 s")
     later = replace(TERMS, clock=1_096)
     assert decide(later, replace(FIGURES, taken={"task 2": TERMS})) == Refusal(
-        "games of task 2 and games of this task: 1147 s are needed within 1146 s"
+        "games of task 2 and games of this task: 19 min 7 s needed within 19 min 6 s"
     )
     assert isinstance(decide(replace(later, clock=1_097), replace(FIGURES, taken={"task 2": TERMS})), Offer)
 
@@ -201,7 +203,7 @@ def test_what_was_measured_of_a_program_counts_before_what_is_set() -> None:
     twice = Rates(1e6, programs={TERMS.program_id: 2e6})
     assert isinstance(decide(replace(TERMS, clock=404), replace(FIGURES, rates=twice)), Offer)
     decision = decide(replace(TERMS, clock=403), replace(FIGURES, rates=twice))
-    assert decision == Refusal("games of this task: 454 s are needed within 453 s")
+    assert decision == Refusal("games of this task: 7 min 34 s needed within 7 min 33 s")
     other = Rates(1e6, programs={b"\2" * 32: 2e6})
     assert isinstance(decide(replace(TERMS, clock=856), replace(FIGURES, rates=other)), Refusal)
 

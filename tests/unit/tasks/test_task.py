@@ -62,13 +62,13 @@ def test_a_number_out_of_bounds_is_named(field: str, value: Any) -> None:
 def test_a_seat_has_at_most_64_segments_and_no_more_than_there_are() -> None:
     most = terms(segments=100, verifiers=32, segments_per_verifier=64, seat_lock=128 * 10**18, stake=10**22)
     assert most.seat_lock == most.seat_fee
-    with pytest.raises(TermsError, match="segments_per_verifier: expected an integer from 1 to 64"):
+    with pytest.raises(TermsError, match="segments_per_verifier: expected a whole number from 1 to 64"):
         terms(segments=100, segments_per_verifier=65)
 
 
 def test_a_digest_leaves_out_at_most_63_of_64_chunks_and_looks_at_every_segment() -> None:
     assert terms(segment_steps=100, thinning=64).thinning == 64
-    with pytest.raises(TermsError, match="thinning: expected an integer from 1 to 2"):
+    with pytest.raises(TermsError, match="thinning: expected a whole number from 1 to 2"):
         terms(segment_steps=2, thinning=4)
     with pytest.raises(TermsError, match="thinning: expected a power of two"):
         terms(segment_steps=100, thinning=12)
@@ -82,14 +82,14 @@ def test_the_escrow_holds_every_fee_that_may_fall_due() -> None:
 
 
 def test_looks_need_a_lock_a_stake_and_at_most_32_segments_of_seats() -> None:
-    with pytest.raises(TermsError, match=f"seat_lock: expected an integer from {12 * TOKEN} to"):
+    with pytest.raises(TermsError, match="seat_lock: expected a whole number from 12 tokens to"):
         terms(look_chance=1_000)
     fit = terms(look_chance=10_000, verifiers=8, segments_per_verifier=4, seat_lock=12 * TOKEN)
     # Of each look a conviction may owe the cost of a game and the fee.
     assert fit.owed - replace(fit, look_chance=0).owed == 32 * (3 + 2) * TOKEN
     with pytest.raises(TermsError, match="stake: expected"):
         replace(fit, stake=-(-4 * fit.owed // 3) - 1)
-    with pytest.raises(TermsError, match="look_chance: expected an integer from 0 to 0"):
+    with pytest.raises(TermsError, match="look_chance: expected a whole number from 0 to 0"):
         replace(fit, verifiers=9)
     assert replace(fit, look_chance=0, verifiers=9).look_chance == 0
 

@@ -101,7 +101,7 @@ def test_an_offer_that_could_not_be_kept_beside_the_others_is_not_made(
     others: dict[str, float], given: dict[str, Any]
 ) -> None:
     """A fast setting, an account that was registered alone, or a little more than the rest."""
-    with pytest.raises(SettingsError, match=r"setting seat_speed: .*s are needed within 3600 s"):
+    with pytest.raises(SettingsError, match=r"setting seat_speed: .*needed within 1 h"):
         registered(1, others, speed=6e9, **given)
 
 
