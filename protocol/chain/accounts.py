@@ -144,9 +144,9 @@ def export_account(name: str, file: Path, password: PasswordSource, new: Passwor
     chosen = used if new is None else new.choose(f"Password of {file}: ")
     try:
         write_new(file, encrypted(account, chosen))
-    except FileExistsError as error:
-        raise _not_overwritten(file) from error
     except OSError as error:
+        if file.exists():  # another process was faster
+            raise _not_overwritten(file) from error
         raise AccountError(
             f"key file {file}",
             expected="a place that can be written",
