@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import re
 from typing import Final
 
+from protocol.node.documents import parse_json
 from protocol.node.home import Home
 
 MOST_BYTES: Final = 1 << 20
@@ -22,8 +22,8 @@ def task_name(home: Home, bundle_hash: bytes) -> str | None:
     try:
         with file.open("rb") as opened:
             data = opened.read(MOST_BYTES + 1)
-        found = json.loads(data) if len(data) <= MOST_BYTES else None
-    except (OSError, ValueError, RecursionError):
+        found = parse_json(data) if len(data) <= MOST_BYTES else None
+    except (OSError, ValueError):
         return None
     name = found.get("name") if isinstance(found, dict) else None
     return name if isinstance(name, str) and _NAME.fullmatch(name) else None

@@ -44,6 +44,7 @@ GROUPS = {
     "memory": memory.rows,
     "starting": starting.rows,
     "following": following.rows,
+    "status": following.status_rows,
     "parallel": parallel.rows,
     "cuda": cuda.rows,
     "products": products.rows,

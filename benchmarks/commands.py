@@ -14,7 +14,7 @@ COMMANDS = ("assay", "solver", "verifier", "sim")
 
 def rows() -> list[Row]:
     """Seconds of `--help` per command."""
-    return [Row(f"`{command} --help`", f"{median(times(command)):.2f} s", "0.5 s") for command in COMMANDS]
+    return [Row(f"`{command} --help`", f"{median(times(command)):.2f} s", "0.3 s") for command in COMMANDS]
 
 
 def times(command: str) -> list[float]:

@@ -35,6 +35,7 @@ from sim.replay.stage import own_home
 
 PAST: Final = 1_000
 GOAL: Final = "2 s"
+STATUS_GOAL: Final = "1 s"
 RUNS: Final = 3
 FOLLOWS: Final = "following"
 """The event of a node's log."""
@@ -44,7 +45,7 @@ NODES: Final = {
     "solver run": ("solver", "run", "--port", "0", "--stake", "100", "--log-json"),
     "verifier watch": ("verifier", "watch", "--port", "0", "--stake", "10", "--log-json"),
 }
-STATUS: Final = ("assay", "status")
+STATUS: Final = (("assay", "status"), ("assay", "status", "--past"))
 
 
 @dataclass(frozen=True)
@@ -149,7 +150,6 @@ def rows(past: int = PAST, runs: int = RUNS) -> list[Row]:
     """Seconds of each start: medians."""
     with ground() as stage:
         alone = {name: stage.starts(command, runs) for name, command in NODES.items()}
-        without = stage.ends(STATUS, runs)
         stage.history.make(past)
         found = []
         for name, command in NODES.items():
@@ -159,17 +159,32 @@ def rows(past: int = PAST, runs: int = RUNS) -> list[Row]:
                 found.append(
                     _row(what, [pair[place] for pair in beside], [pair[place] for pair in alone[name]])
                 )
-        what = f"`{' '.join(STATUS)}` on a chain with {past:,} past tasks"
-        return [*found, _row(what, stage.ends(STATUS, runs), without)]
+        return found
 
 
-def _row(what: str, starts: Sequence[Start], alone: Sequence[Start]) -> Row:
+def status_rows(past: int = PAST, runs: int = 2 * RUNS) -> list[Row]:
+    """Seconds of `assay status`, from the process's start to its end: medians."""
+    with ground() as stage:
+        without = {command: stage.ends(command, runs) for command in STATUS}
+        stage.history.make(past)
+        return [
+            _row(
+                f"`{' '.join(command)}` on a chain with {past:,} past tasks",
+                stage.ends(command, runs),
+                without[command],
+                STATUS_GOAL,
+            )
+            for command in STATUS
+        ]
+
+
+def _row(what: str, starts: Sequence[Start], alone: Sequence[Start], goal: str = GOAL) -> Row:
     wall, processor = (_median(starts, name) for name in ("wall", "processor"))
     value = (
         f"{wall:.1f} s, {processor:.1f} s of processor time; on one without {_median(alone, 'wall'):.1f} s, "
         f"{_median(alone, 'processor'):.1f} s"
     )
-    return Row(what, value, GOAL)
+    return Row(what, value, goal)
 
 
 def _median(starts: Sequence[Start], name: str) -> float:

@@ -4,7 +4,6 @@ earlier deployments on the same chain lie beside it, as `<chain id>-<anything>.j
 
 from __future__ import annotations
 
-import json
 from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
@@ -19,6 +18,7 @@ from protocol.chain.errors import DeploymentError
 from protocol.chain.parameter_bounds import broken_bound
 from protocol.chain.parameters import Parameters
 from protocol.commitments.atomic import write_atomically
+from protocol.node.documents import parse_json
 from protocol.node.home import Home
 
 VERSION: Final = 7
@@ -205,8 +205,8 @@ def load_deployment(source: int | Path) -> Deployment:
 def _version_in(data: bytes) -> int | None:
     """The version that a deployment file names, whatever else it has."""
     try:
-        found = json.loads(data)
-    except (ValueError, RecursionError):
+        found = parse_json(data)
+    except ValueError:
         return None
     version = found.get("version") if isinstance(found, dict) else None
     return version if isinstance(version, int) and found.get("format") == "assay-deployment" else None

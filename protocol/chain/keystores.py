@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 from eth_utils.address import is_hex_address, to_checksum_address
 
 from protocol.chain.errors import AccountError
+from protocol.node.documents import parse_json
 from protocol.node.home import Home
 
 if TYPE_CHECKING:
@@ -50,7 +51,7 @@ def read_key_file(file: Path) -> dict[str, Any]:
     try:
         with file.open("rb") as opened:
             data = opened.read(MAX_BYTES + 1)
-        found = json.loads(data) if len(data) <= MAX_BYTES else None
+        found = parse_json(data) if len(data) <= MAX_BYTES else None
     except OSError as error:
         raise AccountError(
             f"key file {file}",
@@ -58,7 +59,7 @@ def read_key_file(file: Path) -> dict[str, Any]:
             got=type(error).__name__,
             remedy="name a file that is there",
         ) from error
-    except (ValueError, RecursionError) as error:
+    except ValueError as error:
         raise _malformed(file, "no JSON") from error
     if not isinstance(found, dict):
         raise _malformed(file, "no JSON object" if len(data) <= MAX_BYTES else f"more than {MAX_BYTES} bytes")

@@ -21,6 +21,7 @@ from requests.adapters import HTTPAdapter
 from requests.utils import get_netrc_auth
 
 from protocol.errors import InternalError
+from protocol.node.documents import parse_json
 
 SOCKETS: Final = 32
 """Kept open to one node: as many as a party has threads that ask."""
@@ -92,8 +93,8 @@ class Transport:
         answer = self._session.post(self._url, data=data, headers=HEADERS, timeout=self._timeout)
         answer.raise_for_status()
         try:
-            found = json.loads(answer.content)
-        except (ValueError, RecursionError) as error:
+            found = parse_json(answer.content)
+        except ValueError as error:
             raise NotAnAnswer("no JSON") from error
         for one in found if isinstance(found, list) else [found]:
             if not isinstance(one, dict):
