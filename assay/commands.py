@@ -11,6 +11,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from assay.names import task_name
 from assay.settings import AssaySettings
 from protocol.beacon.networks import load_network
 from protocol.chain.accounts import DEVELOPMENT_ACCOUNTS, DEVELOPMENT_CHAIN, development_account, open_account
@@ -303,6 +304,7 @@ def result(context: Context, task: int, folder: Path, evaluate: bool) -> None:
         limits = Limits(allowed=context.settings.bundles, this_machine=local)
         found = results.fetch(client, context.home, task, limits)
         file = submitting.recall(context.home, client, task)
+        name = task_name(context.home, client.market.terms(task).bundle_hash)
     path, table = results.save(found, folder), results.save_history(found, folder)
     metrics = dict(found.metrics)
     if evaluate and file is not None:
@@ -310,7 +312,9 @@ def result(context: Context, task: int, folder: Path, evaluate: bool) -> None:
         value = sources.evaluate(description, found.state)
         if value is not None:
             metrics[str(description.result.evaluate)] = value
-    output.say(f"state of task {task} in {path}" + ("" if found.final else "; it may still be challenged"))
+    output.say(
+        f"state of task {task} ({name}) in {path}" + ("" if found.final else "; it may still be challenged")
+    )
     for name, value in metrics.items():
         output.say(f"  {name} {value:.6g}")
     if table is not None:

@@ -48,6 +48,7 @@ class Assignment:
         self._work = Work.of(task, bundle)
         self._initial = bundle.initial_state
         self._hints = bundle.hints
+        self._name = bundle.name
         self._executor = context.strategy.executor(self._work)
         self.run_store = RunStore(
             task,
@@ -164,7 +165,7 @@ class Assignment:
         steps = runner(self._context, self._work, self.terms, self._executor)
         kept = self._context.metrics.checkpoints.inc
         training = Training(self.run_store, self._start, kept, steps)
-        self._progress.begin(self.task, training.steps, training.steps_done)
+        self._progress.begin(self.task, training.steps, training.steps_done, self._name)
         return training
 
     def _on_segment(self, training: Training) -> None:

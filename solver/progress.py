@@ -45,16 +45,20 @@ class Progress:
         self._rows: dict[int, Any] = {}
         self._runs: dict[int, _Run] = {}
         if bar:
-            self._bar = progress_bar("task {task.fields[number]}", "{task.fields[metrics]}", deadline=True)
+            self._bar = progress_bar(
+                "task {task.fields[number]} {task.fields[name]}", "{task.fields[metrics]}", deadline=True
+            )
 
-    def begin(self, task: int, steps: int, done: int) -> None:
-        """A training of `steps` steps, of which `done` are behind it."""
+    def begin(self, task: int, steps: int, done: int, name: str = "") -> None:
+        """A training of `steps` steps, of which `done` are behind it; `name` is what the submitter calls it."""
         self._runs[task] = _Run(steps, done)
         if self._bar is not None and task in self._rows:
             self._bar.update(self._rows[task], completed=done)
         elif self._bar is not None:
-            self._rows[task] = self._bar.add_task("", total=steps, completed=done, number=task, metrics="")
-        self._log.info("training", task=task, steps=steps, done=done)
+            self._rows[task] = self._bar.add_task(
+                "", total=steps, completed=done, number=task, name=name, metrics=""
+            )
+        self._log.info("training", task=task, name=name, steps=steps, done=done)
 
     def step(self, task: int, number: int, state: State) -> None:
         """Step `number` gave `state`."""
