@@ -312,8 +312,9 @@ def result(context: Context, task: int, folder: Path, evaluate: bool) -> None:
         value = sources.evaluate(description, found.state)
         if value is not None:
             metrics[str(description.result.evaluate)] = value
+    called = "" if name is None else f" ({name})"
     output.say(
-        f"state of task {task} ({name}) in {path}" + ("" if found.final else "; it may still be challenged")
+        f"state of task {task}{called} in {path}" + ("" if found.final else "; it may still be challenged")
     )
     for name, value in metrics.items():
         output.say(f"  {name} {value:.6g}")

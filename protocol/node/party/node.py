@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from protocol.chain.client import Client
 from protocol.chain.errors import (
@@ -33,6 +33,9 @@ AWAY: tuple[type[ChainError], ...] = (RpcError, NotMined, NonceTaken, UnstableCh
 behind the last does not have what that one showed, such as a task (it reverts) or a nonce. Another chain behind the
 same address may be put right too.
 """
+
+SAY_AGAIN: Final = 30.0
+"""Seconds after which the same failure is logged again."""
 
 
 class Node(ABC):
@@ -81,11 +84,12 @@ class Node(ABC):
     def _loop(self, once: bool) -> ExitCode:
         """Until the node ends. Raises what a tick raised, if it may not pass or has not passed in time."""
         failing: float | None = None
+        told, told_at = "", 0.0
         followed = False
         while True:
             away = [error for node in self._nodes if (error := node._advance()) is not None]
             if not away:
-                failing = None
+                failing, told = None, ""
                 if not followed and self._client is not None:
                     followed = True
                     self._log.info("following", block=self._client.connection.newest)
@@ -95,7 +99,9 @@ class Node(ABC):
                 failing = now if failing is None else failing
                 if now - failing > self._settings.patience:
                     raise away[0]
-                self._log.warning("waiting for the chain", error=str(away[0]))
+                if str(away[0]) != told or now - told_at > SAY_AGAIN:
+                    told, told_at = str(away[0]), now
+                    self._log.warning("waiting for the chain", error=told)
             code = self._outcome(once)
             if code is not None:
                 return code
