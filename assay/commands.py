@@ -304,7 +304,7 @@ def result(context: Context, task: int, folder: Path, evaluate: bool) -> None:
         limits = Limits(allowed=context.settings.bundles, this_machine=local)
         found = results.fetch(client, context.home, task, limits)
         file = submitting.recall(context.home, client, task)
-        name = task_name(context.home, client.market.terms(task).bundle_hash)
+        named = task_name(context.home, client.market.terms(task).bundle_hash)
     path, table = results.save(found, folder), results.save_history(found, folder)
     metrics = dict(found.metrics)
     if evaluate and file is not None:
@@ -312,7 +312,7 @@ def result(context: Context, task: int, folder: Path, evaluate: bool) -> None:
         value = sources.evaluate(description, found.state)
         if value is not None:
             metrics[str(description.result.evaluate)] = value
-    called = "" if name is None else f" ({name})"
+    called = "" if named is None else f" ({named})"
     output.say(
         f"state of task {task}{called} in {path}" + ("" if found.final else "; it may still be challenged")
     )

@@ -60,7 +60,8 @@ class Transport:
         response = self._post(question, {question["id"]})
         if isinstance(response, list):
             raise NotAnAnswer("several responses to one question")
-        return response
+        found: Mapping[str, Any] = response
+        return found
 
     def ask_all(self, asked: Sequence[Asked]) -> list[Mapping[str, Any]] | None:
         """The responses to several questions in one request, in order; None from a node that takes no such request, or

@@ -51,7 +51,7 @@ SENDS = ("rpc", "account", "dev_account", "password_file", "deployment")
 class _Command(TyperCommand):
     """A command that calls a negative number one, where the parser would look for an option of that name."""
 
-    def parse_args(self, ctx: typer.Context, args: list[str]) -> list[str]:
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Raises BadParameter, a usage error."""
         valued = {
             name for option in self.params for name in option.opts if not getattr(option, "is_flag", True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import stat
 from collections.abc import Callable
 from pathlib import Path
@@ -25,7 +26,6 @@ from protocol.chain.accounts import (
 from protocol.chain.errors import AccountError, NoTerminal
 from protocol.chain.keystores import MAX_BYTES, key_file, open_key, read_key_file
 from protocol.chain.passwords import PasswordSource
-from protocol.commitments import atomic
 
 KEY = "0x" + "12" * 32
 ADDRESS = str(Account.from_key(KEY).address)
@@ -83,7 +83,7 @@ def test_a_full_disk_leaves_the_old_password(password: Source, monkeypatch: pyte
         raise OSError(28, "No space left on device")
 
     with monkeypatch.context() as patch:
-        patch.setattr(atomic.os, "fsync", full)
+        patch.setattr(os, "fsync", full)
         with pytest.raises(OSError, match="No space"):
             change_password("me", password("old"), password("new"))
     assert open_account("me", 1, password("old").file).address == ADDRESS
@@ -100,7 +100,7 @@ def test_an_export_is_private_opens_and_overwrites_nothing(
         def refused(_source: object, _target: object) -> None:
             raise PermissionError(1, "Operation not permitted")
 
-        monkeypatch.setattr(atomic.os, "link", refused)
+        monkeypatch.setattr(os, "link", refused)
     same, other = tmp_path / "same.json", tmp_path / "deep" / "other.json"
     assert export_account("me", same, password("old"), None) == ADDRESS
     export_account("me", other, password("old"), password("new"))

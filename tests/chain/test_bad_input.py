@@ -14,8 +14,7 @@ from importlib import import_module
 from pathlib import Path
 
 import pytest
-from click.testing import Result
-from typer.testing import CliRunner
+from typer.testing import CliRunner, Result
 
 from protocol.chain.accounts import development_account
 from protocol.chain.deployment import Deployment

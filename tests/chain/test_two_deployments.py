@@ -16,8 +16,9 @@ from pathlib import Path
 import pytest
 
 from assay import results
-from assay.commands import Context, status
+from assay.commands import Context
 from assay.errors import ResultError
+from assay.showing import show
 from examples.demo.preloaded import Forked
 from protocol.chain.accounts import development_account
 from protocol.chain.deployment import kept_file
@@ -253,7 +254,7 @@ def test_an_old_task_ends_on_the_old_contracts_and_a_new_one_on_the_new(
 
     capsys.readouterr()
     asked = {"rpc": scene.devnet.url}
-    status(Context(scene.home, asked, Output("status", as_json=True)), old)
+    show(Context(scene.home, asked, Output("status", as_json=True)), old)
     told = json.loads(capsys.readouterr().out)["data"]
     at = [place.deployment.addresses.market for place in (later, scene)]
     assert [(one["market"], one["task"], one["status"]) for one in told] == [
@@ -261,7 +262,7 @@ def test_an_old_task_ends_on_the_old_contracts_and_a_new_one_on_the_new(
         (at[1], old, "settled"),
     ]
     chosen = asked | {"deployment": kept_file(scene.deployment)}
-    status(Context(scene.home, chosen, Output("status", as_json=True)), None, past=True)
+    show(Context(scene.home, chosen, Output("status", as_json=True)), None, past=True)
     assert [one["task"] for one in json.loads(capsys.readouterr().out)["data"]] == [old, left]
     assert [party.end(signal.SIGINT) for party in parties] == [ExitCode.INTERRUPTED] * 2
 
