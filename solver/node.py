@@ -326,7 +326,7 @@ class SolverNode(Node):
             error = SolverError(
                 "stake",
                 expected=f"{tokens(missing)} on account {client.address}",
-                got=amount(held),
+                got=amount(held, at_most=True),
                 remedy="send tokens to it, on a development chain by `assay fund`, or lower --stake",
             )
             if not (locked or any(node._taken() for node in (self, *self._earlier))):

@@ -97,7 +97,9 @@ class Progress:
         row = self._rows.pop(task, None)
         if row is not None and run is not None:
             shown = self._bar.tasks[self._bar.task_ids.index(row)].fields["metrics"]
-            self._bar.remove_task(row)
+            # Hidden, not removed: a step that runs still may show itself once more.
+            self._bar.update(row, due=None, visible=False)
+            self._bar.stop_task(row)
             event = "trained" if run.done == run.steps else "training ended early"
             self._log.info(event, task=task, step=run.done, of=run.steps, metrics=shown)
 

@@ -108,7 +108,7 @@ class InsufficientFunds(TransactionError):
         super().__init__(
             f"balance of {address}",
             expected=f"at least {coin(needed)} for gas and value",
-            got=amount(available),
+            got=amount(available, at_most=True),
             remedy="send some to this account, on a development chain by `assay fund`",
         )
         self.needed = needed

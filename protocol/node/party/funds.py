@@ -28,7 +28,7 @@ def require_free(client: Client, amount: int, purpose: str = "") -> None:
         raise NotEnoughTokens(
             f"account {client.address}",
             expected=f"{tokens(amount)} {purpose}".rstrip(),
-            got=shown(have),
+            got=shown(have, at_most=True),
             remedy="send tokens to it, on a development chain by `assay fund`",
         )
     client.fund(amount)
@@ -48,7 +48,7 @@ def require_coin(client: Client, games: int) -> None:
         raise NotEnoughCoin(
             f"account {client.address}",
             expected=f"{coin(due)} for deposits and gas of {games} of the longest games",
-            got=shown(have),
+            got=shown(have, at_most=True),
             remedy="send coin to it: deposits of nodes that the solver does not answer come back",
         )
 

@@ -109,7 +109,7 @@ def test_amounts_grow_with_the_budget_and_the_price_of_gas(
             found = derive(more, RULES, drawn)
         except NoRecommendation as refused:
             # The stake has grown beyond what a lock holds.
-            grown = f"a stake of at most {MAX_LOCK}" in str(refused)
+            grown = f"a stake of at most {tokens(MAX_LOCK)}" in str(refused)
         else:
             names = ("audit_fee", "game_cost", "stake")
             grown = all(getattr(found, name) >= getattr(less, name) for name in names)
