@@ -20,7 +20,8 @@ from protocol.dispute.moves import Move
 from protocol.dispute.openings import NO_INSTRUCTION, NO_LEAF, Node
 from protocol.dispute.view import TreeKind, Verdict
 from protocol.execution.replay import HonestExecutor, Replay
-from protocol.node.party.funds import COIN, NotEnoughCoin, require_coin, withdraw_credit
+from protocol.node.party.funds import NotEnoughCoin, require_coin, withdraw_credit
+from protocol.node.words import coin
 from protocol.program.execute import Interpreter
 from solver import settlement
 from solver.context import Context
@@ -181,7 +182,7 @@ def test_without_coin_for_the_longest_game_nothing_is_begun(arena: Arena) -> Non
         try:
             connection.request("anvil_setBalance", poor.address, hex(2 * calls.coin_of_longest() - 1))
             require_coin(poor, 1)
-            with pytest.raises(NotEnoughCoin, match=f"expected {2 * due / COIN:g} of the chain's coin"):
+            with pytest.raises(NotEnoughCoin, match=f"expected {coin(2 * due)}"):
                 require_coin(poor, 2)
         finally:
             connection.request("anvil_setBalance", poor.address, hex(kept))

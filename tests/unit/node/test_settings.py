@@ -84,7 +84,8 @@ def test_what_does_not_fit_is_named_with_its_source(file: Path) -> None:
     with pytest.raises(SettingsError, match=r"setting stake from environment ASSAY_STAKE: .* got '0'"):
         load(Example, "solver", file, {}, {"ASSAY_STAKE": "0"})
     with pytest.raises(
-        SettingsError, match=r"\[verifier\] of .*: expected settings rpc, stake, password, got other; remove it"
+        SettingsError,
+        match=r"\[verifier\] of .*: expected settings rpc, stake, password, got other; remove it",
     ):
         load(Example, "verifier", file, {}, {})
 

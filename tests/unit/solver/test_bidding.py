@@ -111,7 +111,9 @@ def test_a_false_challenge_costs_gas_two_replays_and_the_stakes_capital_for_a_ga
 
 def test_a_floor_says_its_parts() -> None:
     parts = Floor(TOKEN, 2 * TOKEN, 0, TOKEN // 2, TOKEN // 10, 3)
-    assert str(parts) == ("3.6 tokens (machine 1, power 2, capital 0, delay 0.5, gas 0.1, margin 3e-18)")
+    assert str(parts) == (
+        "3.6 tokens (machine 1, power 2, capital 0, delay 0.5, gas 0.1, margin 0.000000000000000003)"
+    )
 
 
 def test_gas_of_a_task_is_what_its_transactions_were_measured_at() -> None:

@@ -193,7 +193,7 @@ def test_without_the_stake_nothing_is_begun(stand: Stand, node: SolverNode) -> N
     node.context.database.put(TASK, Stage.OVER)
     stand.tokens = 999 * TOKEN
     with pytest.raises(
-        SolverError, match=r"expected 1000 tokens .* got 999; send tokens to it or lower --stake"
+        SolverError, match=r"expected 1,000 tokens .* got 999; send tokens to it, .* or lower --stake"
     ):
         node._fund()
 

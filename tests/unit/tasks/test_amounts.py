@@ -13,6 +13,7 @@ from protocol.chain.duties import FILE, GAS
 from protocol.chain.parameters import RECOMMENDED, TOKEN, Parameters
 from protocol.chain.recommendation import RULES, gas_units
 from protocol.chain.terms_bounds import bounds, require_within_bounds
+from protocol.node.words import tokens
 from protocol.tasks.amounts import (
     OPTIONAL,
     YEAR,

@@ -11,6 +11,7 @@ from protocol.chain.duties import GAS
 from protocol.chain.parameters import TOKEN
 from protocol.dispute.looks import LEVELS
 from protocol.node.settings import SettingsError
+from protocol.node.words import amount, tokens
 from protocol.tasks.admission import Standing
 from sim.trust_table import DAY, MAINNET, ROLLUP, Chain
 from tests.chain.trees import terms
@@ -86,7 +87,7 @@ def test_the_least_fee_of_a_seat_is_its_gas_and_its_stakes_capital() -> None:
     assert fee.capital == 10 * TOKEN, "a tenth of a year at a fifth of the stake"
     assert fee.gas == (GAS.seat + GAS.reveal) * 2000 * 10**9, "2,000 tokens for 10^18 wei"
     assert fee.units == fee.gas + fee.capital
-    assert str(fee) == f"{fee.units / TOKEN:.6g} tokens (gas {fee.gas / TOKEN:.6g}, capital 10)"
+    assert str(fee) == f"{tokens(fee.units)} (gas {amount(fee.gas)}, capital 10)"
 
 
 @pytest.mark.parametrize(
