@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -16,6 +17,8 @@ HELP = [
     ("assay.cli", ["submit", "--help"]),
     ("assay.cli", ["beacon", "--help"]),
     ("assay.cli", ["account", "--help"]),
+    ("assay.cli", ["account", "list", "--help"]),
+    ("assay.cli", ["status", "--help"]),
     ("verifier.cli", ["--help"]),
     ("verifier.cli", ["watch", "--help"]),
     ("solver.cli", ["--help"]),
@@ -105,5 +108,6 @@ def test_an_account_is_made_and_listed_and_its_key_never_shown(tmp_path: Path) -
     assert made.returncode == 0
     assert '"command": "account new"' in made.stdout
     assert "correct horse" not in made.stdout + made.stderr
-    listed = run("import assay.cli as cli; cli.main()", "account", "list", home=tmp_path)
-    assert listed.stdout == "me\n"
+    listed = run("import assay.cli as cli; cli.main()", "account", "list", "--offline", home=tmp_path)
+    address = json.loads(made.stdout)["data"]["address"]
+    assert listed.stdout == f"me  {address}\n"

@@ -44,7 +44,7 @@ def test_with_too_few_tokens_nothing_is_sent() -> None:
     bank = Bank(free=3 * TOKEN, held=2 * TOKEN - 1)
     with pytest.raises(
         NotEnoughTokens,
-        match=rf"^account {ME}: expected 5 tokens for the escrow, got 4.999999; send tokens to it, on a development chain",
+        match=rf"^account {ME}: expected 5 tokens for the escrow, got 4.999999; send tokens to it, on a dev",
     ):
         require_free(bank.client, 5 * TOKEN, "for the escrow")
     with pytest.raises(NotEnoughTokens, match=r": expected 6 tokens, got 4.999999; "):

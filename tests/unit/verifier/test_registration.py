@@ -14,6 +14,7 @@ from protocol.chain.client import Client
 from protocol.chain.parameters import RECOMMENDED, TOKEN
 from protocol.chain.views import Offer
 from protocol.node.settings import SettingsError
+from protocol.node.words import amount
 from protocol.tasks.admission import Clocks
 from verifier.registration import ensure_registered, standing
 from verifier.settings import VerifierSettings
@@ -60,7 +61,7 @@ def test_the_floor_is_counted_from_the_stake_that_is_locked() -> None:
     assert (RECOMMENDED.stake_unit << level, offer.lock) == (stake, stake)
     counted = VerifierSettings().least_seat_fee(stake, GAS_PRICE)
     assert (offer.seat_fee, offer.period) == (counted.units, 864_000)
-    assert line["seat_fee"] == counted.units
+    assert line["seat_fee"] == amount(counted.units)
     assert line["made_of"] == str(counted)
     assert line["period"] == 864_000
 
@@ -78,7 +79,7 @@ def test_a_setting_comes_first_and_a_development_chain_asks_nothing(
     chain_id: int, given: dict[str, Any], units: int, why: str
 ) -> None:
     _, offer, line = registered(chain_id, **given)
-    assert (offer.seat_fee, line["seat_fee"], line["made_of"]) == (units, units, why)
+    assert (offer.seat_fee, line["seat_fee"], line["made_of"]) == (units, amount(units), why)
 
 
 LEFT = 0.9 - (24 + 65 * 0.5) / 3_600
