@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import signal
 import traceback
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -14,6 +15,7 @@ from importlib import import_module
 from pathlib import Path
 
 import pytest
+import structlog
 from typer.testing import CliRunner, Result
 
 from protocol.chain.accounts import development_account
@@ -169,8 +171,14 @@ def home(deployed: Deployment, tmp_path_factory: pytest.TempPathFactory) -> Path
 def environment(home: Path, chain: Devnet, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setenv("ASSAY_HOME", str(home))
     monkeypatch.setenv("ASSAY_RPC", chain.url)
+    logs = structlog.get_config()
+    handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
     before = {path for path in home.rglob("*") if path.is_file()}
     yield
+    # What a command sets up for its process, which is this one.
+    structlog.configure(**logs)
+    for number, handler in handlers.items():
+        signal.signal(number, handler)
     for folder in ("journals", "submitted", "bundles", "solver", "verifier"):
         shutil.rmtree(home / folder, ignore_errors=True)
     (home / "config.toml").unlink(missing_ok=True)

@@ -63,7 +63,7 @@ def test_the_floor_is_counted_from_the_stake_that_is_locked() -> None:
     assert (offer.seat_fee, offer.period) == (counted.units, 864_000)
     assert line["seat_fee"] == amount(counted.units)
     assert line["made_of"] == str(counted)
-    assert line["period"] == 864_000
+    assert line["period"] == "10 d"
 
 
 @pytest.mark.parametrize(
