@@ -23,7 +23,7 @@ from protocol.node.http_client import LEAST_RATE
 from protocol.numerics.types import DType
 from protocol.program.step import StepProgram, metrics
 from protocol.tasks.bundles import BundleError, BundleMismatch, BundleUnavailable, Limits, cached_bundle
-from protocol.tasks.bundles.sources import Source, open_source
+from protocol.tasks.bundles.sources import Source, open_source, read
 
 ANSWER_SECONDS = 30
 """For a server to answer, beside what its bytes take at `LEAST_RATE`."""
@@ -137,7 +137,7 @@ def _tensors(url: str, task: int, number: int, program: StepProgram, limits: Lim
 
 
 def _exactly(source: Source, name: str, size: int) -> bytes:
-    data = source.read(name, size)
+    data = read(source, name, size)
     if len(data) != size:
         raise BundleMismatch(name, expected=f"{size} bytes", got=len(data))
     return data

@@ -24,7 +24,7 @@ from protocol.node.party.funds import require_free
 from protocol.node.party.rounds import SignatureOf, show_round
 from protocol.tasks.arithmetics import ARITHMETIC
 from protocol.tasks.bundles import Bundle, BundleError, BundleRefused, Limits, committed_terms, write_bundle
-from protocol.tasks.bundles.sources import open_source
+from protocol.tasks.bundles.sources import open_source, read
 from protocol.tasks.bundles.write import MANIFEST
 from protocol.tasks.task import Terms, replay_allowance
 from protocol.tasks.thinning import recommended_thinning
@@ -98,7 +98,7 @@ def require_served(terms: Terms) -> None:
     while True:
         try:
             with closing(open_source(terms.bundle, limits, anywhere=True)) as source:
-                source.read(MANIFEST, limits.manifest_bytes)
+                read(source, MANIFEST, limits.manifest_bytes)
             return
         except BundleRefused:
             raise  # waiting does not help

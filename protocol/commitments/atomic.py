@@ -11,7 +11,9 @@ import contextlib
 import os
 import tempfile
 import time
+from collections.abc import Iterator
 from pathlib import Path
+from typing import BinaryIO
 
 from protocol.commitments.hashing import BytesLike
 
@@ -21,11 +23,18 @@ _STALE_SECONDS = 24 * 3600  # no single write takes a day, so what is older was 
 
 def write_atomically(path: Path, data: BytesLike) -> None:
     """Make `path` hold exactly `data`; on any failure `path` is as before and the OSError is passed on."""
+    with atomic_file(path) as file:
+        file.write(memoryview(data).cast("B"))
+
+
+@contextlib.contextmanager
+def atomic_file(path: Path) -> Iterator[BinaryIO]:
+    """A file that takes the place of `path` when the block ends; on any failure `path` is as before."""
     path.parent.mkdir(parents=True, exist_ok=True)
     descriptor, name = tempfile.mkstemp(prefix=TEMPORARY_PREFIX, dir=path.parent)
     try:
         with os.fdopen(descriptor, "wb") as file:
-            file.write(memoryview(data).cast("B"))
+            yield file
             file.flush()
             os.fsync(file.fileno())
         os.replace(name, path)
