@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from assay import accounts
-from assay.options import DryRunOption, PortOption, context_of
+from assay.options import DryRunOption, FileArgument, PortOption, context_of
 from protocol.node.commands import READS, SENDS, Flags, add_config, app_of, command
 from protocol.node.options import HomeOption, JsonOption
 
@@ -155,17 +155,74 @@ def serve(
     commands.serve(context_of("serve", home, False, host=host, port=port))
 
 
+@command(app)
+def init(
+    name: Annotated[Path, typer.Argument(help="A new folder; its name is the task's.")],
+    as_json: JsonOption = False,
+) -> None:
+    """Write a folder with a task that works, to be changed: a model file and a task file."""
+    from assay.initialising import write_example
+    from protocol.node.output import Output
+
+    model, task = write_example(name)
+    printed = Output("init", as_json)
+    printed.say(
+        f"written: {model.name} and {task.name} in {task.parent}; all parties will read its data and weights"
+    )
+    printed.say(f"next: `assay try {name / task.name}`")
+    printed.result({"model": str(model), "task": str(task)})
+
+
+@command(app, name="try")
+def attempt(
+    file: FileArgument,
+    steps: Annotated[int, typer.Option(min=1, max=100_000, help="Steps to train.")] = 20,
+    home: HomeOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Train the first steps on this machine, exactly and by plain torch, with no chain.
+
+    Runs the file's own Python source. Says how far the losses are apart, what a step takes, and what the task may cost.
+    """
+    from assay import trying
+
+    trying.attempt(context_of("try", home, as_json), file, steps)
+
+
+@command(app, connection=READS)
+def price(
+    connection: Flags,
+    file: FileArgument,
+    home: HomeOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Say what a task will cost and how long it may take, and what recent tasks of the chain cost. Sends nothing."""
+    from assay import pricing
+
+    pricing.price(context_of("price", home, as_json, **connection), file)
+
+
 @command(app, connection=SENDS)
 def submit(
     connection: Flags,
-    file: Annotated[Path, typer.Argument(help="A task file, such as examples/digits.toml.")],
+    file: FileArgument,
     bundles_url: Annotated[str | None, typer.Option(help="Where `assay serve` is reached.")] = None,
+    yes: Annotated[
+        bool, typer.Option("--yes", help="Post without asking; needed without a terminal.")
+    ] = False,
+    wait: Annotated[bool, typer.Option("--wait", help="Wait for enough verifiers, an hour at most.")] = False,
+    anyway: Annotated[
+        bool, typer.Option("--anyway", help="Post what no solver with default settings takes.")
+    ] = False,
     home: HomeOption = None,
     dry_run: DryRunOption = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Capture a training step as data, write its bundle, and post it as a task. Runs the file's own Python source."""
-    from assay import commands
+    """Capture a training step as data, write its bundle, and post it as a task. Runs the file's own Python source.
+
+    Names the price and asks before it posts.
+    """
+    from assay import posting
 
     context = context_of(
         "submit",
@@ -174,7 +231,8 @@ def submit(
         **connection,
         bundles_url=bundles_url,
     )
-    commands.submit(context, file, dry_run)
+    choices = posting.Choices(yes, wait, anyway)
+    (posting.dry_run if dry_run else posting.submit)(context, file, choices)
 
 
 @command(app, connection=READS)

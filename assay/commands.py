@@ -26,22 +26,15 @@ from protocol.chain.deployment import (
     load_deployment,
 )
 from protocol.chain.devnet import Devnet
-from protocol.chain.errors import ChainError
-from protocol.chain.parameters import RECOMMENDED, TOKEN, load_parameters
-from protocol.chain.terms_bounds import require_within_bounds
+from protocol.chain.parameters import TOKEN, load_parameters
 from protocol.chain.transactions import Sender
 from protocol.node.home import Home
-from protocol.node.http import require_public
 from protocol.node.output import Output
-from protocol.node.party.eligible import least_eligible
-from protocol.node.party.relays import relays_by
-from protocol.node.party.rounds import SignatureOf
 from protocol.node.settings import load
 from protocol.node.stopping import Stop
-from protocol.tasks.arithmetics import ARITHMETIC, require_computed
 
 if TYPE_CHECKING:
-    from assay.deriving import Place
+    pass
 
 PURSE = 100_000
 """Tokens that every development account gets from a deployment on a development chain."""
@@ -205,93 +198,6 @@ def serve(context: Context) -> None:
     server(application(context.home.bundles), settings.proxies).run(sockets=[bound])
 
 
-def submit(context: Context, file: Path, dry_run: bool) -> None:
-    """Capture the task in a file, write its bundle, post it."""
-    from assay import submitting
-    from assay.description import read
-    from protocol.tasks.bidding import longest_overtime
-
-    settings, output = context.settings, context.output
-    description = read(file)
-    if not dry_run:
-        _require_announceable(settings)
-    place, known = _place(context, dry_run)
-    prepared = submitting.prepare(description, context.home, place.arithmetic)
-    for note in prepared.notes:
-        output.say(f"note: {note}")
-    if not known:
-        output.say("no deployment is reached: amounts are derived for the recommended parameters")
-    derived = prepared.derived(place)
-    for line in derived.lines():
-        output.say(line)
-    terms = prepared.terms(settings.bundle_base, derived)
-    if known:
-        require_within_bounds(terms, place.parameters)
-    step, cost = prepared.bundle.step, prepared.bundle.cost
-    output.say(
-        f"{description.task.name}: {len(step.program.instructions)} instructions, {cost.operations:,} operations a "
-        f"step, {terms.steps} steps, {terms.state_bytes:,} bytes of state"
-    )
-    output.say(
-        f"bidding takes {terms.bidding_period} s; late bids prolong it, however many there are, by less than "
-        f"{longest_overtime(terms.budget, terms.extension)} s"
-    )
-    output.say(f"bundle {prepared.bundle_hash.hex()} at {terms.bundle}")
-    if dry_run:
-        output.result({"task": None, "sent": False, "terms": asdict(terms), "trust": derived.report()})
-        return
-    submitting.require_served(terms)
-    if submitting.is_private(terms):
-        allowed = f'bundles = ["{settings.bundle_base}/"]'
-        output.say(f"that is a private network: only those read there whose config.toml has {allowed}")
-    with context.client(account=True) as client:
-        if submitting.is_posted(client, terms):
-            output.say("a command that was cut short has sent these terms; this one waits for their task")
-            task = None
-        elif (task := submitting.unnoted(context.home, client, terms)) is not None:
-            output.say(f"task {task} has these terms, and no command here knows of it: no other is posted")
-        if task is None:
-            needed = least_eligible(client.connection.chain_id, terms.verifiers, terms.jurors)
-            least = settings.min_eligible or needed
-            task = submitting.post(client, terms, _signature_of(settings, client), least)
-        submitting.remember(context.home, client, task, file)
-    output.say(f"task {task} posted; follow it with `assay status {task}`")
-    output.result({"task": task, "sent": True, "terms": asdict(terms), "trust": derived.report()})
-
-
-def _place(context: Context, dry_run: bool) -> tuple[Place, bool]:
-    """Where a task is to be posted, and whether its deployment is known: a dry run does without one, by the recommended
-    parameters. Raises UnknownArithmetic.
-    """
-    from assay.deriving import Place
-
-    settings, parameters, arithmetic = context.settings, None, ARITHMETIC
-    try:
-        with context.client() as client:
-            parameters, arithmetic = client.deployment.parameters, client.deployment.arithmetic
-    except ChainError:
-        if not dry_run:
-            raise
-    require_computed(arithmetic, "the contracts")
-    place = Place.at(parameters or RECOMMENDED, settings.gas_price, settings.coin_price, arithmetic)
-    return place, parameters is not None
-
-
-def _signature_of(settings: AssaySettings, client: Client) -> SignatureOf:
-    """Asks the relays; only then must there be some. Raises SettingsError, NoRelay."""
-    network, is_signed = client.deployment.beacon, client.beacon.is_signed_round
-    return lambda number: relays_by(settings, network, is_signed).signature(number)
-
-
-def _require_announceable(settings: AssaySettings) -> None:
-    """Raise NotPublic for an address of bundles, about to stand in terms for good, that is of this machine alone. The
-    parties of a development chain share a machine.
-    """
-    with closing(Connection(settings.rpc)) as connection:
-        if connection.chain_id != DEVELOPMENT_CHAIN:
-            require_public(settings.bundle_base, "--bundles-url")
-
-
 def status(context: Context, task: int | None, past: bool = False) -> None:
     """Say where one task stands, or every one that is not over, with `past` those too: under the contracts that are
     named, else under all of the chain.
@@ -327,7 +233,7 @@ def status(context: Context, task: int | None, past: bool = False) -> None:
 
 def result(context: Context, task: int, folder: Path, evaluate: bool) -> None:
     """Fetch a task's result, check it against the chain, write it, say its metrics."""
-    from assay import results, submitting
+    from assay import notes, results
     from assay import source as sources
     from assay.description import read
     from protocol.tasks.bundles import Limits
@@ -337,7 +243,7 @@ def result(context: Context, task: int, folder: Path, evaluate: bool) -> None:
         local = client.connection.chain_id == DEVELOPMENT_CHAIN
         limits = Limits(allowed=context.settings.bundles, this_machine=local)
         found = results.fetch(client, context.home, task, limits)
-        file = submitting.recall(context.home, client, task)
+        file = notes.recall(context.home, client, task)
     path, table = results.save(found, folder), results.save_history(found, folder)
     metrics = dict(found.metrics)
     if evaluate and file is not None:

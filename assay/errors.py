@@ -31,5 +31,17 @@ class TooFewVerifiers(SubmitterError):
     exit_code = ExitCode.RETRY
 
 
+class NotConfirmed(SubmitterError):
+    """Nobody said that the task is to be posted."""
+
+
+class NobodyTakes(SubmitterError):
+    """A solver with default settings would not bid on a task with these terms."""
+
+
+class NotMade(SubmitterError):
+    """`assay init` was given a name that is none, or one that is taken."""
+
+
 class ResultError(SubmitterError):
     """The task has no result, or its solver does not serve the committed one."""

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from assay.commands import Context
 
 DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Do all but send transactions.")]
+FileArgument = Annotated[Path, typer.Argument(help="A task file, such as examples/digits.toml.")]
 PortOption = Annotated[int | None, typer.Option(min=0, max=65_535, help="Port to serve on; 0: any.")]
 
 

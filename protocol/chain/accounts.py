@@ -17,6 +17,7 @@ from typing import Final
 from eth_account import Account
 from eth_account.hdaccount import key_from_seed, seed_from_mnemonic
 from eth_account.signers.local import LocalAccount
+from eth_utils.address import to_checksum_address
 
 from protocol.chain.errors import AccountError
 from protocol.commitments.atomic import write_atomically
@@ -60,6 +61,23 @@ def open_account(name: str, chain_id: int, password_file: Path | None = None) ->
             remedy="check the password file, or the key file's backup",
         ) from error
     return account
+
+
+def address_of(name: str, chain_id: int) -> str:
+    """The address of the account `name`, without its password. Raises AccountError."""
+    development = _DEVELOPMENT.fullmatch(name)
+    if development is not None:
+        return str(development_account(int(development[1]), chain_id).address)
+    path = key_file(name)
+    try:
+        return to_checksum_address(f"0x{json.loads(path.read_bytes())['address'].removeprefix('0x')}")
+    except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
+        raise AccountError(
+            f"account {name!r}",
+            expected=f"a key file with an address at {path}",
+            got=type(error).__name__,
+            remedy="create the account first, or use dev:<index> on a development chain",
+        ) from error
 
 
 def create_account(name: str, password_file: Path | None = None) -> LocalAccount:

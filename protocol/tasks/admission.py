@@ -18,12 +18,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
 from math import ceil, floor, inf, isclose, isfinite
-from typing import Final
 
-from protocol.tasks.task import HASH_RATE, SAFETY
-
-BEGUN: Final = 2
-"""Steps of others that are waited for each time: one that runs, and one that began before it was this one's turn."""
+from protocol.tasks.task import BEGUN, HASH_RATE, SAFETY
 
 
 @dataclass(frozen=True, slots=True)

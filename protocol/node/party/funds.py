@@ -22,15 +22,20 @@ def require_free(client: Client, amount: int, purpose: str = "") -> None:
 
     `purpose` is for the message: "for the escrow".
     """
-    have = sum(client.tokens())
+    require_tokens(client, client.address, amount, purpose)
+    client.fund(amount)
+
+
+def require_tokens(client: Client, account: str, amount: int, purpose: str = "") -> None:
+    """Whether the account has `amount` units, in the vault or outside of it. Raises NotEnoughTokens, ChainError."""
+    have = sum(client.tokens(account))
     if have < amount:
         raise NotEnoughTokens(
-            f"account {client.address}",
+            f"account {account}",
             expected=" ".join(f"{amount / TOKEN:g} tokens {purpose}".split()),
             got=f"{have / TOKEN:g}",
             remedy="send tokens to it, on a development chain by `assay mint`",
         )
-    client.fund(amount)
 
 
 class NotEnoughCoin(AssayError):
