@@ -288,7 +288,9 @@ class SolverNode(Node):
     def _serve_result(self, task: int) -> None:
         """Serve the result of a task that is over and was not loaded."""
         with Failures("result", self.context.metrics, self.context.log).kept(task):
-            Assignment(self.context, task, self._progress).retire()
+            assignment = Assignment(self.context, task, self._progress)
+            assignment.retire()
+            self._publisher.see(assignment.run_store)
 
     def _over(self, view: TaskView) -> None:
         """A task ended: note how and what was lost, stop its training, and take what was earned out of the vault."""
