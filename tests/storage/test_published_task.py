@@ -31,7 +31,7 @@ asked: list[str] = []
 def nobody(_catalog: Catalog) -> App:
     """A server behind NAT: it runs, and a question to it is a failure of the test."""
 
-    async def application(scope: Message, receive: Receive, send: Send) -> None:
+    async def application(scope: Message, _receive: Receive, _send: Send) -> None:
         if scope["type"] == "http":
             asked.append(scope["path"])
 
