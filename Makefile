@@ -39,6 +39,7 @@ export FOUNDRY_DISABLE_NIGHTLY_WARNING := 1
 PYTHON_READY := .venv/.installed
 NODE_READY := node_modules/.installed
 MODELS_READY := .venv/.models-installed
+STORAGE_READY := .venv/.storage-installed
 TRITON_READY := .venv/.triton-installed
 FORMAL_READY := build/formal/.installed
 CONTRACTS_CONFIGURED := build/contracts/.configured
@@ -119,7 +120,7 @@ $(FORMAL_READY): tests/formal/requirements.txt
 	build/formal/venv/bin/python -m pip install --quiet --disable-pip-version-check -r $<
 	touch $@
 
-test-heavy: setup $(CONTRACTS_CONFIGURED) $(TRITON_READY) $(FORMAL_READY)
+test-heavy: setup $(CONTRACTS_CONFIGURED) $(TRITON_READY) $(STORAGE_READY) $(FORMAL_READY)
 	$(FORGE) build
 	$(CONTRACT_DATA)
 	$(BIN)/pytest -m heavy -n $(HEAVY_JOBS) --dist load --resume=build/heavy-passed.list $(PYTEST_ARGS)
@@ -127,6 +128,11 @@ test-heavy: setup $(CONTRACTS_CONFIGURED) $(TRITON_READY) $(FORMAL_READY)
 # Libraries of models, beside the lock: their own needs would bring CUDA's torch.
 $(MODELS_READY): $(PYTHON_READY) tests/models/requirements.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps -r tests/models/requirements.txt
+	touch $@
+
+# An S3 server and its client, beside the lock: moto's metadata asks for all services that it can play.
+$(STORAGE_READY): $(PYTHON_READY) tests/storage/requirements.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps -r tests/storage/requirements.txt
 	touch $@
 
 # MODELS_ARGS: --jobs N, words of the entries to be played.

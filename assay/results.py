@@ -22,7 +22,14 @@ from protocol.node.home import Home
 from protocol.node.http_client import LEAST_RATE
 from protocol.numerics.types import DType
 from protocol.program.step import StepProgram, metrics
-from protocol.tasks.bundles import BundleError, BundleMismatch, BundleUnavailable, Limits, cached_bundle
+from protocol.tasks.bundles import (
+    BundleError,
+    BundleMismatch,
+    BundleUnavailable,
+    Limits,
+    cached_bundle,
+    link_bundle,
+)
 from protocol.tasks.bundles.sources import Source, open_source, read
 
 ANSWER_SECONDS = 30
@@ -63,10 +70,12 @@ def fetch(client: Client, home: Home, task: int, limits: Limits | None = None) -
         )
     terms = client.market.terms(task)
     limits = limits or Limits()
-    program = cached_bundle(home.bundles, terms, limits).step
+    urls = [client.market.endpoint_of(account) for account in _holders(client, view)]
+    others = [url / f"bundles/{terms.bundle_hash.hex()}" for url in map(parsed, urls) if url is not None]
+    link_bundle(home.bundle_folders, home.bundles, terms.bundle_hash)
+    program = cached_bundle(home.bundles, terms, limits, others).step
     failures = []
-    for account in _holders(client, view):
-        url = client.market.endpoint_of(account)
+    for url in urls:
         found = _committed(url, task, terms.segments, program, view.result, limits)
         if not isinstance(found, str):
             return Result(task, view.status, program, program.state_of(found))

@@ -43,6 +43,7 @@ class Assignment:
         self._progress = progress
         self.task = task
         self.terms = context.client.market.terms(task)
+        context.folders.begin(task, self.terms.bundle_hash)
         bundle = task_bundle(context, self.terms)
         self._work = Work.of(task, bundle)
         self._initial = bundle.initial_state
@@ -56,7 +57,7 @@ class Assignment:
             self.terms.segments,
             self.terms.segment_steps,
             context.database,
-            context.store,
+            context.folders.store(task),
         )
         context.catalog.put(self.run_store)
         self.refused: SolverError | None = None

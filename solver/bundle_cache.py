@@ -1,8 +1,8 @@
-"""The solver's bundles: fetched once, verified against the terms, kept under ASSAY_HOME and served on.
+"""The solver's bundles: fetched once, verified against the terms, kept in the solver's own folder and served on.
 
 A submitter may take its own bundle down once a solver has the task; the solver then answers for every root in the terms
-(dispute.md section 7). Before a task is won, its bundle lies among the candidates, which are nobody else's: there it
-can be deleted, while under ASSAY_HOME a submitter may live as well.
+(dispute.md section 7). Before a task is won, its bundle lies among the candidates, and goes when the task does not need
+it; then among those of kept tasks (`task_folders`). What another party of this home has is not fetched.
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
-from protocol.tasks.bundles import Bundle, BundleError, cached_bundle, prune
+from protocol.node.disk import remove
+from protocol.tasks.bundles import Bundle, BundleError, cached_bundle, link_bundle, prune
 from protocol.tasks.bundles.write import MANIFEST
 from protocol.tasks.task import Terms
 from solver.context import Context
@@ -27,7 +28,8 @@ def task_bundle(context: Context, terms: Terms, seconds: float = REFETCH_SECONDS
     kept, candidate = _folders(context, terms)
     if (candidate / MANIFEST).is_file() and not (kept / MANIFEST).is_file():
         _take_over(candidate, kept)
-    return cached_bundle(context.home.bundles, terms, context.limits(seconds))
+    link_bundle(context.home.bundle_folders, context.bundles, terms.bundle_hash)
+    return cached_bundle(context.bundles, terms, context.limits(seconds))
 
 
 def is_here(context: Context, terms: Terms) -> bool:
@@ -42,6 +44,7 @@ def fetch_candidate(context: Context, terms: Terms, seconds: float) -> None:
     limits = context.limits(seconds)
     kept, _ = _folders(context, terms)
     if not (kept / MANIFEST).is_file():
+        link_bundle(context.home.bundle_folders, context.candidates, terms.bundle_hash)
         room = min(limits.total_bytes, context.free_disk())
         try:
             cached_bundle(context.candidates, terms, replace(limits, total_bytes=room))
@@ -50,7 +53,7 @@ def fetch_candidate(context: Context, terms: Terms, seconds: float) -> None:
             # Another task of the same bundle may have been won meanwhile: then its files are kept now.
             if not (kept / MANIFEST).is_file():
                 raise
-    cached_bundle(context.home.bundles, terms, limits)
+    cached_bundle(context.bundles, terms, limits)
 
 
 class Candidates:
@@ -71,7 +74,7 @@ class Candidates:
         with self._lock:
             bundle = self._wanted.pop(task, None)
             if bundle is not None and bundle not in self._wanted.values():
-                shutil.rmtree(self._folder / bundle, ignore_errors=True)
+                remove(self._folder / bundle)
 
     def sweep(self) -> None:
         """Delete what an earlier process left and no task wants."""
@@ -82,7 +85,7 @@ class Candidates:
 def _folders(context: Context, terms: Terms) -> tuple[Path, Path]:
     """Where a bundle is kept, and where it lies as a candidate."""
     name = terms.bundle_hash.hex()
-    return context.home.bundles / name, context.candidates / name
+    return context.bundles / name, context.candidates / name
 
 
 def _take_over(candidate: Path, kept: Path) -> None:

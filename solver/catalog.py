@@ -61,6 +61,12 @@ class Catalog:
         while len(self._over) > KEPT_RESULTS:
             self._run_stores.pop(self._over.pop(0), None)
 
+    def forget(self, task: int) -> None:
+        """Show a task that is over no more."""
+        if task in self._over:
+            self._over.remove(task)
+        self._run_stores.pop(task, None)
+
     def run_store(self, task: int) -> RunStore | None:
         """The run store of a task, or None if this solver does not show it."""
         return self._run_stores.get(task)

@@ -48,6 +48,12 @@ def run(
     host: Annotated[str | None, typer.Option(help="Address to serve on.")] = None,
     port: Annotated[int | None, typer.Option(min=0, max=65_535, help="Port to serve on; 0: any.")] = None,
     url: Annotated[str | None, typer.Option(help="Public address of the service, if another.")] = None,
+    publish: Annotated[
+        str | None,
+        typer.Option(
+            help="Where all that others need is written, such as s3://mine/assay, to be read at --url."
+        ),
+    ] = None,
     task: TasksOption = None,
     device: DeviceOption = None,
     processes: Annotated[
@@ -79,6 +85,7 @@ def run(
         "host": host,
         "port": port,
         "url": url,
+        "publish": publish,
         "tasks": tuple(task) if task else None,
         "device": device,
         "processes": processes,

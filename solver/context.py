@@ -14,7 +14,6 @@ from protocol.chain.accounts import DEVELOPMENT_CHAIN
 from protocol.chain.client import Client
 from protocol.chain.errors import Reverted
 from protocol.chain.receipts import Receipt
-from protocol.commitments import BlobStore
 from protocol.execution.replay import Executor
 from protocol.execution.speeds import Speeds
 from protocol.execution.turns import InTurns, Turns
@@ -30,6 +29,7 @@ from solver.metrics import Metrics
 from solver.sends import Sends
 from solver.settings import SolverSettings
 from solver.strategy import Strategy
+from solver.task_folders import TaskFolders
 
 if TYPE_CHECKING:
     from structlog.typing import FilteringBoundLogger
@@ -40,9 +40,9 @@ DISK_SHARE = 0.8
 
 @dataclass(frozen=True)
 class Context:
-    """One solver's collaborators. `store` keeps checkpoints, `home.bundles` the bundles of tasks that were won,
-    `candidates` those of tasks that may be. Whatever computes steps waits for one of the `turns`. `relays` have the
-    signatures that draws need.
+    """One solver's collaborators. `folders` keep what there is of tasks that were won, `candidates` the bundles of
+    tasks that may be. Whatever computes steps waits for one of the `turns`. `relays` have the signatures that draws
+    need.
     """
 
     client: Client
@@ -51,7 +51,7 @@ class Context:
     strategy: Strategy
     home: Home
     database: Database
-    store: BlobStore
+    folders: TaskFolders
     catalog: Catalog
     metrics: Metrics
     candidates: Path
@@ -100,9 +100,16 @@ class Context:
         local = self.client.connection.chain_id == DEVELOPMENT_CHAIN
         return Limits(allowed=self.settings.bundles, this_machine=local, seconds=seconds)
 
+    @property
+    def bundles(self) -> Path:
+        """Bundles of tasks that were won, by hash."""
+        return self.folders.bundles
+
     def free_disk(self) -> int:
-        """Bytes of disk that one more task may take."""
-        return int(shutil.disk_usage(self.home.root).free * DISK_SHARE)
+        """Bytes of disk that one more task may take: of the limit in the settings, what nothing takes yet."""
+        free = int(shutil.disk_usage(self.home.root).free * DISK_SHARE)
+        limit = self.settings.disk_limit
+        return free if limit is None else max(0, min(free, limit - self.folders.used()))
 
     def begin(self, task: int, what: str, call: Callable[[], Receipt | None], **about: object) -> None:
         """Send a transaction of a task beside the loop (`sends`). That the contract refuses it is no failure, nor that

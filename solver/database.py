@@ -141,3 +141,11 @@ class Database(NodeDatabase):
         self._execute(
             "INSERT INTO checkpoints VALUES (?, ?, ?, ?)", (task, row.number, row.manifest, row.root)
         )
+
+    def kept_tasks(self) -> list[int]:
+        """Tasks that have checkpoints, by id."""
+        return [task for (task,) in self._execute("SELECT DISTINCT task FROM checkpoints ORDER BY task")]
+
+    def drop_checkpoints(self, task: int) -> None:
+        """Forget the checkpoints of a task; its own row stays."""
+        self._execute("DELETE FROM checkpoints WHERE task = ?", (task,))

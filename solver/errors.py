@@ -19,6 +19,12 @@ class RunStoreError(SolverError):
     """A checkpoint that was committed is neither on disk nor can it be computed again."""
 
 
+class PublicPlaceError(SolverError):
+    """A bucket that is not written, or that the world does not read."""
+
+    exit_code = ExitCode.RETRY
+
+
 class KeepingError(SolverError):
     """The disk or the database does not take the next checkpoint. All earlier ones are kept."""
 

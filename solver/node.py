@@ -21,10 +21,10 @@ from protocol.chain.client import Client
 from protocol.chain.deployment import Deployment
 from protocol.chain.parameters import TOKEN
 from protocol.chain.views import TaskStatus, TaskView
-from protocol.commitments import BlobStore
 from protocol.errors import ExitCode
 from protocol.execution.speeds import Speeds
 from protocol.execution.turns import Turns
+from protocol.node.addresses import Address
 from protocol.node.home import Home
 from protocol.node.http import require_public
 from protocol.node.logs import get
@@ -46,8 +46,12 @@ from solver.errors import SolverError, StakeSlashed
 from solver.failures import Failures
 from solver.metrics import Metrics
 from solver.progress import Progress
+from solver.public_place import PublicPlace
+from solver.publishing import Publisher
+from solver.retention import Retention
 from solver.settings import SolverSettings
 from solver.strategy import HONEST, Strategy
+from solver.task_folders import TaskFolders
 
 
 class SolverNode(Node):
@@ -72,6 +76,8 @@ class SolverNode(Node):
             if leading is None
             else (leading.context.metrics.of(market), leading.context.turns, leading.context.speeds)
         )
+        database = open_database(Database, home, client)
+        folders = TaskFolders(folder, database)
         log = get("solver") if leading is None and not earlier else get("solver").bind(market=market)
         self.context: Context = Context(
             client,
@@ -79,9 +85,9 @@ class SolverNode(Node):
             settings,
             strategy,
             home,
-            open_database(Database, home, client),
-            BlobStore(folder / "blobs"),
-            Catalog(home.bundles, metrics, turns, None if leading is None else leading.context.catalog),
+            database,
+            folders,
+            Catalog(folders.bundles, metrics, turns, None if leading is None else leading.context.catalog),
             metrics,
             home.folder("solver", folder.name, "candidates"),
             turns,
@@ -89,6 +95,9 @@ class SolverNode(Node):
             elsewhere=self._elsewhere,
             log=log,
         )
+        place = None if settings.publish is None else PublicPlace(f"{settings.publish.rstrip('/')}/{market}")
+        self._place, self._publisher = place, Publisher(self.context, place)
+        self._retention = Retention(self.context, self._publisher)
         stop, self._progress = stop or Stop(), progress or Progress(bar=False)
         self._leading = leading
         self._earlier: list[SolverNode] = []
@@ -130,7 +139,10 @@ class SolverNode(Node):
         serving = Serving(by_market(apps), settings.host, settings.port, settings.proxies)
         with serving, self._progress:
             for node, (market, _) in zip(nodes, apps, strict=True):
-                node._urls = addresses(settings.url or serving.url, market, node is nodes[0])
+                first = (
+                    node is nodes[0] and settings.publish is None
+                )  # what is published lies below its market
+                node._urls = addresses(settings.url or serving.url, market, first)
             try:
                 for node in nodes:
                     node._defence.start()
@@ -157,6 +169,9 @@ class SolverNode(Node):
         context, (url, *_) = self.context, self._urls
         if context.client.connection.chain_id != DEVELOPMENT_CHAIN:
             require_public(url)
+        if self._place is not None:
+            self._place.require_readable(Address.parse(url))
+        context.folders.tidy()
         if self._leading is None:
             self._fund()
         else:
@@ -166,7 +181,8 @@ class SolverNode(Node):
         if self._leading is None:
             context.log.info(gpu.describe(gpu.read_gpus()))
         for row in context.database.last(Stage.OVER, KEPT_RESULTS):
-            self._serve_result(row.task)
+            if context.folders.has(row.task):
+                self._serve_result(row.task)
         context.catalog.ready = True
         context.log.info("ready", account=context.client.address, url=url, takes_work=self._leading is None)
 
@@ -180,7 +196,8 @@ class SolverNode(Node):
 
     def _is_idle(self) -> bool:
         context = self.context
-        return not (context.database.live(*LIVE) or context.sends.any or self._auction.considers)
+        begun = context.sends.any or self._publisher.pending or self._retention.busy
+        return not (context.database.live(*LIVE) or begun or self._auction.considers)
 
     def _tick(self) -> None:
         """One round, of one block. Once asked to stop, only what cannot wait is done."""
@@ -197,6 +214,8 @@ class SolverNode(Node):
                         self._work_on(task)
             if not self._stop.asked:
                 self._auction.tick(take=self._may_take())
+        self._publisher.tick()
+        self._retention.tick(context.client.now())
         if self._short and not any(node._taken() or node.context.sends.any for node in self._earlier):
             self._short = False
             context.sends.begin(0, "fund", self._fund)
@@ -237,6 +256,7 @@ class SolverNode(Node):
             assignment.pause()
             return
         assignment.tick(view)
+        self._publisher.see(assignment.run_store)
         if assignment.refused is not None:
             self._refused[task] = assignment.refused
             self._assignments.pop(task).close(wait=False)
@@ -268,7 +288,9 @@ class SolverNode(Node):
     def _serve_result(self, task: int) -> None:
         """Serve the result of a task that is over and was not loaded."""
         with Failures("result", self.context.metrics, self.context.log).kept(task):
-            Assignment(self.context, task, self._progress).retire()
+            assignment = Assignment(self.context, task, self._progress)
+            assignment.retire()
+            self._publisher.see(assignment.run_store)
 
     def _over(self, view: TaskView) -> None:
         """A task ended: note how and what was lost, stop its training, and take what was earned out of the vault."""
@@ -279,10 +301,11 @@ class SolverNode(Node):
         log = context.log.error if lost else context.log.info
         log("task over", task=task, outcome=status.name.lower(), **lost)
         assignment = self._assignments.pop(task, None)
-        if assignment is None:
-            in_thread(partial(self._serve_result, task))
-        else:
+        if assignment is not None:
             assignment.retire()
+        elif context.folders.has(task):
+            in_thread(partial(self._serve_result, task))
+        self._retention.soon()
         if status in (TaskStatus.SETTLED, TaskStatus.VOID):
             context.sends.begin(task, "withdraw", partial(settlement.withdraw, context, self._kept()))
 
@@ -295,7 +318,7 @@ class SolverNode(Node):
     def _outcome(self, once: bool) -> ExitCode | None:
         """Whether to end now: with `once` after the first task, or after a slash or refusal; never with work left."""
         nodes = (*self._earlier, self)
-        if any(node._taken() or node.context.sends.any for node in nodes):
+        if any(node._taken() or node.context.sends.any or node._publisher.pending for node in nodes):
             return None
         ended = [(task, status) for node in nodes for task, status in node._finished.items()]
         refused = [error for node in nodes for error in node._refused.values()]

@@ -27,7 +27,7 @@ ATTEMPTS = 2
 
 
 def runner(context: Context, work: Work, terms: Terms, executor: Executor) -> Runner:
-    """What trains a task in turns, of whose bundle the verified copy lies under the home folder.
+    """What trains a task in turns, of whose bundle the verified copy lies in the solver's folder.
 
     Workers compute as `HonestExecutor` does, on the CPU; any other executor keeps to this process.
     """
@@ -52,7 +52,7 @@ def runner(context: Context, work: Work, terms: Terms, executor: Executor) -> Ru
         )
     if fit == 1:
         return alone
-    folder = context.home.bundles / terms.bundle_hash.hex()
+    folder = context.bundles / terms.bundle_hash.hex()
     return WorkerRunner(work, folder, terms.bundle_hash, fit, alone, context.turns.ordinary)
 
 

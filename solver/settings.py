@@ -10,9 +10,9 @@ from collections.abc import Mapping
 from decimal import Decimal
 from fractions import Fraction
 from ipaddress import IPv4Address, IPv6Address
-from typing import Annotated, Final
+from typing import Annotated, Final, Self
 
-from pydantic import Field
+from pydantic import AfterValidator, Field, model_validator
 
 from protocol.chain.parameters import TOKEN
 from protocol.node.party.settings import NodeSettings
@@ -28,6 +28,19 @@ COIN: Final = 10**18
 Tokens = Annotated[Decimal, Field(ge=0, le=10**15)]
 
 
+def _plain(place: str) -> str:
+    """An address of one file system: credentials are in the environment, and never here, where they would be shown."""
+    if (
+        "://" not in place
+        or not place.isprintable()
+        or any(sign in place for sign in ("@", "?", "#", "..", "::"))
+    ):
+        raise ValueError(
+            "expected an address such as s3://bucket/prefix, without '@', '?', '#', '..' and '::'"
+        )
+    return place
+
+
 class SolverSettings(NodeSettings):
     """What an operator may choose. `url` is the public address of the HTTP service, where it is not its own."""
 
@@ -37,6 +50,10 @@ class SolverSettings(NodeSettings):
     host: str = "127.0.0.1"
     port: Annotated[int, Field(ge=0, le=65_535)] = 8701
     url: str | None = None
+    publish: Annotated[str, AfterValidator(_plain)] | None = None
+    """An fsspec URL such as s3://mine/assay, below which what is served is written too: then `url` is the address that
+    its files are read at, and nobody has to reach this server.
+    """
     proxies: tuple[IPv4Address | IPv6Address, ...] = ()
     """Of proxies in front of this server: their connections are those of many clients."""
     min_eligible: Annotated[int, Field(ge=1)] | None = None
@@ -69,6 +86,12 @@ class SolverSettings(NodeSettings):
     """Profit over all of these costs, as a fraction."""
     opening: Annotated[float, Field(gt=0, le=1)] = float(OPENING)
     """Share of the budget that a first bid asks for."""
+
+    @model_validator(mode="after")
+    def _is_read_somewhere(self) -> Self:
+        if self.publish is not None and self.url is None:
+            raise ValueError("with `publish`, expected `url`: the address that what is published is read at")
+        return self
 
     @property
     def stake_units(self) -> int:

@@ -163,11 +163,13 @@ def _due(
     challenged: Container[int],
     segments: Mapping[int, Sequence[int]],
 ) -> Iterator[tuple[Observation, int]]:
-    """What own seats ask for in all tasks, `segments`, then, for a whistleblower, all others that were not checked."""
+    """What own seats ask for in all tasks, `segments`, then, for a whistleblower whose disk has room, all
+    others that were not checked.
+    """
     live = [seen for seen in turns if seen.view.task not in challenged]
     late = [seen for seen in turns if seen.view.task in challenged]
     own = ((seen, segment) for seen in [*live, *late] for segment in segments[seen.view.task])
-    if not context.settings.whistleblow:
+    if not context.settings.whistleblow or context.disk.is_over_limit:
         return own
     # Round by round over the tasks: one large task does not keep the others waiting.
     rounds = zip_longest(*(_others(context, seen) for seen in live))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING
@@ -29,6 +29,7 @@ from verifier.look_events import LookEvents
 from verifier.material import IN_MEMORY, Material, Materials
 from verifier.metrics import Metrics
 from verifier.results import Items, Results
+from verifier.retention import Disk, tidy
 from verifier.settings import VerifierSettings
 from verifier.strategy import Strategy
 
@@ -54,8 +55,7 @@ class Context:
     juries: JuryEvents
     relays: Relays
     metrics: Metrics
-    room: Callable[[], int]
-    """Bytes of disk that may be taken for others, beside what is spared."""
+    disk: Disk
     log: FilteringBoundLogger
     turns: Turns
     """At computing: what is due first goes first, whatever it is for."""
@@ -80,6 +80,7 @@ class Context:
         market = client.market.address
         database = open_database(Database, home, client)
         folder = data_folder(Database, home, client)
+        tidy(folder, database)
         juries = JuryEvents(client)
         local = client.connection.chain_id == DEVELOPMENT_CHAIN
         turns, speeds = (Turns(shared=True), Speeds()) if leading is None else (leading.turns, leading.speeds)
@@ -96,9 +97,10 @@ class Context:
             max(IN_MEMORY, settings.replays),
             juries.sources,
             partial(room, folder, settings.spare_bytes // 10),
-            home.bundles,
+            lambda: home.bundle_folders,
             in_turns,
         )
+        materials.tidy()
         return cls(
             client,
             {one.address: one for one in (client, *further)},
@@ -112,11 +114,15 @@ class Context:
             juries,
             relays_by(settings, client.deployment.beacon, client.beacon.is_signed_round),
             Metrics(market) if leading is None else leading.metrics.of(market),
-            partial(room, folder, settings.spare_bytes),
+            Disk(folder, settings.disk_limit),
             logs.get("verifier") if alone else logs.get("verifier").bind(market=market),
             turns,
             speeds,
         )
+
+    def room(self) -> int:
+        """Bytes of disk that may be taken for others, beside what is spared. Raises OSError."""
+        return self.disk.room(self.settings.spare_bytes)
 
     @property
     def rates(self) -> Rates:

@@ -247,6 +247,11 @@ class Database(NodeDatabase):
         """Tasks whose results need not be held any more."""
         return [task for (task,) in self._execute("SELECT task FROM held WHERE until < ?", (now,))]
 
+    def held_after_end(self) -> list[int]:
+        """Tasks that are over and whose results are held, the one that is to be let go first before all others."""
+        rows = self._execute("SELECT task FROM held WHERE until < ? ORDER BY until, task", (UNTIL_OVER,))
+        return [task for (task,) in rows]
+
     def let_go(self, task: int) -> None:
         """A task's result is not held any more."""
         self._execute("DELETE FROM held WHERE task = ?", (task,))

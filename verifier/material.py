@@ -7,11 +7,10 @@ load it does not. A few tasks are in memory at a time.
 
 from __future__ import annotations
 
-import shutil
 import sys
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -21,6 +20,7 @@ from protocol.commitments import BlobStore
 from protocol.commitments.atomic import write_atomically
 from protocol.execution.replay import Executor, Replay, Work
 from protocol.node.addresses import Address
+from protocol.node.disk import remove
 from protocol.program.step import State
 from protocol.tasks.bundles import (
     Bundle,
@@ -142,7 +142,7 @@ class Materials:
         in_memory: int = IN_MEMORY,
         sources: Sources = nobody,
         room: Callable[[], int] = lambda: sys.maxsize,
-        shared: Path | None = None,
+        shared: Callable[[], Iterable[Path]] = tuple,
         in_turns: InTurnsOf = lambda executor, _terms: executor,
     ) -> None:
         self._in_turns = in_turns
@@ -184,8 +184,7 @@ class Materials:
         DiskFull: the latter says nothing of those that serve it.
         """
         self.want(task, terms)
-        if self._shared is not None:
-            link_bundle(self._shared, self._bundles, terms.bundle_hash)
+        link_bundle(self._shared(), self._bundles, terms.bundle_hash)
         room = self._room()
         if room <= 0 and not self._lies_here(terms):
             raise _disk_full(room)
@@ -230,9 +229,16 @@ class Materials:
         with self._lock:
             self._loaded.pop(task, None)
         with self._bundles_lock:
-            shutil.rmtree(self._task_folder(task), ignore_errors=True)
-            wanted = {path.read_text() for path in self._folder.glob(f"tasks/*/{_BUNDLE}")}
-            prune(self._bundles, wanted)
+            remove(self._task_folder(task))
+            self._prune()
+
+    def tidy(self) -> None:
+        """Delete the bundles that no task needs: a killed process may have left some."""
+        with self._bundles_lock:
+            self._prune()
+
+    def _prune(self) -> None:
+        prune(self._bundles, {path.read_text() for path in self._folder.glob(f"tasks/[0-9]*/{_BUNDLE}")})
 
     def want(self, task: int, terms: Terms) -> None:
         """Note on disk that a task needs its bundle: after a restart others may be over before it is looked at."""

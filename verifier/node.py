@@ -34,7 +34,17 @@ from protocol.node.party.funds import NotEnoughTokens, withdraw_above, withdraw_
 from protocol.node.party.node import Node
 from protocol.node.serving import Serving, addresses, by_market
 from protocol.node.stopping import Stop
-from verifier import accusing, answering, auditing, compensation, item_claims, juror, keeper, looking
+from verifier import (
+    accusing,
+    answering,
+    auditing,
+    compensation,
+    item_claims,
+    juror,
+    keeper,
+    looking,
+    retention,
+)
 from verifier.context import Context
 from verifier.deadlines import due_next
 from verifier.engagements import Engagements
@@ -170,7 +180,7 @@ class VerifierNode(Node):
     def _take_part(self, speeds: Mapping[str, float], client: Client) -> None:
         if self._leading is None:
             try:
-                ensure_registered(client, self.context.settings, speeds)
+                ensure_registered(client, self.context.settings, speeds, self.context.disk.is_over_limit)
             except NotEnoughTokens as error:
                 if not self._earlier:
                     raise
@@ -247,9 +257,7 @@ class VerifierNode(Node):
         for seen in sorted(observed, key=lambda seen: self._keeps.rests.lost(seen.view.task)):
             for job in juror.keeping(context, seen):
                 self._keeps.offer(job)
-        for task in context.database.held_before(block.time):
-            context.results.drop(task)
-            context.database.let_go(task)
+        retention.release(context, block.time)
         if not self._stop.asked:
             self._finished += self._tasks.finish_past()
         self._take_earnings()

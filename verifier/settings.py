@@ -68,8 +68,6 @@ class VerifierSettings(NodeSettings):
     url: str | None = None
     proxies: tuple[IPv4Address | IPv6Address, ...] = ()
     """Of proxies in front of this server: their connections are those of many clients."""
-    hold_days: Annotated[float, Field(ge=0, le=10**4)] = 7
-    """How long a result is served after its task was settled."""
     whistleblow: bool = False
     """Replay all segments of every submitted task, drawn or not."""
     games: Annotated[int, Field(ge=1, le=64)] = 4
@@ -89,11 +87,6 @@ class VerifierSettings(NodeSettings):
     def spare_bytes(self) -> int:
         """`spare_gib` in bytes."""
         return int(self.spare_gib * 2**30)
-
-    @property
-    def hold_seconds(self) -> int:
-        """`hold_days` in seconds."""
-        return int(self.hold_days * 86_400)
 
     def level(self, unit: int) -> int:
         """k: the stake pays 2^k units of so many token units. Raises SettingsError if it pays none."""

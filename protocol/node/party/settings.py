@@ -63,6 +63,23 @@ class NodeSettings(ConnectionSettings):
     """Where steps run; auto: on a CUDA device if torch has one. The bits are the same."""
     tasks: tuple[Annotated[int, Field(ge=1)], ...] = ()
     """Tasks to work on; empty: all."""
+    disk_limit_gib: Annotated[float, Field(gt=0, le=10**6)] | None = None
+    """Of disk that this node may take, in GiB; without, all that is free. What is kept of tasks that are over goes
+    first, the earliest first, before `hold_days` are over; what is at stake is kept all the same, and where that is
+    more, nothing new is taken.
+    """
+    hold_days: Annotated[float, Field(ge=0, le=10**4)] = 7
+    """How long what is kept of a task stays on the disk, and is served, after the task was over."""
+
+    @property
+    def disk_limit(self) -> int | None:
+        """`disk_limit_gib` in bytes."""
+        return None if self.disk_limit_gib is None else int(self.disk_limit_gib * 2**30)
+
+    @property
+    def hold_seconds(self) -> int:
+        """`hold_days` in seconds."""
+        return int(self.hold_days * 86_400)
 
     @property
     def pace(self) -> float:

@@ -132,6 +132,7 @@ class Stand:
                 home=Home(folder / "home"),
                 database=self.database,
                 candidates=self.candidates_folder,
+                bundles=folder / "bundles",
                 free_disk=lambda: 10**15,
                 begin=lambda _task, _what, call, **_about: call(),
                 sends=SimpleNamespace(busy=lambda _task, _what: False),

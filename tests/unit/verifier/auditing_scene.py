@@ -125,6 +125,7 @@ class Scene:
                 materials=SimpleNamespace(find=lambda _task: self.material),
                 results=SimpleNamespace(hold=lambda *_arguments: None),
                 settings=SimpleNamespace(whistleblow=whistleblow),
+                disk=SimpleNamespace(is_over_limit=False),
                 log=log,
                 looks=SimpleNamespace(),
                 juries=SimpleNamespace(of=lambda _task: self.jury, has_voted_yes=lambda _task, _own: False),
