@@ -14,6 +14,7 @@ from protocol.node.options import (
     HomeOption,
     JsonOption,
     LogJsonOption,
+    MonitorPortOption,
     TasksOption,
     VerboseOption,
     at_home,
@@ -48,6 +49,7 @@ def run(
     host: Annotated[str | None, typer.Option(help="Address to serve on.")] = None,
     port: Annotated[int | None, typer.Option(min=0, max=65_535, help="Port to serve on; 0: any.")] = None,
     url: Annotated[str | None, typer.Option(help="Public address of the service, if another.")] = None,
+    monitor_port: MonitorPortOption = None,
     task: TasksOption = None,
     device: DeviceOption = None,
     processes: Annotated[
@@ -79,6 +81,7 @@ def run(
         "host": host,
         "port": port,
         "url": url,
+        "monitor_port": monitor_port,
         "tasks": tuple(task) if task else None,
         "device": device,
         "processes": processes,

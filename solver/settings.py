@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from decimal import Decimal
 from ipaddress import IPv4Address, IPv6Address
-from typing import Annotated, Final
+from typing import Annotated, ClassVar, Final
 
 from pydantic import Field
 
@@ -28,6 +28,8 @@ Tokens = Annotated[Decimal, Field(ge=0, le=10**15)]
 
 class SolverSettings(NodeSettings):
     """What an operator may choose. `url` is the public address of the HTTP service, where it is not its own."""
+
+    MONITOR_PORT: ClassVar[int] = 8711
 
     account: str = "dev:1"
     stake: Tokens = Decimal(1000)
