@@ -20,7 +20,6 @@ from protocol.execution.speeds import Speeds
 from protocol.execution.turns import InTurns, Turns
 from protocol.node.home import Home
 from protocol.node.logs import get
-from protocol.node.monitoring.deadlines import Deadlines
 from protocol.tasks import owed
 from protocol.tasks.admission import Clocks, Rates, longest_step, seconds_beside
 from protocol.tasks.bundles import Limits
@@ -59,7 +58,6 @@ class Context:
     turns: Turns = field(default_factory=Turns)
     sends: Sends = field(default_factory=Sends)
     speeds: Speeds = field(default_factory=Speeds)
-    deadlines: Deadlines = field(default_factory=Deadlines)
     elsewhere: Callable[[], Mapping[str, Terms]] = dict
     """Terms of what was taken under other contracts, by names: it binds this machine too."""
     log: FilteringBoundLogger = field(default_factory=lambda: get("solver"))

@@ -23,7 +23,6 @@ from protocol.dispute.provider import Run
 from protocol.dispute.view import GameView, Phase
 from protocol.execution.replay import machine_memory
 from protocol.execution.turns import Stopped
-from protocol.node.monitoring.deadlines import Deadline
 from protocol.tasks.owed import moves_left
 from solver.context import Context
 from solver.database import TAKEN, Stage
@@ -63,6 +62,8 @@ class Defence:
         self._thread = Thread(target=self._run, name="solver-defence", daemon=True)
         self.owes = False
         """Whether a move of this solver is due in some game, as far as was seen."""
+        self.clocks: dict[int, tuple[int, int]] = {}
+        """Of open games whose clock runs, whichever side's: the task, and when it ends."""
         self.failure: BaseException | None = None
         """What ended the defence: that this machine computes wrong bits."""
 
@@ -106,10 +107,11 @@ class Defence:
         self._drop_what_is_over()
         if not (self._open or self._context.database.live(*TAKEN)):  # there is nothing to lose
             self.owes = False
-            self._say_deadlines({})
+            self.clocks = {}
             return False
         states = self._look()
-        self._say_deadlines(states)
+        running = [state for state in states.values() if not state.waits]
+        self.clocks = {state.game: (state.task, state.deadline) for state in running}
         urgencies = self._urgencies(states)
         began, owes, worked = time.monotonic(), False, False
         for number in by_deadline(urgencies, urgencies.__getitem__):
@@ -184,16 +186,6 @@ class Defence:
         """Of games that do not wait the last second for computing: of each clock further moves may take a part."""
         each = self._context.seconds_each() if states else 0.0
         return {number: _urgency(state, each) for number, state in states.items() if not state.waits}
-
-    def _say_deadlines(self, states: Mapping[int, GameState]) -> None:
-        """The ends of clocks that run: which side's turn it is shows only when a game is read."""
-        market = self._context.client.market.address
-        due = [
-            Deadline(market, state.task, "move", state.deadline, self._context.terms(state.task).clock)
-            for state in states.values()
-            if not state.waits and state.phase is not Phase.CLOSED
-        ]
-        self._context.deadlines.put(market, "games", due)
 
     def _states(self) -> dict[int, GameState]:
         """Where the games stand that are to be looked at now. A node may have lost one with a block, or lag."""

@@ -30,7 +30,7 @@ from protocol.execution.turns import Turns
 from protocol.node.home import Home
 from protocol.node.http import require_public
 from protocol.node.logs import get
-from protocol.node.monitoring.deadlines import Deadline, Deadlines
+from protocol.node.monitoring.deadlines import Deadline
 from protocol.node.party.balances import Balance
 from protocol.node.party.data import data_folder, open_database
 from protocol.node.party.followed import follow, training_due
@@ -92,7 +92,6 @@ class SolverNode(Node):
             home.folder("solver", folder.name, "candidates"),
             turns,
             speeds=speeds,
-            deadlines=Deadlines() if leading is None else leading.context.deadlines,
             elsewhere=self._elsewhere,
             log=log,
         )
@@ -112,7 +111,6 @@ class SolverNode(Node):
             for one in earlier
         ]
         super().__init__(settings, log, stop, client, self._earlier)
-        self.known.deadlines = self.context.deadlines
         self._due: dict[int, list[Deadline]] = {}
         self._urls: tuple[str, ...] = ()
         """Where the service is; the first is said on the chain when the node is ready."""
@@ -214,8 +212,7 @@ class SolverNode(Node):
             self._short = False
             context.sends.begin(0, "fund", self._fund)
         context.metrics.count_tasks(context.database.counts())
-        self._due = {task: due for task, due in self._due.items() if task in self._taken()}
-        context.deadlines.put(context.client.market.address, "tasks", chain.from_iterable(self._due.values()))
+        self._say_deadlines()
 
     def _may_take(self) -> bool:
         """Whether this node may bid on new tasks: on the newest contracts, while no task of any is trained."""
@@ -240,14 +237,8 @@ class SolverNode(Node):
 
     def _work_on(self, task: int) -> None:
         """Begin what is due now on a task that was won."""
-        context = self.context
-        view, terms, market = (
-            context.client.market.task(task),
-            context.terms(task),
-            context.client.market.address,
-        )
-        follow(self.alerts, context.settings, market, view, terms, context.client.now())
-        self._due[task] = training_due(market, view, terms)
+        view = self.context.client.market.task(task)
+        self._report(view)
         if view.status.is_over:
             if self.context.client.is_over_for_good(task):
                 self._over(view)
@@ -262,6 +253,27 @@ class SolverNode(Node):
         if assignment.refused is not None:
             self._refused[task] = assignment.refused
             self._assignments.pop(task).close(wait=False)
+
+    def _report(self, view: TaskView) -> None:
+        """Raise what is new of a task, if anybody is told."""
+        if self.alerts is None:
+            return
+        context, terms, market = (
+            self.context,
+            self.context.terms(view.task),
+            self.context.client.market.address,
+        )
+        follow(self.alerts, context.settings, market, view, terms, context.client.now())
+        self._due[view.task] = training_due(market, view, terms)
+
+    def _say_deadlines(self) -> None:
+        market, taken = self.context.client.market.address, self._taken()
+        self._due = {task: due for task, due in self._due.items() if task in taken}
+        moves = [
+            Deadline(market, task, "move", until, self.context.terms(task).clock)
+            for task, until in self._defence.clocks.values()
+        ]
+        self.known.deadlines.put(market, "tasks", [*chain.from_iterable(self._due.values()), *moves])
 
     def _is_sound(self) -> bool:
         """Whether no run of this process was refused or found false: otherwise it takes no more work."""

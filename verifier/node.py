@@ -57,6 +57,7 @@ from verifier.offered_salts import OfferedSalts
 from verifier.open_tasks import OpenTasks
 from verifier.registration import ensure_registered, speed_of
 from verifier.seats import releasable
+from verifier.seeing import see_events
 from verifier.server import application
 from verifier.settings import VerifierSettings
 from verifier.strategy import HONEST, Strategy
@@ -283,8 +284,7 @@ class VerifierNode(Node):
         view = self.context.client.market.task(task)
         seen = keeper.observe(self.context, view, block.time)
         self._reports.see(seen, self.alerts)
-        self._see_looks(seen)
-        self._see_juries(seen)
+        see_events(self.context, seen, (self._fetches, self._keeps))
         bound = (
             releasable(seen, self.context.clients)
             or juror.releasable(self.context, seen)
@@ -300,29 +300,6 @@ class VerifierNode(Node):
         if not self._stop.asked:
             self._offer_actions(seen)
         return seen
-
-    def _see_looks(self, seen: Observation) -> None:
-        """A node that gives no events keeps no seat from opening its digest."""
-        try:
-            self.context.looks.see(seen)
-        except RpcUnavailable:
-            raise
-        except Exception as error:
-            self.context.failed(seen.view.task, "looks", error)
-
-    def _see_juries(self, seen: Observation) -> None:
-        """The same for attesting what is here. A juror that has what was asked for in vain is asked at once."""
-        if seen.audit is None:
-            return
-        try:
-            terms = self.context.terms(seen.view.task)
-            if self.context.juries.see(seen, terms):
-                for work in (self._fetches, self._keeps):
-                    work.rests.succeeded(seen.view.task)
-        except RpcUnavailable:
-            raise
-        except Exception as error:
-            self.context.failed(seen.view.task, "juries", error)
 
     def _locks(self) -> Mapping[str, Sequence[int]]:
         return reporting.locks(self.context)

@@ -131,9 +131,8 @@ class Alerts:
                 now = replace(now, since=before.since)
             found = list(changes(before, now, silent_after, at))
             raised = [self._of(alarm, text, market, task, key) for alarm, text, key in found]
-            if raised or now != before:
-                self._seen[market, task] = now
-                self._keep(raised, (market, task, now.text))
+            self._seen[market, task] = now
+            self._keep(raised, None if now == before else (market, task, now.text))
 
     def tell(
         self,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from time import monotonic, time
@@ -117,8 +117,11 @@ class NodeCollector(Collector):
         )
 
 
+_Values = list[str] | tuple[()]
+
+
 def _family(
-    name: str, text: str, labels: list[str] | tuple[()], samples: list[tuple[list[str] | tuple[()], float]]
+    name: str, text: str, labels: _Values, samples: Iterable[tuple[_Values, float]]
 ) -> GaugeMetricFamily:
     made = GaugeMetricFamily(f"assay_node_{name}", text, labels=labels)
     for values, value in samples:

@@ -67,6 +67,7 @@ class Node(ABC):
         self.known = Known()
         self.alerts: Alerts | None = None
         """While it is monitored."""
+        self.monitoring_url = ""
         self._measured: float | None = None
         self._idle_measured = False
         self._settings = settings
@@ -107,8 +108,9 @@ class Node(ABC):
         """What the accounts need and do not have, in words. Inside of a view. Raises ChainError."""
         return ""
 
-    def _try_writing(self) -> None:
+    def _try_writing(self) -> object:
         """Write to the database. Raises sqlite3.Error."""
+        return None
 
     @contextmanager
     def _monitored(self, party: str, folder: Path, registry: CollectorRegistry) -> Iterator[None]:
@@ -118,6 +120,7 @@ class Node(ABC):
         assert self._client is not None, "who is monitored has one"
         about = party, self._settings, self._client, folder, self.known, self._log, registry
         with Monitor(*about, self._try_writing_all, needs=self._client.sender is not None) as monitor:
+            self.monitoring_url = monitor.url
             for node in self._nodes:
                 node.alerts, node.known = monitor.alerts, self.known
             yield

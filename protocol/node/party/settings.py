@@ -16,10 +16,11 @@ LONGEST: Final = 60.0
 """Seconds between two looks at most."""
 
 
-def _webhook(given: SecretStr) -> SecretStr:
+def _webhook(given: SecretStr | None) -> SecretStr | None:
     from protocol.node.monitoring.webhook import Webhook  # an HTTP client is no part of most commands
 
-    Webhook.parse(given.get_secret_value())
+    if given is not None:
+        Webhook.parse(given.get_secret_value())
     return given
 
 
@@ -79,9 +80,9 @@ class NodeSettings(ConnectionSettings):
     """Where /healthz, /readyz and /metrics are served, which are no stranger's business."""
     monitor_port: Annotated[int, Field(ge=0, le=65_535)] | None = None
     """0: any free one. Unsaid: the party's own, or any free one where `port` is 0."""
-    webhook: (
-        Annotated[SecretStr, AfterValidator(_webhook), Field(json_schema_extra={"secret": True})] | None
-    ) = None
+    webhook: Annotated[
+        SecretStr | None, AfterValidator(_webhook), Field(json_schema_extra={"secret": True})
+    ] = None
     """Address that alerts are posted to as JSON: https, or http on this machine."""
     deadline_minutes: Annotated[float, Field(gt=0, le=10**6)] = 60
     """Before a deadline for its alert; a fifth of its period where that is less."""
