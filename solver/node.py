@@ -134,9 +134,11 @@ class SolverNode(Node):
             (node.context.client.market.address, node.context.strategy.app(node.context.catalog))
             for node in nodes
         ]
-        serving = Serving(by_market(apps), settings.host, settings.port, settings.proxies)
-        monitored = self._monitored("solver", self._folder, self.context.metrics.registry)
-        with monitored, serving, self._progress:
+        with (
+            self._monitored("solver", self._folder, self.context.metrics.registry),
+            Serving(by_market(apps), settings.host, settings.port, settings.proxies) as serving,
+            self._progress,
+        ):
             for node, (market, _) in zip(nodes, apps, strict=True):
                 node._urls = addresses(settings.url or serving.url, market, node is nodes[0])
             try:

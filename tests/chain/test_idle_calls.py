@@ -83,19 +83,21 @@ Make = Callable[[Client, Home, Stop], Node]
 
 
 def solver(client: Client, home: Home, stop: Stop) -> Node:
-    settings = SolverSettings.model_validate({"port": 0, "stake": 100, "relays": RELAYS})
+    settings = SolverSettings.model_validate({"port": 0, "stake": 100, "relays": RELAYS, "low_disk_gib": 0})
     return SolverNode(client, settings, home, stop=stop)
 
 
 def only_watch(client: Client, home: Home, stop: Stop) -> Node:
-    settings = VerifierSettings.model_validate({"port": 0, "relays": RELAYS})
+    settings = VerifierSettings.model_validate({"port": 0, "relays": RELAYS, "low_disk_gib": 0})
     reading = Client(client.connection, client.deployment, None)
     return OnlyWatch(reading, settings, home, stop)
 
 
 def verifier(accounts: int) -> Make:
     def make(client: Client, home: Home, stop: Stop) -> Node:
-        settings = VerifierSettings.model_validate({"port": 0, "stake": 10, "relays": RELAYS})
+        settings = VerifierSettings.model_validate(
+            {"port": 0, "stake": 10, "relays": RELAYS, "low_disk_gib": 0}
+        )
         further = [client.for_account(f"dev:{20 + number}", sending=SENDING) for number in range(1, accounts)]
         for one in further:
             one.token.mint(one.address, 1_000 * TOKEN)

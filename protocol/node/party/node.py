@@ -10,6 +10,7 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -191,18 +192,20 @@ class Node(ABC):
 
     def _measure(self) -> None:
         """Read the balances of all nodes' accounts."""
-        lacks = []
+        lacks = ""
         for node in self._nodes:
             assert node._client is not None, "who is monitored has one"
             with node._client.connection.view() as block:
                 locks = node._locks()
                 found = read(node._client, locks) if locks else {}
                 if node is self:
-                    lacks.append(node._lacks(found, block))
-            self.known.balances |= {
-                (node._client.market.address, account): one for account, one in found.items()
-            }
-        self.known.lacks = "; ".join(filter(None, lacks))
+                    lacks = node._lacks(found, block)
+                else:  # what is outside of the vault is counted once
+                    found = {account: replace(one, wallet=0) for account, one in found.items()}
+            market = node._client.market.address
+            mine = {(market, account): one for account, one in found.items()}
+            self.known.balances = {**self.known.balances, **mine}
+        self.known.lacks = lacks
 
     def _rest(self) -> None:
         """Wait for the next look. A node that was asked to stop and still has to act does not look without a pause."""
