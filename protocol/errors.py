@@ -26,6 +26,7 @@ AssayError
 │   └── BadAnswer                protocol.node: no HTTP answer, or not the bytes that were asked for
 │       ├── NotServed            "not here" or "ask later"
 │       ├── Broken               nobody answers, or what comes is no TLS or HTTP
+│       ├── NotTaken             a webhook did not answer with a status of success in time
 │       ├── Encoded              a content encoding that was not asked for
 │       └── TooLong              more bytes than are due
 ├── BeaconError                  protocol.beacon: a key, secret, round or signature that its scheme does not have

@@ -14,6 +14,7 @@ from protocol.node.options import (
     HomeOption,
     JsonOption,
     LogJsonOption,
+    MonitorPortOption,
     TasksOption,
     VerboseOption,
     at_home,
@@ -54,6 +55,7 @@ def run(
             help="Where all that others need is written, such as s3://mine/assay, to be read at --url."
         ),
     ] = None,
+    monitor_port: MonitorPortOption = None,
     task: TasksOption = None,
     device: DeviceOption = None,
     processes: Annotated[
@@ -86,6 +88,7 @@ def run(
         "port": port,
         "url": url,
         "publish": publish,
+        "monitor_port": monitor_port,
         "tasks": tuple(task) if task else None,
         "device": device,
         "processes": processes,

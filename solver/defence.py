@@ -62,6 +62,8 @@ class Defence:
         self._thread = Thread(target=self._run, name="solver-defence", daemon=True)
         self.owes = False
         """Whether a move of this solver is due in some game, as far as was seen."""
+        self.clocks: dict[int, tuple[int, int]] = {}
+        """Of open games whose clock runs, whichever side's: the task, and when it ends."""
         self.failure: BaseException | None = None
         """What ended the defence: that this machine computes wrong bits."""
 
@@ -105,8 +107,11 @@ class Defence:
         self._drop_what_is_over()
         if not (self._open or self._context.database.live(*TAKEN)):  # there is nothing to lose
             self.owes = False
+            self.clocks = {}
             return False
         states = self._look()
+        running = [state for state in states.values() if not state.waits]
+        self.clocks = {state.game: (state.task, state.deadline) for state in running}
         urgencies = self._urgencies(states)
         began, owes, worked = time.monotonic(), False, False
         for number in by_deadline(urgencies, urgencies.__getitem__):

@@ -12,11 +12,13 @@ wrong in one task stays in that task (`failures`).
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
 from functools import partial
+from itertools import chain
 
 from protocol.chain.accounts import DEVELOPMENT_CHAIN
+from protocol.chain.blocks import Block
 from protocol.chain.client import Client
 from protocol.chain.deployment import Deployment
 from protocol.chain.parameters import TOKEN
@@ -28,7 +30,10 @@ from protocol.node.addresses import Address
 from protocol.node.home import Home
 from protocol.node.http import require_public
 from protocol.node.logs import get
+from protocol.node.monitoring.deadlines import Deadline
+from protocol.node.party.balances import Balance
 from protocol.node.party.data import data_folder, open_database
+from protocol.node.party.followed import follow, training_due
 from protocol.node.party.node import Node
 from protocol.node.party.relays import relays_by
 from protocol.node.serving import Serving, addresses, by_market
@@ -70,7 +75,8 @@ class SolverNode(Node):
         leading: SolverNode | None = None,
     ) -> None:
         """`earlier` are deployments that are ended beside, by nodes of which this one is the `leading`."""
-        folder, market = data_folder(Database, home, client), client.market.address
+        self._folder = folder = data_folder(Database, home, client)
+        market = client.market.address
         metrics, turns, speeds = (
             (Metrics(market), Turns(), Speeds())
             if leading is None
@@ -114,6 +120,7 @@ class SolverNode(Node):
             for one in earlier
         ]
         super().__init__(settings, log, stop, client, self._earlier)
+        self._due: dict[int, list[Deadline]] = {}
         self._urls: tuple[str, ...] = ()
         """Where the service is; the first is said on the chain when the node is ready."""
         self._short = False
@@ -136,8 +143,11 @@ class SolverNode(Node):
             (node.context.client.market.address, node.context.strategy.app(node.context.catalog))
             for node in nodes
         ]
-        serving = Serving(by_market(apps), settings.host, settings.port, settings.proxies)
-        with serving, self._progress:
+        with (
+            self._monitored("solver", self._folder, self.context.metrics.registry),
+            Serving(by_market(apps), settings.host, settings.port, settings.proxies) as serving,
+            self._progress,
+        ):
             for node, (market, _) in zip(nodes, apps, strict=True):
                 first = (
                     node is nodes[0] and settings.publish is None
@@ -151,6 +161,9 @@ class SolverNode(Node):
                 self.context.turns.close()
                 for node in nodes:
                     node._close()
+
+    def _try_writing(self) -> None:
+        self.context.database.try_writing()
 
     def _close(self) -> None:
         """Let go of everything."""
@@ -220,6 +233,7 @@ class SolverNode(Node):
             self._short = False
             context.sends.begin(0, "fund", self._fund)
         context.metrics.count_tasks(context.database.counts())
+        self._say_deadlines()
 
     def _may_take(self) -> bool:
         """Whether this node may bid on new tasks: on the newest contracts, while no task of any is trained."""
@@ -245,6 +259,7 @@ class SolverNode(Node):
     def _work_on(self, task: int) -> None:
         """Begin what is due now on a task that was won."""
         view = self.context.client.market.task(task)
+        self._report(view)
         if view.status.is_over:
             if self.context.client.is_over_for_good(task):
                 self._over(view)
@@ -260,6 +275,27 @@ class SolverNode(Node):
         if assignment.refused is not None:
             self._refused[task] = assignment.refused
             self._assignments.pop(task).close(wait=False)
+
+    def _report(self, view: TaskView) -> None:
+        """Raise what is new of a task, if anybody is told."""
+        if self.alerts is None:
+            return
+        context, terms, market = (
+            self.context,
+            self.context.terms(view.task),
+            self.context.client.market.address,
+        )
+        follow(self.alerts, context.settings, market, view, terms, context.client.now())
+        self._due[view.task] = training_due(market, view, terms)
+
+    def _say_deadlines(self) -> None:
+        market, taken = self.context.client.market.address, self._taken()
+        self._due = {task: due for task, due in self._due.items() if task in taken}
+        moves = [
+            Deadline(market, task, "move", until, self.context.terms(task).clock)
+            for task, until in self._defence.clocks.values()
+        ]
+        self.known.deadlines.put(market, "tasks", [*chain.from_iterable(self._due.values()), *moves])
 
     def _is_sound(self) -> bool:
         """Whether no run of this process was refused or found false: otherwise it takes no more work."""
@@ -297,6 +333,12 @@ class SolverNode(Node):
         context, task, status = self.context, view.task, view.status
         lost = settlement.lost(context, view, context.client.market.terms(task))
         context.database.put(task, Stage.OVER, status.name.lower())
+        if self.alerts is not None:
+            self.alerts.forget(context.client.market.address, task)
+        if status is TaskStatus.SETTLED:
+            context.metrics.earned.inc(view.price / TOKEN)
+        for what, tokens in lost.items():
+            context.metrics.lost.labels(what.removesuffix("_tokens")).inc(tokens)
         self._finished[task] = status
         log = context.log.error if lost else context.log.info
         log("task over", task=task, outcome=status.name.lower(), **lost)
@@ -362,7 +404,16 @@ class SolverNode(Node):
 
     def _locked(self) -> int:
         """Token units that this solver has locked in its unfinished tasks: delay penalties and stakes."""
+        locks = self._locks()[self.context.client.address]
+        return sum(self.context.client.vault.lock_of(lock).remaining for lock in locks)
+
+    def _locks(self) -> Mapping[str, Sequence[int]]:
         client = self.context.client
         views = [client.market.task(task) for task in self.context.database.live(*LIVE)]
-        locks = [view.stake for view in views if view.bidder == client.address and not view.status.is_over]
-        return sum(client.vault.lock_of(lock).remaining for lock in locks)
+        own = [view for view in views if view.bidder == client.address and not view.status.is_over]
+        return {client.address: [view.stake for view in own]}
+
+    def _lacks(self, balances: Mapping[str, Balance], block: Block) -> str:
+        return settlement.lacking(
+            balances[self.context.client.address], self.context.settings.stake_units, block
+        )

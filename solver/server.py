@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 from anyio import to_thread
 from fastapi import FastAPI, HTTPException, Request
-from fastapi.responses import FileResponse, JSONResponse, PlainTextResponse, Response
+from fastapi.responses import FileResponse, JSONResponse, Response
 
 from protocol.commitments import segment_tree
 from protocol.commitments.hashing import BytesLike
@@ -60,18 +60,6 @@ def _general(api: FastAPI, catalog: Catalog) -> None:
     async def busy(_request: Request, _error: Exception) -> Response:
         detail = "too many questions that take time or memory; ask again later"
         return JSONResponse({"detail": detail}, 503, headers={"retry-after": "5"})
-
-    @api.get("/healthz")
-    async def healthz() -> dict[str, str]:
-        return {"status": "alive"}
-
-    @api.get("/readyz")
-    async def readyz() -> JSONResponse:
-        return JSONResponse({"ready": catalog.ready}, 200 if catalog.ready else 503)
-
-    @api.get("/metrics")
-    async def metrics() -> PlainTextResponse:
-        return PlainTextResponse(catalog.metrics.render())
 
     @api.get("/bundles/{bundle}/{name:path}")
     def bundle(bundle: Digest, name: FileName) -> FileResponse:

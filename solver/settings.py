@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from decimal import Decimal
 from fractions import Fraction
 from ipaddress import IPv4Address, IPv6Address
-from typing import Annotated, Final, Self
+from typing import Annotated, ClassVar, Final, Self
 
 from pydantic import AfterValidator, Field, model_validator
 
@@ -43,6 +43,8 @@ def _plain(place: str) -> str:
 
 class SolverSettings(NodeSettings):
     """What an operator may choose. `url` is the public address of the HTTP service, where it is not its own."""
+
+    MONITOR_PORT: ClassVar[int] = 8711
 
     account: str = "dev:1"
     stake: Tokens = usual_solver.STAKE

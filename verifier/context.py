@@ -85,8 +85,11 @@ class Context:
         local = client.connection.chain_id == DEVELOPMENT_CHAIN
         turns, speeds = (Turns(shared=True), Speeds()) if leading is None else (leading.turns, leading.speeds)
 
+        metrics = Metrics(market) if leading is None else leading.metrics.of(market)
+
         def in_turns(executor: Executor, terms: Terms) -> InTurns:
-            return InTurns(executor, turns, speeds.of(terms.program_id, terms.step_operations))
+            note = speeds.of(terms.program_id, terms.step_operations)
+            return InTurns(executor, turns, note, metrics.steps.inc)
 
         materials = Materials(
             folder,
@@ -113,7 +116,7 @@ class Context:
             LookEvents(client),
             juries,
             relays_by(settings, client.deployment.beacon, client.beacon.is_signed_round),
-            Metrics(market) if leading is None else leading.metrics.of(market),
+            metrics,
             Disk(folder, settings.disk_limit),
             logs.get("verifier") if alone else logs.get("verifier").bind(market=market),
             turns,

@@ -9,7 +9,7 @@ from __future__ import annotations
 from decimal import ROUND_UP, Decimal
 from fractions import Fraction
 from ipaddress import IPv4Address, IPv6Address
-from typing import Annotated, Final
+from typing import Annotated, ClassVar, Final
 
 from pydantic import Field
 
@@ -29,6 +29,8 @@ Tokens = Annotated[Decimal, Field(ge=0, le=10**15)]
 
 class VerifierSettings(NodeSettings):
     """What an operator may choose. `url` is the public address of the HTTP service, where it is not its own."""
+
+    MONITOR_PORT: ClassVar[int] = 8713
 
     account: str = "dev:2"
     further_accounts: tuple[str, ...] = ()
@@ -80,8 +82,6 @@ class VerifierSettings(NodeSettings):
     """Of the disk, at most a tenth of it: where less is free nothing is kept for claimants beside what a juror's vote
     binds it to. Where less than a tenth of `spare_gib` is free no bundle is fetched.
     """
-    metrics_port: Annotated[int, Field(ge=1, le=65535)] | None = None
-    """Where Prometheus may read on this machine; by default nowhere."""
 
     @property
     def spare_bytes(self) -> int:

@@ -67,6 +67,8 @@ class Connection:
         self._pinned = _Pinned()
         self._highest = 0
         """Number of the newest block that any node has shown."""
+        self.latest: Block | None = None
+        """The newest block as it was last read, without asking."""
 
     @property
     def url(self) -> str:
@@ -233,7 +235,7 @@ class Connection:
                 break
             self._nodes.doubt()
             time.sleep(wait)
-        self._highest = found.number
+        self._highest, self.latest = found.number, found
         return found
 
     def raw_block(self, block: BlockId) -> dict[str, Any]:

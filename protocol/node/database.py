@@ -76,6 +76,10 @@ class NodeDatabase:
             raise _refused(path, f"a SQLite database of a {cls.PARTY}", str(error)) from error
         return str(market)
 
+    def try_writing(self) -> None:
+        """Write what is there already. Raises sqlite3.Error where the disk does not take it."""
+        self._execute("UPDATE identity SET chain = chain")
+
     def close(self) -> None:
         """Close the file; the database may not be used afterwards."""
         with self._lock:

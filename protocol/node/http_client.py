@@ -1,4 +1,5 @@
-"""GET of so many bytes from a stranger's server: redirects and encodings refused, no byte read beyond what is due.
+"""GET of so many bytes from a stranger's server, and POST: redirects and encodings refused, no byte read beyond what is
+due.
 
 Whatever goes wrong with a peer is a BadAnswer, whichever library notices: name lookup, socket, TLS or HTTP. The time
 limit is the caller's, around the whole exchange: no timeout of single reads ends a server that trickles.
@@ -7,8 +8,8 @@ limit is the caller's, around the whole exchange: no timeout of single reads end
 from __future__ import annotations
 
 import ssl
-from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
-from contextlib import aclosing, suppress
+from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Mapping, Sequence
+from contextlib import aclosing, asynccontextmanager, suppress
 from functools import cache
 from types import TracebackType
 from typing import Any, Final, Protocol, Self
@@ -103,6 +104,17 @@ class HttpClient:
             # The connection was kept from an earlier question, and the server has closed it: servers may at any time.
             await self._ask(address, most, into, parameters)
 
+    async def post(
+        self, address: Address, body: bytes, content_type: str, parameters: Mapping[str, str] | None = None
+    ) -> None:
+        """Post `body`, and read no more of the answer than its status. Raises BadAnswer, NotServed unless the status is
+        one of success, and what `permit` raises.
+        """
+        headers = [("content-type", content_type), ("content-length", str(len(body)))]
+        async with self._answer("POST", address, 0, parameters, headers, body) as answer:
+            if not 200 <= answer.status < 300:
+                raise NotServed(answer.status)
+
     async def _ask(
         self, address: Address, most: int, into: Body, parameters: Mapping[str, str] | None
     ) -> None:
@@ -114,6 +126,26 @@ class HttpClient:
     async def _pieces(
         self, address: Address, most: int, parameters: Mapping[str, str] | None
     ) -> AsyncGenerator[bytes]:
+        async with self._answer("GET", address, most, parameters) as answer:
+            _require_plain(answer)
+            left = most
+            async for piece in answer.aiter_stream():
+                left -= len(piece)
+                if left < 0:
+                    raise TooLong(most)
+                yield piece
+
+    @asynccontextmanager
+    async def _answer(
+        self,
+        method: str,
+        address: Address,
+        most: int,
+        parameters: Mapping[str, str] | None,
+        further: Sequence[tuple[str, str]] = (),
+        body: bytes | None = None,
+    ) -> AsyncIterator[httpcore.Response]:
+        """The answer to a request, of which `most` bytes of body are due."""
         self._wire.most, self._wire.left = most, 2 * most + OVERHEAD
         target = (address.path or "/") + (f"?{urlencode(parameters)}" if parameters else "")
         url = httpcore.URL(
@@ -122,17 +154,13 @@ class HttpClient:
             port=address.port,
             target=target.encode(),
         )
-        headers = [("host", address.authority), ("accept", "*/*"), ("accept-encoding", "identity")]
+        headers = [("host", address.authority), ("accept", "*/*"), ("accept-encoding", "identity"), *further]
         extensions = {"timeout": self._timeouts}
         try:
-            async with self._pool.stream("GET", url, headers=headers, extensions=extensions) as answer:
-                _require_plain(answer)
-                left = most
-                async for piece in answer.aiter_stream():
-                    left -= len(piece)
-                    if left < 0:
-                        raise TooLong(most)
-                    yield piece
+            async with self._pool.stream(
+                method, url, headers=headers, content=body, extensions=extensions
+            ) as answer:
+                yield answer
         except (AssayError, MemoryError):
             raise
         except Exception as error:

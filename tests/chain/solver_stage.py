@@ -119,7 +119,14 @@ class Stage:
         """Settings of a solver that may read the submitter's folder."""
         allowed = (self.bundles.parent.as_uri(),)
         return SolverSettings.model_validate(
-            {"port": 0, "poll": 0.05, "bundles": allowed, "relays": (self.relay,), **changes}
+            {
+                "port": 0,
+                "poll": 0.05,
+                "bundles": allowed,
+                "relays": (self.relay,),
+                "low_disk_gib": 0,
+                **changes,
+            }
         )
 
     def attest(self, task: int) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from pathlib import Path
 from threading import Thread
 from time import monotonic, sleep
 
@@ -19,6 +20,8 @@ from solver.strategy import Strategy as SolverStrategy
 from tests.adversaries.solvers import says_nothing
 from tests.adversaries.tiny import moves_a_weight_far
 from tests.chain.solver_stage import Solver, Stage, over
+from tests.forked import start
+from tests.receiver import SECRET, Receiver
 from verifier.node import VerifierNode
 from verifier.settings import VerifierSettings
 from verifier.strategy import HONEST, Strategy
@@ -26,6 +29,8 @@ from verifier.strategy import HONEST, Strategy
 pytestmark = pytest.mark.chain
 
 WATCHER = "dev:2"
+QUIET = {"deadline_minutes": 0.001, "low_disk_gib": 0}
+"""No alert because a machine is slow or its disk full."""
 
 
 class Watcher:
@@ -149,9 +154,22 @@ def test_an_honest_task_is_attested_and_the_verifier_is_paid(alone: Stage) -> No
 
 
 @pytest.mark.parametrize("serving", [True, False])
-def test_a_cheat_is_walked_down_and_slashed(alone: Stage, serving: bool) -> None:
-    scene = alone
-    watcher = Watcher(scene, whistleblow=True)
+def test_a_cheat_is_walked_down_and_slashed_and_who_watches_is_told(
+    alone: Stage, tmp_path: Path, serving: bool
+) -> None:
+    scene, log = alone, tmp_path / "only-watch.log"
+    receivers = Receiver(), Receiver(500, 302)
+    watcher = Watcher(scene, whistleblow=True, webhook=receivers[0].url, **QUIET)
+    only = start(
+        "verifier.cli",
+        *("watch", "--only-watch", "--once", "--log-json", "--port", "0", "--rpc", scene.url),
+        log=log,
+        environment={
+            "ASSAY_HOME": str(scene.home.root),
+            "ASSAY_WEBHOOK": receivers[1].url,
+            **{f"ASSAY_{name.upper()}": str(value) for name, value in QUIET.items()},
+        },
+    )
     until_registered(scene)
     cheat = SolverStrategy(executor=moves_a_weight_far)
     strategy = cheat if serving else replace(cheat, app=says_nothing)
@@ -161,9 +179,18 @@ def test_a_cheat_is_walked_down_and_slashed(alone: Stage, serving: bool) -> None
         view = scene.until(task, over, 90)
         game = scene.submitter.game.game(1)
         assert watcher.join() is ExitCode.FRAUD
+        assert only.wait(90) == ExitCode.FRAUD, log.read_text()
     finally:
         watcher.close()
         solver.close()
+        only.kill()
+        for receiver in receivers:
+            receiver.listener.close()
+    for receiver in receivers:
+        assert sorted(receiver.events) == ["challenged", "slashed"]
+        assert {document["task"] for document in receiver.taken} == {task}
+    assert SECRET not in log.read_text()
+    assert '"status": "slashed"' in log.read_text()
     assert view.status is TaskStatus.SLASHED
     assert (game.verdict, game.segment, game.step) == (Verdict.SOLVER_FALSE, 2, 2)
     assert game.challenger == watcher.client.address

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Final, Literal
+from typing import Annotated, ClassVar, Final, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, SecretStr
 
 from protocol.beacon.networks import Relay
 from protocol.chain.chains import Finality
@@ -14,6 +14,14 @@ from protocol.tasks.usual_solver import SPEED
 
 LONGEST: Final = 60.0
 """Seconds between two looks at most."""
+
+
+def _webhook(given: SecretStr | None) -> SecretStr | None:
+    from protocol.node.monitoring.webhook import Webhook  # an HTTP client is no part of most commands
+
+    if given is not None:
+        Webhook.parse(given.get_secret_value())
+    return given
 
 
 class ConnectionSettings(BaseModel):
@@ -80,6 +88,31 @@ class NodeSettings(ConnectionSettings):
     def hold_seconds(self) -> int:
         """`hold_days` in seconds."""
         return int(self.hold_days * 86_400)
+
+    MONITOR_PORT: ClassVar[int]
+    """Where the party's monitoring listens unless the settings say."""
+    port: Annotated[int, Field(ge=0, le=65_535)] = 0
+    """Of the service for strangers; 0: any free one."""
+    monitor_host: str = "127.0.0.1"
+    """Where /healthz, /readyz and /metrics are served, which are no stranger's business."""
+    monitor_port: Annotated[int, Field(ge=0, le=65_535)] | None = None
+    """0: any free one. Unsaid: the party's own, or any free one where `port` is 0."""
+    webhook: Annotated[
+        SecretStr | None, AfterValidator(_webhook), Field(json_schema_extra={"secret": True})
+    ] = None
+    """Address that alerts are posted to as JSON: https, or http on this machine."""
+    deadline_minutes: Annotated[float, Field(gt=0, le=10**6)] = 60
+    """Before a deadline for its alert; a fifth of its period where that is less."""
+    silent_minutes: Annotated[float, Field(gt=0, le=10**7)] | None = None
+    """Without progress of a task in training for its alert; unsaid, a third of its training period."""
+    low_disk_gib: Annotated[float, Field(ge=0, le=10**6)] = 5
+    """Of free disk for the alert and for not being ready; a tenth of the disk where that is less."""
+
+    @property
+    def monitor_port_bound(self) -> int:
+        """The port that monitoring listens on; 0: any free one."""
+        own = self.MONITOR_PORT if self.port else 0
+        return own if self.monitor_port is None else self.monitor_port
 
     @property
     def pace(self) -> float:

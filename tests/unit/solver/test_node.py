@@ -175,7 +175,9 @@ def test_a_task_whose_bundle_is_lost_ends_nothing_and_holds_no_other(
 
     monkeypatch.setattr("solver.node.Assignment", load)
     deadline = monotonic() + 20
-    while b'error="BundleUnavailable",kind="task"' not in node.context.metrics.render():
+    failed = {"error": "BundleUnavailable", "kind": "task"}
+    counted = node.context.metrics.registry.get_sample_value
+    while counted("assay_solver_failures_total", failed) is None:
         assert monotonic() < deadline
         node._tick()
     assert "closed, wait=False" in work.done  # it had its own turn meanwhile
