@@ -186,8 +186,7 @@ def _sent(
         if submitting.is_posted(client, sent):
             output.say("a command that was cut short has sent these terms; this one waits for their task")
             return sent, None
-    derived = {name for name in Derived.NAMES if name not in given}
-    fixed = [name for name in submitting.FIELDS if name not in derived]
+    fixed = submitting.FIELDS - (set(Derived.NAMES) - given.keys())
     task = submitting.unnoted(context.home, client, terms, fixed)
     if task is None:
         return None
