@@ -262,6 +262,7 @@ def _derived(description: Description, place: Place, load: Load, size: int, budg
         game_time=times["clock"] + given.get("replay_allowance", allowance),
         gas_price=gas_units(place.gas_price, place.coin_price),
         attest_period=times["attest_period"],
+        jurors=jurors,
     )
     if chooses_looks:
         made = replace(made, look_chance=None)

@@ -6,6 +6,7 @@ import os
 import re
 import shutil
 import tempfile
+from collections.abc import Mapping
 from importlib import resources
 from pathlib import Path
 from typing import Final
@@ -37,13 +38,8 @@ def write_example(folder: Path) -> tuple[Path, Path]:
             remedy="choose another name, or move it away; nothing was overwritten",
         )
     module = name.replace("-", "_") + ".py"
-    texts = {
-        module: _text("model.py").replace("NAME", name),
-        f"{name}.toml": _text("task.toml")
-        .replace("NAME", name)
-        .replace("MODEL", module)
-        .replace("FILE", f"{name}.toml"),
-    }
+    words = {"NAME": name, "MODEL": module, "FILE": f"{name}.toml"}
+    texts = {module: _filled("model.py", words), f"{name}.toml": _filled("task.toml", words)}
     try:
         _write(folder, texts)
     except OSError as error:
@@ -76,5 +72,7 @@ def _umask() -> int:
     return mask
 
 
-def _text(name: str) -> str:
-    return resources.files("assay.example").joinpath(name).read_text("utf-8")
+def _filled(file: str, words: Mapping[str, str]) -> str:
+    """A file of the example with these words in the places of its placeholders."""
+    text = resources.files("assay.example").joinpath(file).read_text("utf-8")
+    return re.sub(rf"\b({'|'.join(words)})\b", lambda found: words[found[0]], text)

@@ -23,6 +23,7 @@ from assay.taking import require_taken
 from protocol.chain.accounts import DEVELOPMENT_CHAIN, address_of
 from protocol.chain.client import Client
 from protocol.chain.connection import Connection
+from protocol.chain.duties import MEASURED
 from protocol.chain.errors import AccountError, ChainError
 from protocol.chain.parameters import TOKEN
 from protocol.chain.terms_bounds import require_within_bounds
@@ -30,13 +31,14 @@ from protocol.errors import AssayError, ExitCode
 from protocol.node.http import require_public
 from protocol.node.output import Output
 from protocol.node.party.eligible import least_eligible
-from protocol.node.party.funds import require_tokens
+from protocol.node.party.funds import require_gas, require_tokens
 from protocol.node.party.relays import relays_by
 from protocol.node.party.rounds import SignatureOf
 from protocol.tasks.bidding import longest_overtime
 from protocol.tasks.task import Terms
 
 Check = Callable[[], None]
+POSTING_GAS: Final = sum(MEASURED[name] for name in ("show", "approve", "deposit", "post"))
 SAID_EVERY: Final = 30.0
 """Seconds between two lines about what is waited for."""
 LOOK_EVERY: Final = 2.0
@@ -150,6 +152,7 @@ def _checks(
     if account is not None:
         escrow = submitting.escrow_of(client, terms)
         yield lambda: require_tokens(client, account, escrow, "for the escrow")
+        yield lambda: require_gas(client, account, POSTING_GAS)
     yield lambda: _require_announceable(settings)
     yield lambda: submitting.require_served(terms, served_seconds)
     if not choices.wait:
@@ -186,8 +189,7 @@ def _sent(
         if submitting.is_posted(client, sent):
             output.say("a command that was cut short has sent these terms; this one waits for their task")
             return sent, None
-    derived = {name for name in Derived.NAMES if name not in given}
-    fixed = [name for name in submitting.FIELDS if name not in derived]
+    fixed = submitting.FIELDS - (set(Derived.NAMES) - given.keys())
     task = submitting.unnoted(context.home, client, terms, fixed)
     if task is None:
         return None
@@ -211,9 +213,14 @@ def _say(output: Output, prepared: Prepared, derived: Derived, terms: Terms) -> 
     output.say(f"bundle {prepared.bundle_hash.hex()} at {terms.bundle}")
 
 
+def _is_terminal() -> bool:
+    """Whether somebody may be at the other end; a process may have no standard input at all."""
+    return sys.stdin is not None and sys.stdin.isatty()
+
+
 def _require_asked(choices: Choices, output: Output) -> None:
     """Raise NotConfirmed where nobody is there to be asked."""
-    if not choices.yes and (output.as_json or not sys.stdin.isatty()):
+    if not choices.yes and (output.as_json or not _is_terminal()):
         raise NotConfirmed(
             "posting",
             expected="--yes, where no terminal is there to ask at",

@@ -1,4 +1,4 @@
-"""`assay price`: what a task will cost, how long it may take, and what recent tasks of the chain cost. Sends nothing."""
+"""`assay price`: what a task will cost, how long it may take, and what recent tasks of the chain cost."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from assay.budgeting import Sold
 from protocol.chain.client import Client
 from protocol.chain.parameters import TOKEN
 from protocol.chain.views import TaskStatus
-from protocol.tasks.task import Terms
+from protocol.tasks.task import Terms, TermsError
 
 LAST: Final = 20
 """Tasks that are looked at, by few requests."""
@@ -45,7 +45,8 @@ def recent_tasks(client: Client, last: int = LAST) -> list[RecentTask]:
     tasks = range(newest, max(0, newest - last), -1)
     with client.connection.view():
         market.ahead(tasks)
-        return [_recent(client, task) for task in tasks]
+        found = [_recent(client, task) for task in tasks]
+    return [one for one in found if one is not None]
 
 
 def sold(tasks: Iterable[RecentTask]) -> list[Sold]:
@@ -53,8 +54,13 @@ def sold(tasks: Iterable[RecentTask]) -> list[Sold]:
     return [Sold(one.operations, one.price) for one in tasks if one.price]
 
 
-def _recent(client: Client, task: int) -> RecentTask:
-    view, terms = client.market.task(task), client.market.terms(task)
+def _recent(client: Client, task: int) -> RecentTask | None:
+    """A task; None for terms of a stranger that are none here."""
+    view = client.market.task(task)
+    try:
+        terms = client.market.terms(task)
+    except TermsError:
+        return None
     price = None if view.status in UNSOLD else view.price
     return RecentTask(task, view.status.name.lower(), operations_of(terms), terms.budget, price)
 

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 SERVED_SECONDS = 10.0
 """For the bundle server to answer: it may be starting."""
-FIELDS: Final = tuple(field.name for field in fields(Terms))
+FIELDS: Final = frozenset(field.name for field in fields(Terms))
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,8 @@ class Prepared:
             segment_steps=given.segment_steps,
             step_operations=committed["step_operations"],
             state_bytes=committed["state_bytes"],
-            bundle_bytes=sum(memoryview(tensor.data).nbytes for tensor in tensors),
+            bundle_bytes=sum(memoryview(tensor.data).nbytes for tensor in tensors)
+            + sum(len(program.encode()) for program in self.bundle.step.program.closure()),
         )
 
     def derived(self, place: Place, sold: Sequence[Sold] = ()) -> Derived:

@@ -57,6 +57,18 @@ def require_coin(client: Client, games: int) -> None:
         )
 
 
+def require_gas(client: Client, account: str, gas: int) -> None:
+    """Whether the account's coin pays for so much gas at the present price. Raises NotEnoughCoin, ChainError."""
+    due, have = gas * client.connection.gas_price, client.connection.balance(account)
+    if have < due:
+        raise NotEnoughCoin(
+            f"account {account}",
+            expected=f"{due / COIN:g} of the chain's coin for {gas:,} gas",
+            got=f"{have / COIN:g}",
+            remedy="send coin to it",
+        )
+
+
 def withdraw_credit(client: Client) -> tuple[int, Receipt | None]:
     """Take the account's credit with the game; how many wei it was, and the transaction if any."""
     amount = client.game.credit(client.address)

@@ -14,6 +14,8 @@ HEAVY = ("torch", "web3", "numpy", "fastapi", "httpcore", "eth_account", "struct
 HELP = [
     ("assay.cli", ["--help"]),
     ("assay.cli", ["submit", "--help"]),
+    ("assay.cli", ["try", "--help"]),
+    ("assay.cli", ["price", "--help"]),
     ("assay.cli", ["beacon", "--help"]),
     ("assay.cli", ["account", "--help"]),
     ("verifier.cli", ["--help"]),
@@ -21,6 +23,7 @@ HELP = [
     ("solver.cli", ["--help"]),
     ("solver.cli", ["run", "--help"]),
 ]
+DIGITS = Path(__file__).parents[3] / "examples" / "digits.toml"
 MODULES = 300
 """Loaded at most for a help text. What that takes is measured by the benchmarks: half a second."""
 
@@ -30,7 +33,12 @@ def run(code: str, *arguments: str, home: Path | None = None) -> subprocess.Comp
     if home is not None:
         environment["ASSAY_HOME"] = str(home)
     return subprocess.run(
-        [sys.executable, "-c", code, *arguments], capture_output=True, text=True, env=environment, check=False
+        [sys.executable, "-c", code, *arguments],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        env=environment,
+        check=False,
     )
 
 
@@ -58,6 +66,10 @@ def test_the_module_of_a_command_loads_nothing_heavy(module: str) -> None:
 
 WRONG = [
     ("assay", ["submit", "none.toml"], 2, "expected a readable file"),
+    ("assay", ["submit", str(DIGITS)], 2, "expected --yes, where no terminal is there to ask at"),
+    ("assay", ["init", "no name"], 2, "choose another name"),
+    ("assay", ["try", "none.toml"], 2, "expected a readable file"),
+    ("assay", ["price", "none.toml"], 2, "expected a readable file"),
     ("assay", ["status", "--rpc", "http://127.0.0.1:1"], 1, "expected an Ethereum node"),
     ("assay", ["deploy", "--account", "a", "--dev-account", "1"], 2, "leave one out"),
     ("assay", ["account", "new", "../x", "--password-file", "none"], 2, "account name"),
