@@ -104,6 +104,7 @@ AssayError
 ├── SolverError                  solver
 │   ├── StakeSlashed             the chain has slashed the solver's stake (exit code 3)
 │   ├── RunStoreError            a task's kept run has a hole that replay cannot close
+│   ├── PublicPlaceError         a bucket that is not written, or that the world does not read (exit code 1)
 │   └── KeepingError             a checkpoint cannot be written (exit code 1)
 ├── VerifierError                verifier
 │   ├── StateLost                a state that a challenge needs is gone

@@ -19,7 +19,7 @@ from protocol.node.http_client import BadAnswer, HttpClient
 from solver.errors import PublicPlaceError
 
 PROBE = "readable"
-"""Name of the file that shows that what is written is read."""
+"""Folder of the files that show that what is written is read."""
 READ_SECONDS = 30.0
 
 
@@ -68,14 +68,18 @@ class PublicPlace:
 
     def require_readable(self, address: Address) -> None:
         """Raise PublicPlaceError unless what is written here is read at an address."""
-        token = secrets.token_hex(16).encode()
-        self.write(PROBE, token)
+        token = secrets.token_hex(16)
         found = bytearray()
+        self.write(
+            f"{PROBE}/{token}", token.encode()
+        )  # a new name: what others keep of an earlier one tells nothing
         try:
-            asyncio.run(_get(address / PROBE, len(token), found))
+            asyncio.run(_get(address / f"{PROBE}/{token}", len(token), found))
         except (BadAnswer, TimeoutError) as error:
             raise self._unreadable(address, str(error) or type(error).__name__) from error
-        if found != token:
+        finally:
+            self.remove(PROBE)
+        if found != token.encode():
             raise self._unreadable(address, "another file")
 
     def _unreadable(self, address: Address, got: str) -> PublicPlaceError:

@@ -18,7 +18,7 @@ from protocol.commitments.atomic import write_atomically
 from protocol.commitments.checkpoints import stored_tensors
 from protocol.node.disk import remove, remove_rests, used
 from protocol.tasks.bundles import prune
-from solver.database import CheckpointRow, Database, Stage
+from solver.database import LIVE, CheckpointRow, Database, Stage
 
 _BUNDLE, _OVER = "bundle", "over"
 """Names of the file that names the bundle of a task, and of that which says when the task was over."""
@@ -117,13 +117,18 @@ class TaskFolders:
             self._prune_bundles()
 
     def _split(self, former: Path) -> None:
-        store = BlobStore(former)
+        """The one store stays while a task of it is not over: the earlier release finds it if it is taken up again."""
+        store, is_needed = BlobStore(former), False
+        live = self._database.live(*LIVE)
         for task in self._database.kept_tasks():
+            rows = self._database.checkpoints(task)
+            is_needed |= task in live and store.has(rows[0].manifest)
             blobs = self._tasks / str(task) / "blobs"
-            for row in self._database.checkpoints(task):
+            for row in rows:
                 for blob in _blobs(store, row):
                     store.link(blob, blobs / blob[:2] / blob)
-        remove(former)
+        if not is_needed:
+            remove(former)
 
     def _prune_bundles(self) -> None:
         wanted = [self.bundle_of(task) for task in self._kept()]

@@ -79,7 +79,7 @@ def test_a_solver_without_an_open_port_is_replayed_attested_and_paid(
             wait(lambda: bool(folders.finished(0)))
             scene.devnet.skip(2 * 86_400 + 1)
             wait(lambda: not folders.has(task))
-            assert storage.keys("honest") == [f"assay/{market.address}/readable"]
+            assert storage.keys("honest") == []
             row = solver.node.context.database.task(task)
             assert row is not None
             assert row.note == "settled"

@@ -148,11 +148,16 @@ def test_the_one_store_of_an_earlier_release_becomes_a_folder_for_each_task(
         add_checkpoint(former, database, task)
     folders.tidy()
     folders.tidy()
-    assert not (tmp_path / "blobs").exists()
     for task in (1, 2):
         (row,) = database.checkpoints(task)
         assert load_checkpoint(folders.store(task), row.manifest, state_root=row.root)
     database.put(1, Stage.OVER)
+    folders.tidy()
+    (row,) = database.checkpoints(2)
+    assert load_checkpoint(former, row.manifest, state_root=row.root), "the earlier release defends it too"
+    database.put(2, Stage.OVER)
+    folders.tidy()
+    assert not (tmp_path / "blobs").exists()
     folders.drop(1)
     (row,) = database.checkpoints(2)
     assert load_checkpoint(folders.store(2), row.manifest, state_root=row.root)
