@@ -31,7 +31,7 @@ from protocol.node.home import Home
 from protocol.node.http import require_public
 from protocol.node.logs import get
 from protocol.node.monitoring.deadlines import Deadline
-from protocol.node.party.balances import Balance
+from protocol.node.party.balances import Balance, Bound
 from protocol.node.party.data import data_folder, open_database
 from protocol.node.party.followed import follow, training_due
 from protocol.node.party.node import Node
@@ -404,14 +404,15 @@ class SolverNode(Node):
 
     def _locked(self) -> int:
         """Token units that this solver has locked in its unfinished tasks: delay penalties and stakes."""
-        locks = self._locks()[self.context.client.address]
-        return sum(self.context.client.vault.lock_of(lock).remaining for lock in locks)
+        return sum(self.context.client.vault.lock_of(lock).remaining for lock in self._locks())
 
-    def _locks(self) -> Mapping[str, Sequence[int]]:
+    def _locks(self) -> list[int]:
         client = self.context.client
         views = [client.market.task(task) for task in self.context.database.live(*LIVE)]
-        own = [view for view in views if view.bidder == client.address and not view.status.is_over]
-        return {client.address: [view.stake for view in own]}
+        return [view.stake for view in views if view.bidder == client.address and not view.status.is_over]
+
+    def _bound(self) -> Mapping[str, Bound]:
+        return {self.context.client.address: Bound(self._locks())}
 
     def _lacks(self, balances: Mapping[str, Balance], block: Block) -> str:
         return settlement.lacking(

@@ -29,7 +29,7 @@ from protocol.chain.views import TaskStatus, TaskView
 from protocol.errors import ExitCode
 from protocol.node.home import Home
 from protocol.node.http import require_public
-from protocol.node.party.balances import Balance
+from protocol.node.party.balances import Balance, Bound
 from protocol.node.party.data import data_folder
 from protocol.node.party.exits import Observation
 from protocol.node.party.funds import NotEnoughTokens, withdraw_above, withdraw_credit
@@ -300,8 +300,8 @@ class VerifierNode(Node):
             self._offer_actions(seen)
         return seen
 
-    def _locks(self) -> Mapping[str, Sequence[int]]:
-        return reporting.locks(self.context)
+    def _bound(self) -> Mapping[str, Bound]:
+        return reporting.bound(self.context)
 
     def _lacks(self, balances: Mapping[str, Balance], _block: Block) -> str:
         return reporting.lacking(self.context, balances)

@@ -8,7 +8,7 @@ from protocol.chain.parameters import TOKEN
 from protocol.chain.views import TaskStatus
 from protocol.node.monitoring.alerts import Alarm, Alerts
 from protocol.node.monitoring.deadlines import Deadline
-from protocol.node.party.balances import Balance
+from protocol.node.party.balances import Balance, Bound
 from protocol.node.party.exits import Observation
 from protocol.node.party.followed import follow
 from protocol.node.party.funds import COIN
@@ -86,16 +86,15 @@ class Reports:
         )
 
 
-def locks(context: Context) -> Mapping[str, Sequence[int]]:
-    """Of each account the numbers of its stake in the vault and of bonds of its open games. Raises ChainError."""
-    found = {account: list[int]() for account in context.clients}
+def bound(context: Context) -> Mapping[str, Bound]:
+    """Of each account its stake in the vault, and the bonds of its open games. Raises ChainError."""
+    client, rows = context.client, context.database.open_challenges()
+    found = {}
     for account in context.clients:
-        registration = context.client.audit.registration(account)
-        if registration is not None:
-            found[account].append(registration.lock)
-    for row in context.database.open_challenges():
-        if row.game is not None and row.account in found:
-            found[row.account].append(context.client.game.game(row.game).bond)
+        registration = client.audit.registration(account)
+        games = [row.game for row in rows if row.account == account and row.game is not None]
+        bonds = sum(client.game.game(game).bond for game in games)
+        found[account] = Bound([] if registration is None else [registration.lock], bonds)
     return found
 
 

@@ -20,6 +20,7 @@ from protocol.chain.parameters import TOKEN
 from protocol.chain.views import TaskStatus
 from protocol.errors import ExitCode
 from protocol.execution.replay import HonestExecutor, Work
+from protocol.node.party import node
 from protocol.program import Interpreter
 from protocol.program.step import State
 from protocol.tasks.bundles import write_bundle
@@ -34,8 +35,9 @@ pytestmark = pytest.mark.chain
 
 
 def test_an_honest_solver_is_paid_serves_the_result_and_tells_its_operator(
-    scene: Stage, tmp_path: Path
+    scene: Stage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(node, "MEASURE_SECONDS", 0)
     receiver = Receiver(500)
     solver = Solver(scene, webhook=receiver.url, deadline_minutes=0.01)
     try:

@@ -15,6 +15,7 @@ from protocol.chain.views import TaskStatus
 from protocol.dispute.view import Phase, Verdict
 from protocol.errors import ExitCode
 from protocol.execution import speeds
+from protocol.node.party import node
 from protocol.node.stopping import Stop
 from solver.strategy import Strategy as SolverStrategy
 from tests.adversaries.solvers import says_nothing
@@ -121,6 +122,12 @@ def is_suspended(scene: Stage, watcher: Watcher) -> bool:
     return registration is not None and registration.suspended
 
 
+def measured(watcher: Watcher, name: str) -> float:
+    """The sum of a gauge's values over its labels."""
+    families = watcher.node.context.metrics.registry.collect()
+    return sum(sample.value for family in families for sample in family.samples if sample.name == name)
+
+
 def until_registered(scene: Stage) -> None:
     """A task is taken only once somebody is in the draw."""
     wait(lambda: scene.submitter.audit.registered() > 0)
@@ -155,8 +162,9 @@ def test_an_honest_task_is_attested_and_the_verifier_is_paid(alone: Stage) -> No
 
 @pytest.mark.parametrize("serving", [True, False])
 def test_a_cheat_is_walked_down_and_slashed_and_who_watches_is_told(
-    alone: Stage, tmp_path: Path, serving: bool
+    alone: Stage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, serving: bool
 ) -> None:
+    monkeypatch.setattr(node, "MEASURE_SECONDS", 0)
     scene, log = alone, tmp_path / "only-watch.log"
     receivers = Receiver(), Receiver(500, 302)
     watcher = Watcher(scene, whistleblow=True, webhook=receivers[0].url, **QUIET)
@@ -176,7 +184,8 @@ def test_a_cheat_is_walked_down_and_slashed_and_who_watches_is_told(
     solver = Solver(scene, strategy)
     try:
         task = scene.sold()
-        view = scene.until(task, over, 90)
+        wait(lambda: measured(watcher, "assay_node_stake_at_risk_tokens") >= 10 + 20, 200)
+        view = scene.until(task, over, 200)
         game = scene.submitter.game.game(1)
         assert watcher.join() is ExitCode.FRAUD
         assert only.wait(90) == ExitCode.FRAUD, log.read_text()

@@ -26,25 +26,31 @@ class Balance:
         return self.wallet + self.free + self.locked
 
 
-def read(client: Client, locks: Mapping[str, Sequence[int]]) -> dict[str, Balance]:
-    """The balances of accounts, by address, with the numbers of the vault's locks that are theirs (0 for none). Inside
-    of a view. Raises ChainError.
-    """
-    accounts = list(locks)
-    each = [[account] for account in accounts]
-    numbers = sorted({number for some in locks.values() for number in some if number})
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """What of an account's tokens is bound: numbers of the vault's `locks` (0 for none), and token units besides."""
+
+    locks: Sequence[int] = ()
+    units: int = 0
+
+
+def read(client: Client, bound: Mapping[str, Bound]) -> dict[str, Balance]:
+    """The balances of accounts, by address, of whose tokens so much is bound. Inside of a view. Raises ChainError."""
+    each = [[account] for account in bound]
+    numbers = sorted({number for one in bound.values() for number in one.locks if number})
     client.token.ask_ahead("balanceOf", *each)
     client.vault.ask_ahead("free", *each)
     client.vault.ask_ahead("lockOf", *([number] for number in numbers))
-    queries = [Query("eth_getBalance", (account, "latest"), "eth_getBalance") for account in accounts]
+    queries = [Query("eth_getBalance", (account, "latest"), "eth_getBalance") for account in bound]
     found = {}
-    for account, coin in zip(accounts, client.connection.request_all(queries), strict=True):
+    for (account, one), coin in zip(bound.items(), client.connection.request_all(queries), strict=True):
         if isinstance(coin, ChainError):
             raise coin
+        locked = sum(client.vault.lock_of(number).remaining for number in one.locks if number)
         found[account] = Balance(
             number_of(coin),
             client.token.balance_of(account),
             client.vault.free(account),
-            sum(client.vault.lock_of(number).remaining for number in locks[account] if number),
+            locked + one.units,
         )
     return found

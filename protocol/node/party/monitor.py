@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from pathlib import Path
 from threading import Event, Lock, Thread
-from time import monotonic, time
+from time import monotonic, sleep, time
 from types import TracebackType
 from typing import TYPE_CHECKING, Final, Self
 
@@ -35,6 +35,7 @@ LOOK_SECONDS: Final = 1.0
 """Between two looks of the thread."""
 POST_SECONDS: Final = 10.0
 """Of posting after one look."""
+REST_SECONDS: Final = 0.05
 WRITE_SECONDS: Final = 10.0
 """Between two writes that try the database, however often is asked."""
 BLOCK_SECONDS: Final = 600.0
@@ -161,15 +162,24 @@ class Monitor:
         ending = False
         while not ending:
             ending = self._ending.wait(LOOK_SECONDS)
-            until = monotonic() + POST_SECONDS
             try:
                 self._look()
-                # What is left at the end is posted by the next process.
-                while self._poster is not None and self._poster.post() and monotonic() < until:
-                    pass
+                self._post(ending)
             except Exception as error:
                 # Whatever it is, the node has more to lose than an alert.
                 self._log.error("monitoring failed", error=f"{type(error).__name__}: {error}", exc_info=error)
+
+    def _post(self, ending: bool) -> None:
+        """Post what waits. At the end also after rests, for a while; what is left is posted by the next process."""
+        if self._poster is None:
+            return
+        until = monotonic() + POST_SECONDS
+        while monotonic() < until:
+            if self._poster.post():
+                continue
+            if not (ending and self.alerts.count_waiting(0)):
+                return
+            sleep(REST_SECONDS)
 
     def _look(self) -> None:
         known, now = self._known, monotonic()

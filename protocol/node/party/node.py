@@ -26,7 +26,7 @@ from protocol.chain.errors import (
 )
 from protocol.errors import ExitCode
 from protocol.node.monitoring.alerts import Alerts
-from protocol.node.party.balances import Balance, read
+from protocol.node.party.balances import Balance, Bound, read
 from protocol.node.party.collector import Known
 from protocol.node.party.monitor import Monitor
 from protocol.node.party.settings import LONGEST, NodeSettings
@@ -99,10 +99,8 @@ class Node(ABC):
         """Whether nothing is to be done before the chain says so."""
         return False
 
-    def _locks(self) -> Mapping[str, Sequence[int]]:
-        """The accounts, by address, with the numbers of what is locked of them in the vault. Inside of a view. Raises
-        ChainError.
-        """
+    def _bound(self) -> Mapping[str, Bound]:
+        """The accounts, by address, with what of their tokens is bound. Inside of a view. Raises ChainError."""
         return {}
 
     def _lacks(self, _balances: Mapping[str, Balance], _block: Block) -> str:
@@ -188,7 +186,7 @@ class Node(ABC):
             try:
                 self._measure()
             except AWAY as error:
-                self._log.debug("balances not read", error=str(error))
+                self._log.warning("balances not read", error=str(error))
 
     def _measure(self) -> None:
         """Read the balances of all nodes' accounts."""
@@ -196,8 +194,8 @@ class Node(ABC):
         for node in self._nodes:
             assert node._client is not None, "who is monitored has one"
             with node._client.connection.view() as block:
-                locks = node._locks()
-                found = read(node._client, locks) if locks else {}
+                bound = node._bound()
+                found = read(node._client, bound) if bound else {}
                 if node is self:
                     lacks = node._lacks(found, block)
                 else:  # what is outside of the vault is counted once

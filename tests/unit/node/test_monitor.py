@@ -168,7 +168,10 @@ def test_a_full_disk_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
             assert node.wrong() == {"disk": "1.00 GiB less are free than are to be kept"}
 
 
-def test_what_is_not_taken_waits_for_the_next_process(tmp_path: Path) -> None:
+def test_what_is_not_taken_waits_for_the_next_process(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "POST_SECONDS", 0.2)
     with Receiver(*[500] * 100) as refusing:
         first = Node(tmp_path, webhook=refusing.url)
         with first.monitor:
