@@ -20,9 +20,9 @@ from protocol.chain.views import TaskStatus, TaskView
 from protocol.errors import AssayError, InternalError
 from protocol.node.party.eligible import eligible, least_eligible, least_share
 from protocol.tasks.bundles import BundleError, BundleUnavailable, WrongFile
+from protocol.tasks.offers import Best, Offer, Refusal, decide
 from protocol.tasks.task import Terms, TermsError
 from solver.background import in_thread
-from solver.bidding import Best, Offer, Refusal, decide
 from solver.bundle_cache import Candidates, fetch_candidate, is_here
 from solver.context import Context
 from solver.database import Stage

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from decimal import Decimal
+from fractions import Fraction
 from ipaddress import IPv4Address, IPv6Address
 from typing import Annotated, Final
 
@@ -15,11 +16,12 @@ from pydantic import Field
 
 from protocol.chain.parameters import TOKEN
 from protocol.node.party.settings import NodeSettings
+from protocol.tasks import usual_solver
 from protocol.tasks.admission import Clocks, Rates
 from protocol.tasks.bidding import OPENING
+from protocol.tasks.floor import Costs
+from protocol.tasks.offers import Figures
 from protocol.tasks.task import Terms
-from solver.bidding import Figures
-from solver.floor import Costs
 
 COIN: Final = 10**18
 """Wei of one coin."""
@@ -30,7 +32,7 @@ class SolverSettings(NodeSettings):
     """What an operator may choose. `url` is the public address of the HTTP service, where it is not its own."""
 
     account: str = "dev:1"
-    stake: Tokens = Decimal(1000)
+    stake: Tokens = usual_solver.STAKE
     """Tokens that are brought into the vault for stakes."""
     host: str = "127.0.0.1"
     port: Annotated[int, Field(ge=0, le=65_535)] = 8701
@@ -45,7 +47,7 @@ class SolverSettings(NodeSettings):
     """Share of the registered stake whose offers must take a task that is bid on; empty: one half, on a development
     chain none. Else terms could be written for their submitter's own accounts.
     """
-    uplink_mbit: Annotated[float, Field(gt=0, le=10**9)] = 100
+    uplink_mbit: Annotated[float, Field(gt=0, le=10**9)] = usual_solver.UPLINK_MBIT
     """Megabits a second that its line serves: no task whose states it could not serve to all seats, or to a whole jury,
     within half of the attestation period.
     """
@@ -53,17 +55,17 @@ class SolverSettings(NodeSettings):
     """Segments between two progress transactions; 0: a quarter of the task's."""
     processes: Annotated[int, Field(ge=1, le=64)] = 1
     """Processes that train a task together, if it has micro-batches to share: at most one for each of them."""
-    cost_per_hour: Tokens = Decimal(1)
+    cost_per_hour: Tokens = usual_solver.COST_PER_HOUR
     """Of the machine while it trains, without its power."""
-    watts: Annotated[float, Field(ge=0, le=10**9)] = 200
-    kwh_price: Tokens = Decimal("0.25")
-    capital_rate: Annotated[float, Field(ge=0, le=10)] = 0.1
+    watts: Annotated[float, Field(ge=0, le=10**9)] = usual_solver.WATTS
+    kwh_price: Tokens = usual_solver.KWH_PRICE
+    capital_rate: Annotated[float, Field(ge=0, le=10)] = usual_solver.CAPITAL_RATE
     """What a locked token costs in a year, as a fraction."""
-    late_chance: Annotated[float, Field(ge=0, lt=1)] = 0.01
+    late_chance: Annotated[float, Field(ge=0, lt=1)] = usual_solver.LATE_CHANCE
     """Of missing a task's deadline."""
     coin_price: Tokens = Decimal(3000)
     """Tokens for one of the chain's coin, which gas is paid in."""
-    margin: Annotated[float, Field(ge=0, le=100)] = 0.2
+    margin: Annotated[float, Field(ge=0, le=100)] = usual_solver.MARGIN
     """Profit over all of these costs, as a fraction."""
     opening: Annotated[float, Field(gt=0, le=1)] = float(OPENING)
     """Share of the budget that a first bid asks for."""
@@ -75,12 +77,13 @@ class SolverSettings(NodeSettings):
 
     def costs(self, gas_price: int) -> Costs:
         """What tasks cost here, at so many wei for one gas."""
-        return Costs(
-            machine=float(self.cost_per_hour * TOKEN / 3600),
-            power=self.watts / 1000 * float(self.kwh_price * TOKEN / 3600),
+        return Costs.of(
+            cost_per_hour=self.cost_per_hour,
+            watts=self.watts,
+            kwh_price=self.kwh_price,
             capital=self.capital_rate,
             late=self.late_chance,
-            gas=gas_price / COIN * float(self.coin_price * TOKEN),
+            gas=Fraction(gas_price) * Fraction(self.coin_price) * TOKEN / COIN,
             margin=self.margin,
         )
 
@@ -106,7 +109,7 @@ class SolverSettings(NodeSettings):
             clocks,
             draw_delay,
             taken,
-            self.uplink_mbit * 125_000,
+            self.uplink_mbit * usual_solver.MEGABIT,
         )
 
     def segments_between(self, terms: Terms) -> int:

@@ -15,6 +15,8 @@ from typing import Any, Final
 from protocol.dispute.looks import LEVELS, MAX_LOOKS
 from protocol.errors import AssayError
 
+TOKEN: Final = 10**18
+"""Units of one token: the test token has 18 decimals, as OpenZeppelin's ERC-20 has by default."""
 MAX_SEGMENTS: Final = 1 << 20
 MAX_SEGMENT_STEPS: Final = 1 << 16
 MAX_THINNING: Final = 64

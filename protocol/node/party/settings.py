@@ -9,9 +9,9 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from protocol.beacon.networks import Relay
 from protocol.chain.chains import Finality
+from protocol.tasks.usual_solver import PACE as PACE
+from protocol.tasks.usual_solver import SPEED
 
-PACE: Final = 0.5
-"""Seconds."""
 LONGEST: Final = 60.0
 """Seconds between two looks at most."""
 
@@ -55,7 +55,7 @@ class NodeSettings(ConnectionSettings):
     """
     patience: Annotated[float, Field(gt=0)] = 300.0
     """Seconds that the chain's node may be out of reach before this one gives up."""
-    speed: Annotated[float, Field(gt=0)] = 2e9
+    speed: Annotated[float, Field(gt=0)] = SPEED
     """Scalar operations a second that this machine manages: for the solver's price, and to enter no task or game whose
     clock is too short.
     """

@@ -7,12 +7,13 @@ the stake, the penalty and the times are the task's, the draw delay the deployme
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
+from decimal import Decimal
+from fractions import Fraction
 from math import ceil
 from typing import Final
 
-from protocol.chain.parameters import TOKEN
 from protocol.tasks.owed import REPLAYS
-from protocol.tasks.task import Terms, replay_seconds
+from protocol.tasks.task import TOKEN, Terms, replay_seconds
 
 YEAR: Final = 365 * 86_400
 TASK_GAS: Final = 670_000
@@ -39,6 +40,28 @@ class Costs:
     late: float
     gas: float
     margin: float
+
+    @classmethod
+    def of(
+        cls,
+        *,
+        cost_per_hour: Decimal,
+        watts: float,
+        kwh_price: Decimal,
+        capital: float,
+        late: float,
+        gas: Fraction,
+        margin: float,
+    ) -> Costs:
+        """From an operator's figures: whole tokens for an hour of the machine and for a kWh, units for one gas."""
+        return cls(
+            machine=float(cost_per_hour * TOKEN / 3600),
+            power=watts / 1000 * float(kwh_price * TOKEN / 3600),
+            capital=capital,
+            late=late,
+            gas=float(gas),
+            margin=margin,
+        )
 
 
 @dataclass(frozen=True, slots=True)
