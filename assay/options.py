@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from assay.commands import Context
 
 DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Do all but send transactions.")]
+LinesOption = Annotated[bool, typer.Option("--json", help="A versioned JSON envelope a line on stdout.")]
 PortOption = Annotated[int | None, typer.Option(min=0, max=65_535, help="Port to serve on; 0: any.")]
 
 
