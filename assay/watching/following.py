@@ -104,7 +104,7 @@ class Following:
                 events = own(self.task, self._pending, before.games)
             new = before.new(events)
             # The words of an event may need those that were mined with it.
-            self._happened = before + [Told(event) for event in new]
+            self._happened = before.followed_by([Told(event) for event in new])
             try:
                 if self.standing is None or new or rewound is not None:
                     self.standing = self._read(block)
@@ -113,7 +113,7 @@ class Following:
                 self._happened = told
                 raise
         texts = {id(line.event): line.text for line in lines}
-        self._happened = before + [Told(event, texts.get(id(event), "")) for event in new]
+        self._happened = before.followed_by([Told(event, texts.get(id(event), "")) for event in new])
         self._pending, self._rewound, self._seen = [], None, block.hash
         return News(block, rewound, [each for each in void if each.text], lines)
 

@@ -60,7 +60,8 @@ class Happened:
         """The games on the task, in the order of their opening."""
         return [int(each.event.arguments["game"]) for each in self.told if each.event.name == OPENING]
 
-    def __add__(self, more: Sequence[Told]) -> Happened:
+    def followed_by(self, more: Sequence[Told]) -> Happened:
+        """With more that was told after it."""
         return Happened((*self.told, *more))
 
 

@@ -91,8 +91,19 @@ def read_points(
     size = committed.size * HASH_BYTES + len(checkpoints) * terms.state_tensors * ENTRY_BYTES
     seconds = ANSWER_SECONDS + size / LEAST_RATE
     with closing(open_source(base, replace(limits, seconds=seconds))) as source:
-        roots = _roots(source, committed, terms.segments)
-        return [_point(source, number, roots[number], terms, tensors) for number in checkpoints]
+        return points_of(source, committed, terms, tensors, checkpoints)
+
+
+def points_of(
+    source: Source,
+    committed: Committed,
+    terms: Terms,
+    tensors: Mapping[str, int],
+    checkpoints: Sequence[int],
+) -> list[Point]:
+    """The same of a source that is open. Raises MetricsError, BundleError."""
+    roots = _roots(source, committed, terms.segments)
+    return [_point(source, number, roots[number], terms, tensors) for number in checkpoints]
 
 
 def _roots(source: Source, committed: Committed, segments: int) -> list[bytes]:

@@ -90,7 +90,7 @@ class Submitter:
 
     def run(self, *arguments: str, code: int = ExitCode.FINE) -> tuple[Any, str]:
         """The data of the command's envelope, None without one, and what it said."""
-        done = run("assay.cli", *arguments, environment=self._environment)
+        done = run("assay.cli", *arguments, environment=self.environment)
         assert done.returncode == code, done.stderr
         told = json.loads(done.stdout)["data"] if "--json" in arguments else None
         return told, done.stderr
@@ -98,7 +98,7 @@ class Submitter:
     def serve(self) -> str:
         """Start the bundle server; its address."""
         log = self.home / "serve.log"
-        self._server = start("assay.cli", "serve", "--port", "0", log=log, environment=self._environment)
+        self._server = start("assay.cli", "serve", "--port", "0", log=log, environment=self.environment)
         wait(lambda: "\n" in log.read_text())
         line = log.read_text().splitlines()[0]
         return line.split(" at ")[1].strip().removesuffix("/bundles/")
@@ -110,7 +110,7 @@ class Submitter:
             self._server.wait(10)
 
     @property
-    def _environment(self) -> dict[str, str]:
+    def environment(self) -> dict[str, str]:
         return {"ASSAY_HOME": str(self.home)}
 
 
