@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from assay import accounts
-from assay.options import DryRunOption, FileArgument, PortOption, context_of
+from assay.options import DryRunOption, FileArgument, LinesOption, PortOption, context_of
+from protocol.errors import ExitCode
 from protocol.node.commands import READS, SENDS, Flags, add_config, app_of, command
 from protocol.node.options import HomeOption, JsonOption
 
@@ -249,6 +250,38 @@ def status(
     from assay import commands
 
     commands.status(context_of("status", home, as_json, **connection), task, past)
+
+
+@command(app, connection=READS)
+def watch(
+    connection: Flags,
+    task: Annotated[int, typer.Argument(min=1, help="A task's id.")],
+    output: Annotated[Path | None, typer.Option(help="Folder for state.safetensors.")] = None,
+    evaluate: Annotated[bool, typer.Option(help="Run the task file's own evaluation.")] = True,
+    home: HomeOption = None,
+    as_json: LinesOption = False,
+) -> ExitCode:
+    """Follow a task until it is over: bids, progress, losses, audit, games; fetch its result and check it.
+
+    Ctrl-C leaves it. Ends with 0 if it was settled, 3 if its solver was convicted, 2 if there is no result.
+    """
+    from assay import commands
+
+    return commands.watch(context_of("watch", home, as_json, **connection), task, output, evaluate)
+
+
+@command(app, connection=SENDS)
+def cancel(
+    connection: Flags,
+    task: Annotated[int, typer.Argument(min=1, help="A task's id.")],
+    home: HomeOption = None,
+    dry_run: DryRunOption = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Take a task back that nobody has bid on; its whole escrow is free again."""
+    from assay import commands
+
+    commands.cancel(context_of("cancel", home, as_json, **connection), task, dry_run)
 
 
 @command(app, connection=READS)

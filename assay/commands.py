@@ -9,6 +9,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from assay.folders import require_writable
 from assay.settings import AssaySettings
 from protocol.beacon.networks import load_network
 from protocol.chain.accounts import DEVELOPMENT_ACCOUNTS, DEVELOPMENT_CHAIN, development_account, open_account
@@ -28,13 +29,14 @@ from protocol.chain.deployment import (
 from protocol.chain.devnet import Devnet
 from protocol.chain.parameters import TOKEN, load_parameters
 from protocol.chain.transactions import Sender
+from protocol.errors import ExitCode
 from protocol.node.home import Home
 from protocol.node.output import Output
 from protocol.node.settings import load
 from protocol.node.stopping import Stop
 
 if TYPE_CHECKING:
-    pass
+    from protocol.tasks.bundles import Limits
 
 PURSE = 100_000
 """Tokens that every development account gets from a deployment on a development chain."""
@@ -234,27 +236,47 @@ def status(context: Context, task: int | None, past: bool = False) -> None:
 def result(context: Context, task: int, folder: Path, evaluate: bool) -> None:
     """Fetch a task's result, check it against the chain, write it, say its metrics."""
     from assay import notes, results
-    from assay import source as sources
-    from assay.description import read
+    from assay.writing import write
+
+    with context.client() as client:
+        found = results.fetch(client, context.home, task, _limits(context, client))
+        file = notes.recall(context.home, client, task) if evaluate else None
+    context.output.result(write(context.output, found, folder, file))
+
+
+def watch(context: Context, task: int, folder: Path | None, evaluate: bool) -> ExitCode:
+    """Follow a task until it is over; what it ends with."""
+    from assay import notes
+    from assay.watching.command import watch as follow
+
+    if folder is not None:
+        require_writable(folder)
+    with context.client() as client:
+        file = notes.recall(context.home, client, task) if evaluate else None
+        limits = _limits(context, client)
+        return follow(client, context.home, limits, context.output, task, folder, file)
+
+
+def _limits(context: Context, client: Client) -> Limits:
+    """What is taken from those who serve bundles and states."""
     from protocol.tasks.bundles import Limits
 
-    output = context.output
-    with context.client() as client:
-        local = client.connection.chain_id == DEVELOPMENT_CHAIN
-        limits = Limits(allowed=context.settings.bundles, this_machine=local)
-        found = results.fetch(client, context.home, task, limits)
-        file = notes.recall(context.home, client, task)
-    path, table = results.save(found, folder), results.save_history(found, folder)
-    metrics = dict(found.metrics)
-    if evaluate and file is not None:
-        description = read(file)
-        value = sources.evaluate(description, found.state)
-        if value is not None:
-            metrics[str(description.result.evaluate)] = value
-    output.say(f"state of task {task} in {path}" + ("" if found.final else "; it may still be challenged"))
-    for name, value in metrics.items():
-        output.say(f"  {name} {value:.6g}")
-    if table is not None:
-        output.say(f"  metrics of the last steps in {table}")
-    told = {"task": task, "file": str(path), "final": found.final, "metrics": metrics}
-    output.result(told | {"history": None if table is None else str(table)})
+    local = client.connection.chain_id == DEVELOPMENT_CHAIN
+    return Limits(allowed=context.settings.bundles, this_machine=local)
+
+
+def cancel(context: Context, task: int, dry_run: bool) -> None:
+    """Take a task back that nobody has bid on."""
+    from assay import cancelling
+    from protocol.chain.parameters import tokens
+
+    with context.client(account=True) as client:
+        if dry_run:
+            escrow = cancelling.require_cancellable(client, task)
+            context.output.say(f"task {task} can be cancelled: {tokens(escrow)} tokens would be free again")
+        else:
+            escrow = cancelling.cancel(client, task)
+            context.output.say(
+                f"task {task} is cancelled: {tokens(escrow)} tokens are free in the vault again"
+            )
+    context.output.result({"task": task, "sent": not dry_run, "refund": escrow})

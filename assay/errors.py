@@ -43,5 +43,13 @@ class NotMade(SubmitterError):
     """`assay init` was given a name that is none, or one that is taken."""
 
 
+class NotCancelled(SubmitterError):
+    """The task is somebody else's, has a bid, or is not up for bids any more."""
+
+
+class MetricsError(SubmitterError):
+    """Metrics that a server does not show, or that are not those of the committed states."""
+
+
 class ResultError(SubmitterError):
     """The task has no result, or its solver does not serve the committed one."""

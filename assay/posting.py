@@ -93,7 +93,7 @@ def submit(context: Context, file: Path, choices: Choices) -> None:
             task = submitting.post(client, terms, signature_of, _least(settings, client, terms))
         notes.remember(context.home, client, task, file)
         posting.end()
-    output.say(f"task {task} posted; follow it with `assay status {task}`")
+    output.say(f"task {task} posted; follow it with `assay watch {task}`")
     output.result({"task": task, "sent": True, "terms": asdict(terms), "trust": derived.report()})
 
 

@@ -38,10 +38,13 @@ ANSWER_SECONDS = 30
 
 @dataclass(frozen=True)
 class Result:
-    """The state after the last step, by name. `final` is False while it may still be challenged."""
+    """The state after the last step, by name; `root` is its committed root. `final` is False while it may still be
+    challenged.
+    """
 
     task: int
     status: TaskStatus
+    root: bytes
     program: StepProgram
     state: dict[str, Tensor]
 
@@ -78,7 +81,7 @@ def fetch(client: Client, home: Home, task: int, limits: Limits | None = None) -
     for url in urls:
         found = _committed(url, task, terms.segments, program, view.result, limits)
         if not isinstance(found, str):
-            return Result(task, view.status, program, program.state_of(found))
+            return Result(task, view.status, view.result, program, program.state_of(found))
         failures.append(f"{parsed(url) or 'no http address'}: {found}")
     raise ResultError(
         f"task {task}",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -60,6 +60,11 @@ class SeatStatus:
     caught: bool
     seconds_left: int | None
 
+    @property
+    def name(self) -> str:
+        """For people."""
+        return f"{'look' if is_look(self.seat) else 'seat'} {self.seat}"
+
     def line(self) -> str:
         """For people."""
         left = self.seconds_left
@@ -70,8 +75,7 @@ class SeatStatus:
         else:
             state = f"{left} s left" if left >= 0 else "to be drawn again"
         segments = ", ".join(map(str, self.segments))
-        name = "look" if is_look(self.seat) else "seat"
-        return f"{name} {self.seat}: {self.account or 'nobody found'}, segments {segments}; {state}"
+        return f"{self.name}: {self.account or 'nobody found'}, segments {segments}; {state}"
 
 
 class JuryStep(StrEnum):
@@ -171,6 +175,15 @@ def report(client: Client, tasks: list[int]) -> list[TaskStatusReport]:
         views = [client.market.task(task) for task in tasks]
         games = _games(client, {view.task for view in views if view.status not in UNPLAYED}, block.time)
         return [_report(client, view, games[view.task], block.time) for view in views]
+
+
+def report_of(client: Client, task: int, games: Mapping[int, tuple[int, ...]], now: int) -> TaskStatusReport:
+    """The status of one task whose games, and the call instructions that each went into, are known; inside of a view of
+    the block at second `now`. Raises ChainError.
+    """
+    client.game.ahead(games)
+    found = [_game(client.game.game(game), path, now) for game, path in games.items()]
+    return _report(client, client.market.task(task), found, now)
 
 
 def open_tasks(client: Client) -> tuple[list[int], int]:

@@ -119,6 +119,8 @@ AssayError
 │   ├── SourceError              the Python file that builds it, or what that returned
 │   ├── NotServed                the bundle is not where the terms would say (exit code 1)
 │   ├── TooFewVerifiers          too few registered accounts would take a seat (exit code 1)
+│   ├── NotCancelled             a task that is not one's own, has a bid, or takes none any more
+│   ├── MetricsError             metrics that are not served, or not those of the committed states
 │   └── ResultError              no result yet, or one that is not the committed one
 ├── SimError                     sim
 │   ├── ParameterError           a parameter that does not exist, or a value that is impossible

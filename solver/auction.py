@@ -16,7 +16,7 @@ import time
 from concurrent.futures import Future
 from functools import partial
 
-from protocol.chain.views import TaskStatus, TaskView
+from protocol.chain.views import NOBODY, TaskStatus, TaskView
 from protocol.errors import AssayError, InternalError
 from protocol.node.party.eligible import eligible, least_eligible, least_share
 from protocol.tasks.bundles import BundleError, BundleUnavailable, WrongFile
@@ -226,18 +226,10 @@ class Auction:
         client, settings = self._context.client, self._context.settings
         chain_id = client.connection.chain_id
         least = settings.min_eligible or least_eligible(chain_id, terms.verifiers, terms.jurors)
-        found = eligible(client, terms)
-        if len(found.accounts) < least:
-            raise _NotWorth(
-                f"{len(found.accounts)} verifiers take {terms.verifiers} seats and juries of {terms.jurors}, {least} "
-                f"are asked for (min_eligible){found.why_not_more}"
-            )
         share = least_share(chain_id) if settings.min_share is None else settings.min_share
-        if found.share < share:
-            raise _NotWorth(
-                f"its terms are taken by {found.slots} of {found.registered} slots of registered stake, a share of "
-                f"{found.share:.3g}, {share:g} is asked for (min_share){found.why_not_more}"
-            )
+        refusal = eligible(client, terms).refusal(terms, least, share)
+        if refusal is not None:
+            raise _NotWorth(refusal)
 
     def owed(self, task: int | None = None) -> int:
         """Token units that this solver has to have free for other tasks: the stakes of all that it may come to submit.
@@ -282,7 +274,8 @@ class Auction:
         elif mine and not view.status.is_over:
             self._win(view)
         else:
-            self._lose(task, "assigned to another solver" if not mine else view.status.name.lower())
+            others = view.bidder != NOBODY and not mine
+            self._lose(task, "assigned to another solver" if others else view.status.name.lower())
 
     def _watch(self, view: TaskView) -> None:
         """A bid that was beaten: take it up again when it is the best once more, or the task this solver's after all.

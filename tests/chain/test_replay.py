@@ -84,6 +84,11 @@ def test_a_task_without_a_bid_moves_nothing(replayed: Replayed) -> None:
     assert set(ended.gains.values()) == {0}
 
 
+def test_a_cancelled_task_moves_nothing(replayed: Replayed) -> None:
+    ended, _ = played(replayed, "cancelled")
+    assert set(ended.gains.values()) == {0}
+
+
 def test_the_first_of_two_silent_accounts_pays_the_draw(replayed: Replayed) -> None:
     """Three seats of two segments; two accounts lose the fee of a seat and the draw's."""
     ended, amounts = played(replayed, "silent_seat")
