@@ -25,7 +25,7 @@ from protocol.node.http_client import LEAST_RATE
 from protocol.program.step import METRIC
 from protocol.tasks.bundles import BundleError, Limits
 from protocol.tasks.bundles.manifest import Manifest, parse_manifest
-from protocol.tasks.bundles.sources import Source, open_source
+from protocol.tasks.bundles.sources import Source, open_source, read
 from protocol.tasks.bundles.write import MANIFEST
 from protocol.tasks.task import Terms
 
@@ -64,7 +64,7 @@ def read_manifest(home: Home, terms: Terms, served: Sequence[str | Address], lim
     for place in (terms.bundle, *served):
         try:
             with closing(open_source(place, replace(limits, seconds=ANSWER_SECONDS))) as source:
-                data = source.read(MANIFEST, limits.manifest_bytes)
+                data = read(source, MANIFEST, limits.manifest_bytes)
             if sha256(data).digest() == terms.bundle_hash:
                 return parse_manifest(data)
             failures.append("another manifest")
@@ -108,7 +108,7 @@ def points_of(
 
 def _roots(source: Source, committed: Committed, segments: int) -> list[bytes]:
     """State roots of the committed checkpoints."""
-    data = source.read("segments", (segments + 1) * HASH_BYTES)[: committed.size * HASH_BYTES]
+    data = read(source, "segments", (segments + 1) * HASH_BYTES)[: committed.size * HASH_BYTES]
     roots = [data[at : at + HASH_BYTES] for at in range(0, len(data), HASH_BYTES)]
     if len(data) != committed.size * HASH_BYTES or segment_tree(roots).root != committed.root:
         raise MetricsError(
@@ -120,7 +120,7 @@ def _roots(source: Source, committed: Committed, segments: int) -> list[bytes]:
 
 
 def _point(source: Source, number: int, root: bytes, terms: Terms, tensors: Mapping[str, int]) -> Point:
-    said = source.read(f"checkpoints/{number}", terms.state_tensors * ENTRY_BYTES + ENTRY_BYTES)
+    said = read(source, f"checkpoints/{number}", terms.state_tensors * ENTRY_BYTES + ENTRY_BYTES)
     roots = list(_tensor_roots(said))
     if len(roots) != terms.state_tensors or state_root(roots) != root:
         raise MetricsError(
@@ -130,7 +130,7 @@ def _point(source: Source, number: int, root: bytes, terms: Terms, tensors: Mapp
         )
     values = {}
     for name, tensor in tensors.items():
-        data = source.read(f"checkpoints/{number}/tensors/{tensor}", _F32.size)
+        data = read(source, f"checkpoints/{number}/tensors/{tensor}", _F32.size)
         if len(data) != _F32.size or tensor_root(data) != roots[tensor]:
             raise MetricsError(
                 f"metric {name} of checkpoint {number}",

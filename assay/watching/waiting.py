@@ -33,7 +33,8 @@ class Deadline:
 
 def duration(seconds: int) -> str:
     """A time in its two largest units: "58 s", "9 min 50 s", "3 h 5 min"."""
-    parts, rest = [], max(0, seconds)
+    parts: list[str] = []
+    rest = max(0, seconds)
     for size, unit in _UNITS:
         count, rest = divmod(rest, size)
         if count or (parts and len(parts) < 2):

@@ -182,9 +182,9 @@ def test_from_a_file_to_a_checked_result(scene: Stage, tmp_path: Path) -> None:
     assert (seat["seconds_left"], status["awaited_round"]) == (None, None)
     state = load_file(result["file"])
     assert result["final"]
-    served = load_file(again["file"])  # a file's metadata have no order, so its bytes may differ
-    assert served.keys() == state.keys()
-    assert all(torch.equal(served[name], value) for name, value in state.items())
+    other = load_file(again["file"])  # a file's metadata have no order, so its bytes may differ
+    assert other.keys() == state.keys()
+    assert all(torch.equal(other[name], value) for name, value in state.items())
     assert result["metrics"]["norm"] == pytest.approx(float(state["weight"].norm()))
     assert result["metrics"]["loss"] == pytest.approx(float(state["metric.loss"]))
     assert int(state["step"]) == 6

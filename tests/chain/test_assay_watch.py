@@ -12,6 +12,7 @@ from fastapi import FastAPI
 from fastapi.responses import Response
 from safetensors.torch import load_file
 
+from assay.status import report_of
 from assay.watching import following
 from assay.watching.command import Watch
 from assay.watching.following import Following
@@ -250,7 +251,7 @@ def test_a_look_that_failed_is_told_by_the_next(
     found = Following(scene.submitter, Home(tmp_path), task)
     found.look()
     bidder.market.bid(task, 10**18)
-    real = following.report_of
+    real = report_of
 
     def out_of_reach(*_arguments: Any) -> Any:
         raise RpcUnavailable("http://127.0.0.1:1", ConnectionError())

@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from threading import Thread
 from time import monotonic, sleep
+from typing import Any
 
 import pytest
 
@@ -30,7 +31,7 @@ from verifier.strategy import HONEST, Strategy
 pytestmark = pytest.mark.chain
 
 WATCHER = "dev:2"
-QUIET = {"deadline_minutes": 0.001, "low_disk_gib": 0}
+QUIET: dict[str, Any] = {"deadline_minutes": 0.001, "low_disk_gib": 0}
 """No alert because a machine is slow or its disk full."""
 
 

@@ -91,7 +91,7 @@ def test_every_event_is_explained() -> None:
 
 def test_labels_in_rules_are_those_of_the_metrics() -> None:
     assert 'stage="training"' in RULES
-    assert Stage.TRAINING == "training"
+    assert Stage.TRAINING.value == "training"
     assert '{outcome="failed"}' in RULES
 
 

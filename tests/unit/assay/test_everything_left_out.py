@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from assay.budgeting import COMPARABLE, LEAST, MOST, OPENING, Sold, budget_of, comparable, rounded_up
+from assay.budgeting import COMPARABLE, LEAST, MOST, Sold, budget_of, comparable, rounded_up
 from assay.deriving import Derived, Place
 from assay.description import Description, TaskTable, TermsTable
 from assay.errors import NobodyTakes
@@ -16,6 +17,7 @@ from assay.taking import remedy_of, require_taken
 from protocol.chain.parameters import DEVNET, RECOMMENDED, TOKEN, Parameters
 from protocol.chain.periods import NAMES, Load, periods
 from protocol.chain.terms_bounds import require_within_bounds
+from protocol.tasks.bidding import OPENING
 from protocol.tasks.offers import Offer, Refusal, Rule, decide
 from protocol.tasks.task import Terms
 from protocol.tasks.usual_solver import SPEED, STAKE
@@ -133,10 +135,10 @@ def test_periods_keep_to_the_deployment_s_bounds_and_days_where_a_clock_has_them
     ],
 )
 def test_what_no_solver_takes_is_refused_with_what_to_change(
-    changed: dict[str, int], rule: Rule, words: str
+    changed: dict[str, Any], rule: Rule, words: str
 ) -> None:
     terms = terms_of(SMALL, Derived.of(described(SMALL), DEVELOPMENT, SMALL))
-    restitution = {"restitution": 0} if "budget" in changed else {}
+    restitution: dict[str, Any] = {"restitution": 0} if "budget" in changed else {}
     refused = replace(terms, **{**restitution, **changed})
     decision = decide(refused, DEVELOPMENT.usual_solver)
     assert isinstance(decision, Refusal)
@@ -149,11 +151,13 @@ def test_what_no_solver_takes_is_refused_with_what_to_change(
 def test_what_a_remedy_names_is_enough() -> None:
     terms = terms_of(SMALL, Derived.of(described(SMALL), DEVELOPMENT, SMALL))
     for field, short in (("clock", 40), ("training_period", 2), ("bond", 0)):
-        refused = replace(terms, replay_allowance=0, **{field: short})
+        shorter: dict[str, Any] = {field: short}
+        refused = replace(terms, replay_allowance=0, **shorter)
         decision = decide(refused, DEVELOPMENT.usual_solver)
         assert isinstance(decision, Refusal)
         least = 2 * decision.least if field == "bond" else decision.least
-        assert isinstance(decide(replace(refused, **{field: least}), DEVELOPMENT.usual_solver), Offer), field
+        enough: dict[str, Any] = {field: least}
+        assert isinstance(decide(replace(refused, **enough), DEVELOPMENT.usual_solver), Offer), field
 
 
 def test_a_budget_follows_what_tasks_of_about_this_size_cost_within_bounds() -> None:

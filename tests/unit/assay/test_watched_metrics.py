@@ -15,6 +15,7 @@ import pytest
 from assay.errors import MetricsError
 from assay.watching.metrics import Committed, points_of
 from protocol.commitments import segment_tree, state_root, tensor_root
+from protocol.node.http_client import Body
 from protocol.tasks.bundles import BundleError
 from protocol.tasks.bundles.sources import FileSource
 from protocol.tasks.task import Terms
@@ -46,6 +47,10 @@ class Served:
         entries = [{"root": "0x" + root.hex()} for root in roots]
         self.put(f"checkpoints/{number}.json", json.dumps({"tensors": entries}).encode())
 
+    def show(self, number: int, loss: bytes, roots: Sequence[bytes]) -> None:
+        self.put(f"checkpoints/{number}/tensors/1", loss)
+        self.checkpoint(number, roots)
+
     @property
     def source(self) -> FileSource:
         return Names(self.folder.as_uri())
@@ -59,9 +64,10 @@ class Served:
 class Names(FileSource):
     """Finds a checkpoint's manifest in a file of its own."""
 
-    def read(self, name: str, limit: int) -> bytes:
+    def copy(self, name: str, limit: int, into: Body) -> None:
         parts = name.split("/")
-        return super().read(f"{name}.json" if len(parts) == 2 and parts[0] == "checkpoints" else name, limit)
+        there = f"{name}.json" if len(parts) == 2 and parts[0] == "checkpoints" else name
+        super().copy(there, limit, into)
 
 
 def tensor_roots(number: int) -> list[bytes]:
@@ -86,17 +92,11 @@ def test_what_was_committed_is_shown(served: Served) -> None:
 
 LIES: dict[str, Callable[[Served], None]] = {
     "a better loss": lambda s: s.put("checkpoints/2/tensors/1", struct.pack("<f", 0.1)),
-    "a loss and its root": lambda s: (
-        s.put("checkpoints/2/tensors/1", loss(9)),
-        s.checkpoint(2, [tensor_roots(2)[0], tensor_root(loss(9))]),
-    )[0],
+    "a loss and its root": lambda s: s.show(2, loss(9), [tensor_roots(2)[0], tensor_root(loss(9))]),
     "another state in the tree": lambda s: s.put(
         "segments", b"".join(state_root(tensor_roots(number)) for number in (0, 1, 3))
     ),
-    "states of another segment": lambda s: (
-        s.checkpoint(2, tensor_roots(1)),
-        s.put("checkpoints/2/tensors/1", loss(1)),
-    )[0],
+    "states of another segment": lambda s: s.show(2, loss(1), tensor_roots(1)),
     "fewer checkpoints than committed": lambda s: s.put("segments", state_root(tensor_roots(0))),
     "no checkpoints": lambda s: s.put("segments", b""),
     "half a root": lambda s: s.put("segments", bytes(80)),

@@ -41,8 +41,14 @@ def test_losses_stay_together_with_rates_clipping_and_draws(dropout: bool, micro
     model = network(dropout=dropout)
     optimizer = torch.optim.AdamW(model.parameters(), lr=0.02)
     scheduler = torch.optim.lr_scheduler.ExponentialLR(optimizer, 0.7)
-    options = {"scheduler": scheduler, "clip_norm": 0.5, "steps": STEPS, "micro_batches": micro_batches}
-    step = captured(model, optimizer=optimizer, **options)
+    step = captured(
+        model,
+        optimizer=optimizer,
+        scheduler=scheduler,
+        clip_norm=0.5,
+        steps=STEPS,
+        micro_batches=micro_batches,
+    )
     theirs = following(step)
     assert theirs is not None
     assert max(distances(step, theirs)) < NEAR

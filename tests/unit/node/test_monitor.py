@@ -16,6 +16,7 @@ from prometheus_client import CollectorRegistry
 from protocol.chain.client import Client
 from protocol.node import logs
 from protocol.node.http import PortTaken
+from protocol.node.monitoring.alerts import Alarm
 from protocol.node.monitoring.deadlines import Deadline, Deadlines
 from protocol.node.monitoring.pulse import LEAST_SECONDS, PERIODS, STALE_SECONDS, START_SECONDS, Pulse
 from protocol.node.party import monitor as module
@@ -175,7 +176,7 @@ def test_what_is_not_taken_waits_for_the_next_process(
     with Receiver(*[500] * 100) as refusing:
         first = Node(tmp_path, webhook=refusing.url)
         with first.monitor:
-            first.monitor.alerts.tell(module.Alarm.SETTLED, "paid", MARKET, 1)
+            first.monitor.alerts.tell(Alarm.SETTLED, "paid", MARKET, 1)
     with Receiver() as receiver:
         second = Node(tmp_path, webhook=receiver.url)
         with second.monitor:
