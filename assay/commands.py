@@ -325,9 +325,9 @@ def status(context: Context, task: int | None, past: bool = False) -> None:
     context.output.result([asdict(found) for found in reports])
 
 
-def result(context: Context, task: int, folder: Path, evaluate: bool) -> None:
-    """Fetch a task's result, check it against the chain, write it, say its metrics."""
-    from assay import results, submitting
+def result(context: Context, task: int, folder: Path, evaluate: bool, embed: bool) -> None:
+    """Fetch a task's result, check it against the chain, write it and a proof, say its metrics."""
+    from assay import proof_files, results, submitting
     from assay import source as sources
     from assay.description import read
     from protocol.tasks.bundles import Limits
@@ -337,8 +337,10 @@ def result(context: Context, task: int, folder: Path, evaluate: bool) -> None:
         local = client.connection.chain_id == DEVELOPMENT_CHAIN
         limits = Limits(allowed=context.settings.bundles, this_machine=local)
         found = results.fetch(client, context.home, task, limits)
+        proof = proof_files.proof_of(client, context.home, found)
         file = submitting.recall(context.home, client, task)
-    path, table = results.save(found, folder), results.save_history(found, folder)
+    path = results.save(found, folder, proof_files.metadata(proof) if embed else None)
+    proved, table = proof_files.save(proof, folder), results.save_history(found, folder)
     metrics = dict(found.metrics)
     if evaluate and file is not None:
         description = read(file)
@@ -350,5 +352,10 @@ def result(context: Context, task: int, folder: Path, evaluate: bool) -> None:
         output.say(f"  {name} {value:.6g}")
     if table is not None:
         output.say(f"  metrics of the last steps in {table}")
-    told = {"task": task, "file": str(path), "final": found.final, "metrics": metrics}
+    output.say(
+        f"  proof in {proved}{', and in the state itself' if embed else ''}; `assay verify` compares it"
+    )
+    if proof.segment_roots is None:
+        output.say("  it has no roots of segments: nobody serves them")
+    told = {"task": task, "file": str(path), "final": found.final, "metrics": metrics, "proof": str(proved)}
     output.result(told | {"history": None if table is None else str(table)})
