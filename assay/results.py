@@ -47,14 +47,15 @@ class Result:
 
 def fetch(client: Client, home: Home, task: int, limits: Limits | None = None) -> Result:
     """The committed result of a task. Its bundle is read, and servers are asked, within `limits`: the solver's first,
-    then those of the accounts that attested that they hold it. Raises ResultError, BundleError, ChainError.
+    then those of the accounts that attested that they hold it. They are asked for the bundle too where it is not at
+    the address in the terms. Raises ResultError, BundleError, ChainError.
     """
     view = client.market.task(task)
     require_result(view)
     terms = client.market.terms(task)
     limits = limits or Limits()
-    program = cached_bundle(home.bundles, terms, limits).step
     holders = Holders(client, view, limits)
+    program = cached_bundle(home.bundles, terms, limits, holders.bundles(terms.bundle_hash)).step
     state = holders.state(terms.segments, view.result, program)
     return Result(task, view.status, program, state, holders)
 

@@ -16,7 +16,7 @@ from assay.commands import Context
 from assay.errors import NotHeld, ProofMismatch, ResultError
 from assay.estimate import Progress, duration
 from assay.holders import Holders
-from assay.proofs import Proof, load_proof, parse_proof, word
+from assay.proofs import METADATA, Proof, load_proof, parse_proof, word
 from assay.proving import compare, compare_contracts, is_final
 from assay.replays import Finding, Run, first_false
 from assay.verify_report import Report
@@ -106,7 +106,7 @@ def _proof(target: str | None, weights: Path | None) -> Proof:
         raise SettingsError(
             "what to verify",
             expected="a task's id, a proof file, or --weights with a proof in its metadata",
-            got="none" if weights is None else f"no {weights_file.METADATA} in {weights}",
+            got="none" if weights is None else f"no {METADATA} in {weights}",
             remedy="name one; `assay result --embed` writes the last",
         )
     return parse_proof(text, f"proof in {weights}")

@@ -43,7 +43,8 @@ class Weights:
 def embedded_proof(path: Path) -> str | None:
     """The text of the proof in a file's metadata; None without one. Raises WeightsMalformed."""
     with _opened(path) as file:
-        return (file.metadata() or {}).get(METADATA)
+        said = file.metadata()
+        return None if said is None else said.get(METADATA)
 
 
 def compare(path: Path, state: Sequence[TensorEntry], roots: Sequence[bytes]) -> Weights:
@@ -53,10 +54,10 @@ def compare(path: Path, state: Sequence[TensorEntry], roots: Sequence[bytes]) ->
     due = {entry.name: (entry, root) for entry, root in zip(state, roots, strict=True)}
     with _opened(path) as file:
         names = list(file.keys())
-        if not names or (unknown := next((name for name in names if name not in due), None)) is not None:
-            raise _differs(
-                path, "tensors of the task's state", f"{unknown[:200]!a}" if names else "no tensor"
-            )
+        if not names:
+            raise _differs(path, "tensors of the task's state", "no tensor")
+        if unknown := [name for name in names if name not in due]:
+            raise _differs(path, "tensors of the task's state alone", f"{unknown[0][:200]!a}")
         for name in names:
             entry, root = due[name]
             view = file.get_slice(name)
