@@ -217,7 +217,7 @@ def result(
 def verify(
     connection: Flags,
     target: Annotated[
-        str | None, typer.Argument(metavar="[TASK|PROOF]", help="A task's id, or a proof file.")
+        str | None, typer.Argument(metavar="TASK|PROOF", help="A task's id, or a proof file.")
     ] = None,
     segments: Annotated[
         int | None, typer.Option(min=1, help="Replay so many segments, drawn by chance.")

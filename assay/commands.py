@@ -42,6 +42,7 @@ from protocol.tasks.arithmetics import ARITHMETIC, require_computed
 
 if TYPE_CHECKING:
     from assay.deriving import Place
+    from protocol.tasks.bundles import Limits
 
 PURSE = 100_000
 """Tokens that every development account gets from a deployment on a development chain."""
@@ -66,6 +67,13 @@ class Context:
             password_file=settings.password_file,
             finality=settings.finality,
         )
+
+    def limits(self, client: Client) -> Limits:
+        """What is taken from strangers, and where they are asked: on a development chain on this machine too."""
+        from protocol.tasks.bundles import Limits
+
+        local = client.connection.chain_id == DEVELOPMENT_CHAIN
+        return Limits(allowed=self.settings.bundles, this_machine=local)
 
     def others(self, client: Client) -> list[Deployment]:
         """Further deployments of the client's chain, unless one was named."""
@@ -330,13 +338,10 @@ def result(context: Context, task: int, folder: Path, evaluate: bool, embed: boo
     from assay import proof_files, results, submitting
     from assay import source as sources
     from assay.description import read
-    from protocol.tasks.bundles import Limits
 
     output = context.output
     with context.client() as client:
-        local = client.connection.chain_id == DEVELOPMENT_CHAIN
-        limits = Limits(allowed=context.settings.bundles, this_machine=local)
-        found = results.fetch(client, context.home, task, limits)
+        found = results.fetch(client, context.home, task, context.limits(client))
         proof = proof_files.proof_of(client, context.home, found)
         file = submitting.recall(context.home, client, task)
     path = results.save(found, folder, proof_files.metadata(proof) if embed else None)

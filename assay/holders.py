@@ -1,12 +1,14 @@
 """Who holds a task's data, and what they serve of it: its solver, then the accounts of attested seats.
 
 Nothing that they send is believed: a state must have the committed root, and segment roots must make the committed
-tree. Who has not served what was asked for is asked after the others, and after `MOST_FAILURES` no more.
+tree. Who has not served what was asked for is asked after the others, and after `MOST_FAILURES` no more; who took its
+time to serve nothing is not asked again at all.
 """
 
 from __future__ import annotations
 
 import math
+import time
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import closing
@@ -30,16 +32,21 @@ from protocol.tasks.bundles.sources import Source, open_source
 ANSWER_SECONDS: Final = 30
 """For a server to answer, beside what its bytes take at `LEAST_RATE`."""
 MOST_FAILURES: Final = 3
+SLOW_SECONDS: Final = 10.0
+"""A server that has not served for so long is one that holds others up."""
 
 
 class Holders:
-    """The servers of one task. Each answer is read within `limits`."""
+    """The servers of one task. Each answer is read within `limits`; `remedy` says what to do where there is none."""
 
-    def __init__(self, client: Client, view: TaskView, limits: Limits) -> None:
+    def __init__(
+        self, client: Client, view: TaskView, limits: Limits, remedy: str = "try again later"
+    ) -> None:
         seats = client.audit.seats(view.task)
         accounts = dict.fromkeys([view.solver, *(seat.account for seat in seats if seat.attested)])
         self._task = view.task
         self._limits = limits
+        self._remedy = remedy
         self._urls = [client.market.endpoint_of(account) for account in accounts if account != NOBODY]
         self._failures = Counter[str]()
 
@@ -52,38 +59,48 @@ class Holders:
         """Checkpoint `number`, which has this root. Raises NotHeld where nobody serves it."""
         failures = []
         for url in self._asked():
+            begun = time.monotonic()
             found = committed(url, self._task, number, program, root, self._limits)
             if not isinstance(found, str):
                 types = zip(program.state_types, found, strict=True)
                 if all(is_canonical(int(type_.dtype), data) for type_, data in types):
                     return program.state_of(found)
                 found = "bytes with the root, but of no tensor: another NaN, or a bool that is not 0 or 1"
-            self._failures[url] += 1
+            self._failed(url, begun)
             failures.append(f"{parsed(url) or 'no http address'}: {found}")
         raise NotHeld(
             f"task {self._task}, checkpoint {number}",
             expected=f"a state with root {root.hex()} from its solver or an attested seat",
             got="; ".join(failures) or "none of them is asked any more",
-            remedy="try again later",
+            remedy=self._remedy,
         )
 
-    def roots(self, root: bytes, size: int, segments: int) -> list[bytes] | None:
-        """The state roots r_0 … under the root of a segment tree of `size` leaves, of a task of `segments` segments;
-        None where nobody serves them.
+    def roots(self, root: bytes, size: int, segments: int) -> list[bytes]:
+        """The state roots r_0 … under the root of a segment tree of `size` leaves, of a task of `segments` segments.
+        Raises NotHeld where nobody serves them.
         """
         most = (segments + 1) * HASH_BYTES  # a solver that trains on may have committed more by now
         for url in self._asked():
+            begun = time.monotonic()
             try:
                 with closing(_source(url, f"tasks/{self._task}", most, self._limits)) as source:
                     data = source.read("segments", most)
             except (BadAddress, BundleError):
-                self._failures[url] += 1
+                self._failed(url, begun)
                 continue
             found = [data[at : at + HASH_BYTES] for at in range(0, size * HASH_BYTES, HASH_BYTES)]
             if len(data) >= size * HASH_BYTES and segment_tree(found).root == root:
                 return found
-            self._failures[url] += 1
-        return None
+            self._failed(url, begun)
+        raise NotHeld(
+            f"task {self._task}",
+            expected=f"state roots under {root.hex()} from its solver or an attested seat",
+            got="none",
+            remedy=self._remedy,
+        )
+
+    def _failed(self, url: str, begun: float) -> None:
+        self._failures[url] += MOST_FAILURES if time.monotonic() - begun > SLOW_SECONDS else 1
 
     def _asked(self) -> Iterator[str]:
         for url in sorted(self._urls, key=lambda url: self._failures[url]):

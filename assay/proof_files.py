@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-from assay.errors import ResultError
+from assay.errors import NotHeld, ResultError
 from assay.proofs import METADATA, Proof
 from assay.proving import prove
 from assay.results import Result
@@ -22,7 +23,9 @@ MAX_METADATA: Final = 90_000_000
 def proof_of(client: Client, home: Home, result: Result) -> Proof:
     """The proof of a result that was fetched. Raises ResultError, ChainError."""
     view, terms = client.market.task(result.task), client.market.terms(result.task)
-    roots = result.holders.roots(view.root, view.size, terms.segments)
+    roots = None
+    with suppress(NotHeld):
+        roots = result.holders.roots(view.root, view.size, terms.segments)
     manifest = (home.bundles / terms.bundle_hash.hex() / MANIFEST).read_bytes()
     return prove(client, result.task, roots, result.program.tensor_roots(result.state), manifest)
 

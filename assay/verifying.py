@@ -20,7 +20,6 @@ from assay.proofs import METADATA, Proof, load_proof, parse_proof, word
 from assay.proving import compare, compare_contracts, is_final
 from assay.replays import Finding, Run, first_false
 from assay.verify_report import Report
-from protocol.chain.accounts import DEVELOPMENT_CHAIN
 from protocol.chain.client import Client
 from protocol.chain.connection import Connection
 from protocol.chain.deployment import deployments_of, load_deployment
@@ -34,7 +33,7 @@ from protocol.execution.replay import Work
 from protocol.node.settings import SettingsError
 from protocol.numerics.self_check import self_check
 from protocol.program.step import State
-from protocol.tasks.bundles import Limits, cached_bundle
+from protocol.tasks.bundles import cached_bundle
 from protocol.tasks.task import ASSUMED_SPEED, replay_seconds
 
 
@@ -184,22 +183,18 @@ def _replay(
             remedy=f"look at `assay status {view.task}`",
         )
     segments, terms = choice.of(committed), client.market.terms(view.task)
-    settings, local = context.settings, client.connection.chain_id == DEVELOPMENT_CHAIN
-    limits = Limits(allowed=settings.bundles, this_machine=local)
-    holders = Holders(client, view, limits)
+    limits = context.limits(client)
+    holders = Holders(client, view, limits, "try again later, or replay --all, which needs nobody's data")
     bundle = cached_bundle(context.home.bundles, terms, limits, holders.bundles(terms.bundle_hash))
     if roots is None:
-        roots = holders.roots(view.root, view.size, terms.segments)
-    if roots is None and len(segments) < committed:
-        raise NotHeld(
-            f"task {view.task}",
-            expected=f"the state roots under {view.root.hex()} from its solver or an attested seat",
-            got="none",
-            remedy="name a proof that has them, or replay --all, which needs nobody's data",
-        )
+        try:
+            roots = holders.roots(view.root, view.size, terms.segments)
+        except NotHeld:
+            if len(segments) < committed:
+                raise
     self_check()
     work = Work.of(view.task, bundle)
-    executor = executor_on(checked(settings.device))(work)
+    executor = executor_on(checked(context.settings.device))(work)
     steps = len(segments) * terms.segment_steps
     seconds = len(segments) * replay_seconds(terms, ASSUMED_SPEED)
     context.output.say(
@@ -217,15 +212,11 @@ def _replay(
             _compare_tree(client, view, run.roots(bundle.initial_state(), committed), report)
             return
         try:
-            report.findings.extend(run.compare(segments, roots, state_at))
-        except NotHeld as error:
+            for finding in run.compare(segments, roots, state_at):
+                report.findings.append(finding)
+        except NotHeld:
             if report.equal:
-                raise NotHeld(
-                    "",
-                    expected=error.expected,
-                    got=error.got,
-                    remedy="try again later, or replay --all, which needs nobody's data",
-                ) from error
+                raise
     done = [finding.segment for finding in report.findings]
     report.checked.append(f"{len(done)} of {committed} segments were computed again: {_numbers(done)}")
     if len(done) < committed:

@@ -14,6 +14,7 @@ HEAVY = ("torch", "web3", "numpy", "fastapi", "httpcore", "eth_account", "struct
 HELP = [
     ("assay.cli", ["--help"]),
     ("assay.cli", ["submit", "--help"]),
+    ("assay.cli", ["verify", "--help"]),
     ("assay.cli", ["beacon", "--help"]),
     ("assay.cli", ["account", "--help"]),
     ("verifier.cli", ["--help"]),
@@ -63,6 +64,8 @@ WRONG = [
     ("assay", ["account", "new", "../x", "--password-file", "none"], 2, "account name"),
     ("assay", ["beacon", "--rpc", "http://127.0.0.1:1"], 1, "expected an Ethereum node"),
     ("assay", ["beacon", "--account", "a", "--dev-account", "1"], 2, "leave one out"),
+    ("assay", ["verify", "none.json"], 2, "expected a readable file"),
+    ("assay", ["verify", "1", "--all", "--segments", "2"], 2, "leave one out"),
     ("assay", ["config", "show"], 2, "expected settings rpc, "),
     ("verifier", ["watch", "--rpc", "http://127.0.0.1:1"], 2, "expected settings rpc, "),
     ("verifier", ["resign", "--account", "a", "--dev-account", "1"], 2, "leave one out"),

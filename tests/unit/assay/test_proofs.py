@@ -32,7 +32,6 @@ from tests.chain.solver_stage import tiny_bundle
 from tests.chain.trees import terms
 from tests.unit.node.test_party_data import ME, deployed
 
-
 GAME = GameFact(number=1, challenger=ME, segment=0, step=0, phase="closed", verdict="challenger_silent")
 
 
