@@ -48,6 +48,7 @@ class Settled:
     scene: Stage
     honest: int
     false: int
+    solver: Solver
     cheat: Solver
     early: Path
 
@@ -93,7 +94,7 @@ def settled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Settled]:
             tasks=(false,),
         )
         ends.callback(cheat.close)
-        made = Settled(scene, honest, false, cheat, folder / "early" / "proof.json")
+        made = Settled(scene, honest, false, solver, cheat, folder / "early" / "proof.json")
         commands.result(made.context(folder / "early"), honest, made.early.parent, False, False)
         settle(scene, honest)
         play(scene, false)
@@ -175,7 +176,8 @@ def test_who_serves_false_states_is_not_believed(settled: Settled, verify: Calla
     def of_another_state(connection: socket.socket, target: str) -> None:
         answers(bytes(1_200 if target.endswith("tensors/0") else 4))(connection, target)
 
-    with settled.scene.client("dev:1") as solver, serving(of_another_state) as liar:
+    solver = settled.solver.client
+    with serving(of_another_state) as liar:
         verify(settled.honest, Choice(named=(3,)))  # the bundle is here from now on
         served = solver.market.endpoint_of(solver.address)
         solver.market.announce(liar.url)
