@@ -9,11 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from assay.errors import NotHeld
-from assay.replays import Run, first_false
+from assay.replays import Finding, Run, first_false
 from assay.verifying import Choice
 from protocol.commitments import segment_tree
-from protocol.execution.replay import Executor, Work, first_step, run_steps
+from protocol.execution.replay import Executor, HonestExecutor, Work, first_step, run_steps
 from protocol.node.settings import SettingsError
+from protocol.program import Interpreter
 from protocol.program.library import kernels
 from protocol.program.step import State
 from tests.adversaries.tiny import moves_a_weight_far
@@ -25,7 +26,7 @@ ALL = range(1, tiny.SEGMENTS + 1)
 
 
 def honest() -> Executor:
-    return tiny.HonestExecutor(PROGRAM, tiny.fixed(), tiny.Interpreter())
+    return HonestExecutor(PROGRAM, tiny.fixed(), Interpreter())
 
 
 def states(executor: Executor) -> list[State]:
@@ -74,7 +75,7 @@ def test_a_false_segment_alone_is_false_and_names_its_tensors() -> None:
 
 
 def test_what_follows_a_false_segment_is_not_guessed() -> None:
-    found = []
+    found: list[Finding] = []
     with pytest.raises(NotHeld, match="checkpoint 2"):
         found.extend(a_run().compare(ALL, roots(FALSE), nobody))
     assert [(one.segment, one.equal) for one in found] == [(1, True), (2, False)]

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 from safetensors.numpy import save_file
 
 from assay.errors import WeightsMalformed, WeightsMismatch
@@ -14,7 +16,7 @@ from assay.weights import TYPES, Weights, compare, embedded_proof
 from protocol.commitments.tensors import DTYPES, Tensor
 from protocol.tasks.bundles.manifest import TensorEntry
 
-ARRAYS = {
+ARRAYS: dict[str, NDArray[Any]] = {
     "f32": np.array([[1.5, -0.0, np.nan]], np.float32),
     "u8": np.arange(5, dtype=np.uint8),
     "i32": np.array(-7, np.int32),
