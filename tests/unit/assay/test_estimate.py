@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import sys
+
 import pytest
 
-from assay.estimate import WARM, Estimate, duration
+from assay import estimate as module
+from assay.estimate import WARM, Estimate, Progress, duration
 
 
 def test_the_first_steps_do_not_count() -> None:
@@ -27,3 +30,24 @@ def test_the_first_steps_do_not_count() -> None:
 )
 def test_a_duration_is_one_number(seconds: float, said: str) -> None:
     assert duration(seconds) == said
+
+
+def test_without_a_terminal_the_rest_is_told_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "TOLD_AFTER", 0.0)
+    said: list[str] = []
+    with Progress(10, said.append) as progress:
+        for number in range(10):
+            progress.step(number, {})
+            assert len(said) == (number + 1 > WARM)
+    assert said == ["the rest takes about 0 s at the rate so far"]
+
+
+def test_at_a_terminal_there_is_a_bar(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    said: list[str] = []
+    with Progress(10, said.append) as progress:
+        for number in range(3):
+            progress.step(number, {})
+        (row,) = progress._bar.tasks
+        assert (row.completed, row.total) == (3, 10)
+    assert said == []
