@@ -11,7 +11,7 @@ from assay import accounts
 from assay.options import DryRunOption, FileArgument, LinesOption, PortOption, context_of
 from protocol.errors import ExitCode
 from protocol.node.commands import READS, SENDS, Flags, add_config, app_of, command
-from protocol.node.options import HomeOption, JsonOption
+from protocol.node.options import DeviceOption, HomeOption, JsonOption
 
 if TYPE_CHECKING:
     from assay.settings import AssaySettings
@@ -288,13 +288,57 @@ def cancel(
 def result(
     connection: Flags,
     task: Annotated[int, typer.Argument(min=1, help="A task's id.")],
-    output: Annotated[Path, typer.Option(help="Folder for state.safetensors.")],
+    output: Annotated[Path, typer.Option(help="Folder for state.safetensors and proof.json.")],
     evaluate: Annotated[bool, typer.Option(help="Run the task file's own evaluation.")] = True,
+    embed: Annotated[
+        bool, typer.Option("--embed", help="Put the proof into state.safetensors too, as metadata.")
+    ] = False,
     home: HomeOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Fetch a task's final state from its solver, check it against the chain, write it."""
+    """Fetch a task's final state from its solver, check it against the chain, write it with a proof of it."""
     from assay import commands
 
     context = context_of("result", home, as_json, **connection)
-    commands.result(context, task, output, evaluate)
+    commands.result(context, task, output, evaluate, embed)
+
+
+@command(app, connection=READS)
+def verify(
+    connection: Flags,
+    target: Annotated[
+        str | None, typer.Argument(metavar="TASK|PROOF", help="A task's id, or a proof file.")
+    ] = None,
+    segments: Annotated[
+        int | None, typer.Option(min=1, help="Replay so many segments, drawn by chance.")
+    ] = None,
+    segment: Annotated[
+        list[int] | None, typer.Option(min=1, help="Replay this segment (repeatable).")
+    ] = None,
+    every: Annotated[
+        bool, typer.Option("--all", help="Replay all: what a task's id alone stands for.")
+    ] = False,
+    weights: Annotated[
+        Path | None, typer.Option(help="Compare this safetensors file; its own proof needs no PROOF.")
+    ] = None,
+    device: DeviceOption = None,
+    home: HomeOption = None,
+    as_json: JsonOption = False,
+) -> ExitCode:
+    """Compute a task's segments again and compare them with the chain; or a proof, and weights, without an account.
+
+    The exit code is 3 where something differs: a segment, a field of the proof, a tensor.
+    """
+    given = [
+        name for name, value in (("--segments", segments), ("--segment", segment), ("--all", every)) if value
+    ]
+    if len(given) > 1:
+        from protocol.node.settings import SettingsError
+
+        raise SettingsError(
+            expected="one of --segments, --segment and --all", got=" and ".join(given), remedy="leave one out"
+        )
+    context = context_of("verify", home, as_json, **connection, device=device)
+    from assay.verifying import Choice, verify
+
+    return verify(context, target, weights, Choice(segments, tuple(segment or ()), every))

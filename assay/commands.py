@@ -62,6 +62,13 @@ class Context:
             finality=settings.finality,
         )
 
+    def limits(self, client: Client) -> Limits:
+        """What is taken from strangers, and where they are asked: on a development chain on this machine too."""
+        from protocol.tasks.bundles import Limits
+
+        local = client.connection.chain_id == DEVELOPMENT_CHAIN
+        return Limits(allowed=self.settings.bundles, this_machine=local)
+
     def others(self, client: Client) -> list[Deployment]:
         """Further deployments of the client's chain, unless one was named."""
         if self.settings.deployment is not None:
@@ -233,15 +240,15 @@ def status(context: Context, task: int | None, past: bool = False) -> None:
     context.output.result([asdict(found) for found in reports])
 
 
-def result(context: Context, task: int, folder: Path, evaluate: bool) -> None:
-    """Fetch a task's result, check it against the chain, write it, say its metrics."""
+def result(context: Context, task: int, folder: Path, evaluate: bool, embed: bool) -> None:
+    """Fetch a task's result, check it against the chain, write it and a proof, say its metrics."""
     from assay import notes, results
     from assay.writing import write
 
     with context.client() as client:
-        found = results.fetch(client, context.home, task, _limits(context, client))
+        found = results.fetch(client, context.home, task, context.limits(client))
         file = notes.recall(context.home, client, task) if evaluate else None
-    context.output.result(write(context.output, found, folder, file))
+        context.output.result(write(client, context.home, context.output, found, folder, file, embed))
 
 
 def watch(context: Context, task: int, folder: Path | None, evaluate: bool) -> ExitCode:
@@ -253,16 +260,8 @@ def watch(context: Context, task: int, folder: Path | None, evaluate: bool) -> E
         require_writable(folder)
     with context.client() as client:
         file = notes.recall(context.home, client, task) if evaluate else None
-        limits = _limits(context, client)
+        limits = context.limits(client)
         return follow(client, context.home, limits, context.output, task, folder, file)
-
-
-def _limits(context: Context, client: Client) -> Limits:
-    """What is taken from those who serve bundles and states."""
-    from protocol.tasks.bundles import Limits
-
-    local = client.connection.chain_id == DEVELOPMENT_CHAIN
-    return Limits(allowed=context.settings.bundles, this_machine=local)
 
 
 def cancel(context: Context, task: int, dry_run: bool) -> None:

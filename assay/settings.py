@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from decimal import Decimal
 from ipaddress import IPv4Address, IPv6Address
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import Field
 
@@ -38,6 +38,8 @@ class AssaySettings(ConnectionSettings):
     """
     coin_price: Annotated[Decimal, Field(ge=0, le=10**15)] | None = None
     """Tokens for one of the chain's coin, which gas is paid in; empty: as assumed."""
+    device: Literal["auto", "cpu", "cuda"] = "auto"
+    """Where `assay verify` replays; auto: on a CUDA device if torch has one. The bits are the same."""
     bundles_url: str | None = None
     """Public address of the bundle server, where it is not http://<host>:<port>."""
 

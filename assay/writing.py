@@ -1,21 +1,37 @@
-"""Writing a result that was fetched and checked: the state, the metrics of its last steps, its file's evaluation."""
+"""Writing a result that was fetched and checked: the state, its proof, the metrics of its last steps, its file's
+evaluation.
+"""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import Any
 
+from assay import proof_files
 from assay import source as sources
 from assay.description import read
 from assay.results import Result, save, save_history
+from protocol.chain.client import Client
+from protocol.node.home import Home
 from protocol.node.output import Output
 
 
-def write(output: Output, found: Result, folder: Path, file: Path | None) -> dict[str, Any]:
+def write(
+    client: Client,
+    home: Home,
+    output: Output,
+    found: Result,
+    folder: Path,
+    file: Path | None,
+    embed: bool = False,
+) -> dict[str, Any]:
     """Write it into a folder, say its metrics, and return what programs are told. With the task's `file` its own
-    evaluation is run. Raises SourceError, OSError.
+    evaluation is run; `embed` puts the proof into the state's header too. Raises SourceError, ResultError, ChainError,
+    OSError.
     """
-    path, table = save(found, folder), save_history(found, folder)
+    proof = proof_files.proof_of(client, home, found)
+    path = save(found, folder, proof_files.metadata(proof) if embed else None)
+    proved, table = proof_files.save(proof, folder), save_history(found, folder)
     metrics = dict(found.metrics)
     if file is not None:
         description = read(file)
@@ -29,5 +45,15 @@ def write(output: Output, found: Result, folder: Path, file: Path | None) -> dic
         output.say(f"  {name} {number:.6g}")
     if table is not None:
         output.say(f"  metrics of the last steps in {table}")
-    told = {"task": found.task, "file": str(path), "final": found.final, "metrics": metrics}
+    where = ", and in the state itself" if embed else ""
+    output.say(f"  proof in {proved}{where}; `assay verify` compares it")
+    if proof.segment_roots is None:
+        output.say("  it has no roots of segments: nobody serves them")
+    told = {
+        "task": found.task,
+        "file": str(path),
+        "final": found.final,
+        "metrics": metrics,
+        "proof": str(proved),
+    }
     return told | {"history": None if table is None else str(table)}

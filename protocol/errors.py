@@ -121,7 +121,14 @@ AssayError
 │   ├── TooFewVerifiers          too few registered accounts would take a seat (exit code 1)
 │   ├── NotCancelled             a task that is not one's own, has a bid, or takes none any more
 │   ├── MetricsError             metrics that are not served, or not those of the committed states
-│   └── ResultError              no result yet, or one that is not the committed one
+│   ├── ResultError              no result yet, or one that is not the committed one
+│   │   └── NotHeld              nobody serves a state that was committed to (exit code 1)
+│   ├── ProofError               a proof of a result
+│   │   ├── ProofMalformed       no proof of a version that is read
+│   │   └── ProofMismatch        a field that is not as the chain says (exit code 3)
+│   └── WeightsError             a file of weights
+│       ├── WeightsMalformed     no safetensors file
+│       └── WeightsMismatch      tensors that are not the result's (exit code 3)
 ├── SimError                     sim
 │   ├── ParameterError           a parameter that does not exist, or a value that is impossible
 │   ├── SweepError               a sweep without points, or one that cannot be read
@@ -150,7 +157,7 @@ class ExitCode(IntEnum):
     HOPELESS = 2
     """A restart does not help: wrong input, wrong chain, missing balance."""
     FRAUD = 3
-    """Fraud was found, one's own stake was slashed, or a replay differs from the contracts."""
+    """Fraud was found, one's own stake was slashed, or a replay, a proof or weights differ from the contracts."""
     INTERRUPTED = 130
 
 

@@ -238,7 +238,7 @@ class Watch:
         text = f"the result is here: its state has the committed root {found.root.hex()[:16]}…"
         told: dict[str, Any] = {"file": None, "final": found.final, "metrics": found.metrics, "history": None}
         if self._folder is not None:
-            told = write(self._output, found, self._folder, self._file)
+            told = write(self._client, self._home, self._output, found, self._folder, self._file)
         self._printer.line("result", text, root=found.root, verified=True, **told)
 
     def _show_state(self) -> None:

@@ -178,14 +178,24 @@ def tiny_bundle(arithmetic: int = ARITHMETIC) -> Bundle:
 
 
 class Solver:
-    """A node in a thread. `ended` holds its exit code, or the error that ended it."""
+    """A node in a thread. `ended` holds its exit code, or the error that ended it. A second one on the same stage has
+    another account, and a home of its own.
+    """
 
     def __init__(
-        self, stage: Stage, strategy: Strategy = HONEST, once: bool = True, **settings: object
+        self,
+        stage: Stage,
+        strategy: Strategy = HONEST,
+        once: bool = True,
+        account: str = SOLVER,
+        home: Home | None = None,
+        **settings: object,
     ) -> None:
         self.stop = Stop()
-        self.client = stage.client(SOLVER)
-        self.node = SolverNode(self.client, stage.settings(**settings), stage.home, strategy, stop=self.stop)
+        self.client = stage.client(account)
+        self.node = SolverNode(
+            self.client, stage.settings(**settings), home or stage.home, strategy, stop=self.stop
+        )
         self.ended: ExitCode | BaseException | None = None
         self._once = once
         self._thread = Thread(target=self._run)

@@ -7,7 +7,7 @@ from typing import cast
 
 import pytest
 
-from assay import results
+from assay import holders
 from assay.settings import AssaySettings
 from assay.submitting import is_private, require_served
 from protocol.commitments import state_root, tensor_root
@@ -20,7 +20,7 @@ PROGRAM = cast(StepProgram, SimpleNamespace(state_types=[SimpleNamespace(nbytes=
 
 
 def fetched(url: str, root: bytes = bytes(32), limits: Limits | None = None) -> list[bytes] | str:
-    return results._committed(url, 7, 5, PROGRAM, root, limits or Limits())
+    return holders.committed(url, 7, 5, PROGRAM, root, limits or Limits())
 
 
 @pytest.mark.parametrize(
