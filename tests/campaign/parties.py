@@ -74,7 +74,14 @@ def solver_beside(world: World, strategy: Strategy = HONEST, **settings: object)
     """An honest solver, or a cheat, in this process, behind a proxy."""
     port = free_port(HOST)
     url = world.peer(f"http://{HOST}:{port}")
-    chosen = {"port": port, "url": url, "monitor_port": 0, "poll": POLL, "stake": STAKE, "progress_every": 1}
+    chosen: dict[str, Any] = {
+        "port": port,
+        "url": url,
+        "monitor_port": 0,
+        "poll": POLL,
+        "stake": STAKE,
+        "progress_every": 1,
+    }
     chosen |= settings
     node = world.act(lambda: Solver(world.at("solver"), strategy, False, **chosen))
     world.stack.callback(node.close)
