@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from protocol.chain.accounts import DEVELOPMENT_CHAIN
 from protocol.chain.devnet import HOST
