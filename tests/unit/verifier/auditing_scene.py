@@ -86,6 +86,21 @@ class Order(Jobs):
         return False
 
 
+class InTurn(Jobs):
+    """Does each job once, where it is offered: in an order that threads side by side would not keep."""
+
+    def __init__(self) -> None:
+        super().__init__(1, 1)
+        self.done: set[tuple[int | None, str]] = set()
+
+    def offer(self, job: Job) -> bool:
+        if job.key in self.done:
+            return False
+        self.done.add(job.key)
+        job.work()
+        return True
+
+
 def digest_of(salt: bytes, segment: int) -> bytes:
     """A digest of nothing."""
     return bytes([*salt[:31], segment])
@@ -160,10 +175,7 @@ class Scene:
 
     def due(self, seen: Observation) -> None:
         """Replay what is due."""
-        replays, fetches = Jobs(64, 1), Jobs(1, 1)
-        offer(self.context, [seen], fetches, replays)
-        replays.close()
-        assert not replays.collect()
+        offer(self.context, [seen], Jobs(1, 1), InTurn())
 
     def attest(self, seen: Observation) -> list[str]:
         jobs = list(attestations(self.context, seen))
