@@ -69,7 +69,7 @@ def require_result(view: TaskView) -> None:
             f"task {view.task}",
             expected="a submitted or settled task",
             got=f"one that is {view.status.name.lower()}",
-            remedy=f"look at `assay status {view.task}`",
+            remedy=f"follow it with `assay watch {view.task}`",
         )
 
 

@@ -10,6 +10,7 @@ from typing import Any
 from assay import proof_files
 from assay import source as sources
 from assay.description import read
+from assay.errors import ResultError
 from assay.results import Result, save, save_history
 from protocol.chain.client import Client
 from protocol.node.home import Home
@@ -26,12 +27,20 @@ def write(
     embed: bool = False,
 ) -> dict[str, Any]:
     """Write it into a folder, say its metrics, and return what programs are told. With the task's `file` its own
-    evaluation is run; `embed` puts the proof into the state's header too. Raises SourceError, ResultError, ChainError,
-    OSError.
+    evaluation is run; `embed` puts the proof into the state's header too. Raises ResultError where it cannot be
+    written, SourceError, ChainError.
     """
-    proof = proof_files.proof_of(client, home, found)
-    path = save(found, folder, proof_files.metadata(proof) if embed else None)
-    proved, table = proof_files.save(proof, folder), save_history(found, folder)
+    try:
+        proof = proof_files.proof_of(client, home, found)
+        path = save(found, folder, proof_files.metadata(proof) if embed else None)
+        proved, table = proof_files.save(proof, folder), save_history(found, folder)
+    except OSError as error:
+        raise ResultError(
+            f"result of task {found.task} in {folder}",
+            expected="it to be written",
+            got=error.strerror or type(error).__name__,
+            remedy="see to the disk, or name another folder with --output",
+        ) from error
     metrics = dict(found.metrics)
     if file is not None:
         description = read(file)

@@ -74,6 +74,7 @@ class Watch:
         """Why metrics were not shown last."""
         self._result: Result | None = None
         self._failure: Exception | None = None
+        self._may_have_ended = False
         self._is_final = False
         self._pace = max(LEAST_PACE, client.connection.block_time) if pace is None else pace
         self._wait = self._pace
@@ -88,7 +89,10 @@ class Watch:
                 news = self._following.look()
                 if news is not None:
                     self._tell(news)
+                    self._may_have_ended = True
+                if self._may_have_ended:
                     self._look_for_end()
+                    self._may_have_ended = False
             except (RpcError, UnstableChain) as error:
                 if not lost:
                     self._printer.line("chain", f"{error}; asking again and again", up=False)
@@ -168,7 +172,7 @@ class Watch:
                 self._asked.add(over)
         missing = self._losses.missing(view)
         if missing:
-            self._begin(CURVE, lambda: self._losses.read(view, missing))
+            self._begin(CURVE, self._losses.reading(view, missing))
         if view.status in (TaskStatus.SUBMITTED, TaskStatus.SETTLED) and self._result is None:
             self._begin(RESULT, lambda: fetch(self._client, self._home, self._task, self._limits))
 
@@ -213,8 +217,8 @@ class Watch:
                 self._printer.line("metrics", f"metrics are not shown: {outcome.error}", verified=False)
             return
         self._refused = ""
-        self._losses.keep(outcome.result)
-        for point in () if self._printer.terminal else outcome.result:
+        kept = self._losses.keep(outcome.result)
+        for point in () if self._printer.terminal else kept:
             self._printer.line(
                 "metrics",
                 f"  {point.words}; as committed",

@@ -44,7 +44,8 @@ class Watching:
     """`assay watch TASK --json` as a process, and what it has told."""
 
     def __init__(self, submitter: Submitter, task: int, folder: Path, *options: str) -> None:
-        self._log, self.said = folder / f"watch-{task}.jsonl", folder / f"watch-{task}.txt"
+        name = f"watch-{task}-{len(options)}"
+        self._log, self.said = folder / f"{name}.jsonl", folder / f"{name}.txt"
         self.process: Forked = start(
             "assay.cli",
             *("watch", str(task), "--json", *options),
@@ -90,7 +91,8 @@ def test_a_true_task_is_followed_to_its_checked_result(
     task, output = posted(submitter), tmp_path / "result"
     watching = Watching(submitter, task, tmp_path, "--output", str(output))
     watching.until(lambda: watching.told("untaken"))
-    solver = Solver(scene)
+    solver = Solver(scene, once=False)
+    again = None
     try:
         watching.until(lambda: watching.events("BidPlaced"))
         scene.end_bidding(task)
@@ -101,8 +103,13 @@ def test_a_true_task_is_followed_to_its_checked_result(
         watching.until(lambda: watching.events("Attested"))
         scene.end_challenges(task)
         assert watching.ended() == ExitCode.FINE, watching.said.read_text()
+        # Whoever comes later is told all of it, and ends at once; without --output nothing is written.
+        again = Watching(submitter, task, tmp_path, "--no-evaluate")
+        assert again.ended() == ExitCode.FINE, again.said.read_text()
     finally:
         watching.process.kill()
+        if again is not None:
+            again.process.kill()
         solver.close()
     assert watching.told("untaken")[0]["reason"].startswith(("a solver with default", "its ", "a false"))
     (first,) = watching.told("now")
@@ -134,9 +141,6 @@ def test_a_true_task_is_followed_to_its_checked_result(
     assert (output / "metrics.csv").is_file()
     (end,) = watching.told("end")
     assert end["status"] == "settled"
-    # Whoever comes later is told all of it, and ends at once; without --output nothing is written.
-    again = Watching(submitter, task, tmp_path, "--no-evaluate")
-    assert again.ended() == ExitCode.FINE, again.said.read_text()
     assert [each["event"] for each in again.told("event")][: len(names)] == names
     assert [each["metrics"] for each in again.told("metrics")] == [each["metrics"] for each in points]
 
@@ -209,6 +213,12 @@ def test_a_loss_that_was_not_committed_is_not_shown(
 # ---------------------------------------------------------------------- chains that fail, without processes
 
 
+def only_blocks_of_transactions(scene: Stage) -> None:
+    """No block comes by itself any more."""
+    scene.devnet.connection.request("evm_setIntervalMining", 0)
+    scene.devnet.connection.request("evm_setAutomine", True)
+
+
 @pytest.fixture
 def bidder(scene: Stage) -> Iterator[Client]:
     client = scene.client("dev:1")
@@ -218,7 +228,7 @@ def bidder(scene: Stage) -> Iterator[Client]:
 
 
 def test_what_a_re_organisation_takes_back_is_told(scene: Stage, bidder: Client, tmp_path: Path) -> None:
-    scene.devnet.connection.request("evm_setIntervalMining", 0)
+    only_blocks_of_transactions(scene)
     task = scene.post()
     found = Following(scene.submitter, Home(tmp_path), task)
     first = found.look()
@@ -269,7 +279,7 @@ def test_a_look_that_failed_is_told_by_the_next(
 def test_nothing_new_costs_one_question_and_a_new_block_its_events(
     scene: Stage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    scene.devnet.connection.request("evm_setIntervalMining", 0)
+    only_blocks_of_transactions(scene)
     task = scene.post()
     found = Following(scene.submitter, Home(tmp_path), task)
     found.look()

@@ -342,6 +342,21 @@ def test_what_an_earlier_process_weighed_is_deleted(stand: Stand, bundle: str) -
     assert stand.candidates == [bundle]
 
 
+def test_a_bid_that_came_after_its_submitter_took_the_task_back_is_given_up(stand: Stand) -> None:
+    stand.market.post(1)
+
+    def too_late(task: int, _price: int) -> None:
+        stand.market.change(task, status=TaskStatus.REFUNDED)
+
+    stand.market.bid = too_late  # type: ignore[method-assign]
+    stand.tick(3)
+    assert stand.stage(1) == (Stage.OUTBID, "refunded")
+    stand.block += REORG_DEPTH
+    stand.tick()
+    assert stand.stage(1) == (Stage.REFUSED, "refunded")
+    assert stand.candidates == []
+
+
 @pytest.fixture
 def beaten(stand: Stand) -> Stand:
     """A bid was made, and a rival asked for less than the costs."""
