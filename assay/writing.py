@@ -30,8 +30,8 @@ def write(
     evaluation is run; `embed` puts the proof into the state's header too. Raises ResultError where it cannot be
     written, SourceError, ChainError.
     """
+    proof = proof_files.proof_of(client, home, found)
     try:
-        proof = proof_files.proof_of(client, home, found)
         path = save(found, folder, proof_files.metadata(proof) if embed else None)
         proved, table = proof_files.save(proof, folder), save_history(found, folder)
     except OSError as error:

@@ -345,7 +345,8 @@ def test_what_an_earlier_process_weighed_is_deleted(stand: Stand, bundle: str) -
 def test_a_bid_that_came_after_its_submitter_took_the_task_back_is_given_up(stand: Stand) -> None:
     stand.market.post(1)
 
-    def too_late(task: int, _price: int) -> None:
+    def too_late(task: int, price: int) -> None:
+        del price
         stand.market.change(task, status=TaskStatus.REFUNDED)
 
     stand.market.bid = too_late  # type: ignore[method-assign]
