@@ -121,10 +121,13 @@ class Watch:
         if news.rewound is not None:
             self._tell_rewound(news)
         words, left = standing.waits(news.block.time)
-        for line in news.lines:
+        for number, line in enumerate(news.lines, 1):
+            last = (
+                number == len(news.lines) and not first
+            )  # what came in one look is followed by what comes next
             self._printer.line(
                 "event",
-                line.text if first else f"{line.text} · {words}",
+                f"{line.text} · {words}" if last else line.text,
                 line.time,
                 event=line.event.name,
                 block=line.event.log.block,

@@ -18,6 +18,8 @@ HELP = [
     ("assay.cli", ["price", "--help"]),
     ("assay.cli", ["verify", "--help"]),
     ("assay.cli", ["beacon", "--help"]),
+    ("assay.cli", ["watch", "--help"]),
+    ("assay.cli", ["cancel", "--help"]),
     ("assay.cli", ["account", "--help"]),
     ("verifier.cli", ["--help"]),
     ("verifier.cli", ["watch", "--help"]),
