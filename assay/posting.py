@@ -31,7 +31,7 @@ from protocol.errors import AssayError, ExitCode
 from protocol.node.http import require_public
 from protocol.node.output import Output
 from protocol.node.party.eligible import least_eligible
-from protocol.node.party.funds import require_gas, require_tokens
+from protocol.node.party.funds import NotEnoughTokens, require_gas, require_tokens
 from protocol.node.party.relays import relays_by
 from protocol.node.party.rounds import SignatureOf
 from protocol.tasks.bidding import longest_overtime
@@ -187,7 +187,11 @@ def _sent(
     output = context.output
     for sent in filter(None, (posting.read(), terms)):
         if submitting.is_posted(client, sent):
-            output.say("a command that was cut short has sent these terms; this one waits for their task")
+            budget = f"{sent.budget / TOKEN:,.6g}"
+            output.say(
+                f"a command that was cut short has sent these terms, with a budget of {budget}; this one waits for "
+                "their task"
+            )
             return sent, None
     fixed = submitting.FIELDS - (set(Derived.NAMES) - given.keys())
     task = submitting.unnoted(context.home, client, terms, fixed)
@@ -243,12 +247,15 @@ def _confirm(choices: Choices, terms: Terms, escrow: int) -> None:
 
 
 def _require_budget(context: Context, client: Client, description: Description) -> None:
-    """Before the capture: raise NotEnoughTokens where the account does not even have the budget. A command that was cut
-    short may have locked it.
+    """Before the capture: raise NotEnoughTokens where the account does not even have the budget, and no command that was
+    cut short can have locked it.
     """
     budget = description.terms.fields().get("budget", 0)
-    if not notes.is_posting(context.home, client):
+    try:
         require_tokens(client, client.address, budget, "for the budget alone")
+    except NotEnoughTokens:
+        if not notes.is_posting(context.home, client) and not submitting.own_unnoted(context.home, client):
+            raise
 
 
 def _await_verifiers(output: Output, settings: AssaySettings, client: Client, terms: Terms) -> None:

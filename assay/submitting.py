@@ -152,11 +152,18 @@ def unnoted(home: Home, client: Client, terms: Terms, fixed: Collection[str] = F
     """
     assert client.sender is not None
     client.sender.await_unknown()
+    own = own_unnoted(home, client)
+    with client.connection.view():
+        client.market.ask_ahead("termsOf", *([task] for task in own))
+        return next((task for task in own if _are_alike(client.market.terms(task), terms, fixed)), None)
+
+
+def own_unnoted(home: Home, client: Client) -> list[int]:
+    """The account's tasks that are not over and of which nothing is noted here, the newest first. Raises ChainError."""
     tasks = [task for task in open_tasks(client)[0] if not note_of(home, client, task).is_file()]
     with client.connection.view():
         client.market.ask_ahead("taskOf", *([task] for task in tasks))
-        own = (task for task in reversed(tasks) if client.market.task(task).submitter == client.address)
-        return next((task for task in own if _are_alike(client.market.terms(task), terms, fixed)), None)
+        return [task for task in reversed(tasks) if client.market.task(task).submitter == client.address]
 
 
 def _are_alike(one: Terms, other: Terms, fixed: Collection[str]) -> bool:
