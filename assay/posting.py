@@ -247,8 +247,8 @@ def _confirm(choices: Choices, terms: Terms, escrow: int) -> None:
 
 
 def _require_budget(context: Context, client: Client, description: Description) -> None:
-    """Before the capture: raise NotEnoughTokens where the account does not even have the budget, and no command that was
-    cut short can have locked it.
+    """Before the capture: raise NotEnoughTokens where the account does not even have the budget, and no command that
+    was cut short can have locked it.
     """
     budget = description.terms.fields().get("budget", 0)
     try:

@@ -132,11 +132,11 @@ def test_from_a_file_to_a_checked_result(scene: Stage, tmp_path: Path) -> None:
         assert "start `assay serve`" in refusal
         bundles = submitter.serve()
         assert scene.submitter.beacon.latest() == 0
-        served = ("--bundles-url", bundles, "--json")
-        ready, said = submitter.run("submit", str(submitter.file), "--dry-run", *served)
+        serving = ("--bundles-url", bundles, "--json")
+        ready, said = submitter.run("submit", str(submitter.file), "--dry-run", *serving)
         assert (ready["refused"], ready["sent"]) == ([], False)
         assert said.endswith("nothing was sent\n")
-        unsold, said = submitter.run("submit", str(submitter.file), "--yes", *served)
+        unsold, said = submitter.run("submit", str(submitter.file), "--yes", *serving)
         assert "derived for 2 segments and this budget: reward 6, seat_lock 1.1, bond 6.00" in said
         assert re.search(r"trust costs [\d.]+ % of the budget: audit fees 2 %, draws and gas", said)
         assert unsold["trust"]["audit_fees"] == str(TOKEN)
@@ -149,7 +149,7 @@ def test_from_a_file_to_a_checked_result(scene: Stage, tmp_path: Path) -> None:
         assert "expected a submitted or settled task" in refusal
         scene.devnet.skip(61)  # its bidding is over, so the solver is free for the next one
         solver = Solver(scene, once=False)
-        posted, _ = submitter.run("submit", str(submitter.file), "--yes", *served)
+        posted, _ = submitter.run("submit", str(submitter.file), "--yes", *serving)
         task = posted["task"]
         assert scene.submitter.beacon.latest() == shown, "it is not half a day old"
         scene.end_bidding(task)
