@@ -119,6 +119,9 @@ AssayError
 │   ├── SourceError              the Python file that builds it, or what that returned
 │   ├── NotServed                the bundle is not where the terms would say (exit code 1)
 │   ├── TooFewVerifiers          too few registered accounts would take a seat (exit code 1)
+│   ├── NobodyTakes              a solver with default settings would not bid on these terms
+│   ├── NotConfirmed             nobody said that the task is to be posted
+│   ├── NotMade                  a folder for a new task that is there already, or has no name
 │   ├── NotCancelled             a task that is not one's own, has a bid, or takes none any more
 │   ├── MetricsError             metrics that are not served, or not those of the committed states
 │   ├── ResultError              no result yet, or one that is not the committed one
