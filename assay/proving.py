@@ -115,7 +115,7 @@ def compare(client: Client, proof: Proof) -> Compared:
     seats, looks, games = len(said.seats), len(said.looks), len(said.games)
     checked = [
         f"block {at.number} is the chain's",
-        f"terms, parties, price, roots, {seats} seats, {looks} looks and {games} games are as the contracts say",
+        f"terms, parties, price, roots, seats ({seats}), looks ({looks}) and games ({games}) are as the contracts say",
         f"the manifest is the bundle's, and the result's {len(proof.tensor_roots)} tensor roots give its root",
     ]
     unchecked = ["the roots of the segments: the proof has none"]

@@ -220,7 +220,7 @@ def _replay(
     done = [finding.segment for finding in report.findings]
     report.checked.append(f"{len(done)} of {committed} segments were computed again: {_numbers(done)}")
     if len(done) < committed:
-        report.unchecked.append(f"the other {committed - len(done)} segments")
+        report.unchecked.append(f"{committed - len(done)} of {committed} segments")
 
 
 def _compare_tree(client: Client, view: TaskView, own: Sequence[bytes], report: Report) -> None:

@@ -178,23 +178,17 @@ def tiny_bundle(arithmetic: int = ARITHMETIC) -> Bundle:
 
 
 class Solver:
-    """A node in a thread. `ended` holds its exit code, or the error that ended it. A second one on the same stage has
-    another account, and a home of its own.
-    """
+    """A node in a thread. `ended` holds its exit code, or the error that ended it."""
+
+    account = SOLVER
 
     def __init__(
-        self,
-        stage: Stage,
-        strategy: Strategy = HONEST,
-        once: bool = True,
-        account: str = SOLVER,
-        home: Home | None = None,
-        **settings: object,
+        self, stage: Stage, strategy: Strategy = HONEST, once: bool = True, **settings: object
     ) -> None:
         self.stop = Stop()
-        self.client = stage.client(account)
+        self.client = stage.client(self.account)
         self.node = SolverNode(
-            self.client, stage.settings(**settings), home or stage.home, strategy, stop=self.stop
+            self.client, stage.settings(**settings), self.home(stage), strategy, stop=self.stop
         )
         self.ended: ExitCode | BaseException | None = None
         self._once = once
@@ -209,6 +203,10 @@ class Solver:
         except Exception as error:
             self.ended = error
 
+    def home(self, stage: Stage) -> Home:
+        """The node's own."""
+        return stage.home
+
     def join(self, seconds: float = 60) -> ExitCode | BaseException | None:
         """Wait for the end."""
         self._thread.join(seconds)
@@ -220,6 +218,16 @@ class Solver:
         self.stop.ask()
         self._thread.join(30)
         self.client.close()
+
+
+class SecondSolver(Solver):
+    """Another one on the same stage: from an account, and with a home, of its own."""
+
+    account = "dev:2"
+
+    def home(self, stage: Stage) -> Home:
+        """Beside the first one's."""
+        return Home(stage.home.root.with_name("second-home"))
 
 
 @contextmanager

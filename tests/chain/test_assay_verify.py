@@ -28,7 +28,7 @@ from protocol.node.home import Home
 from protocol.node.output import Output, plain
 from protocol.node.settings import SettingsError
 from tests.adversaries.solvers import CHEATS
-from tests.chain.solver_stage import Solver, Stage, stage
+from tests.chain.solver_stage import SecondSolver, Solver, Stage, stage
 from tests.forked import run
 from tests.unit.node.servers import answers, serving
 
@@ -95,14 +95,7 @@ def settled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Settled]:
         ends.callback(solver.close)
         play(scene, honest)
         false = scene.post()
-        cheat = Solver(
-            scene,
-            CHEATS["far-weight"],
-            once=False,
-            account="dev:2",
-            home=Home(folder / "cheat"),
-            tasks=(false,),
-        )
+        cheat = SecondSolver(scene, CHEATS["far-weight"], once=False, tasks=(false,))
         ends.callback(cheat.close)
         made = Settled(scene, honest, false, solver, cheat, folder / "early" / "proof.json")
         commands.result(made.context(folder / "early"), honest, made.early.parent, False, False)
@@ -145,7 +138,7 @@ def test_an_honest_task_is_equal_wherever_it_is_looked_at(
     assert every["not_checked"] == []
     drawn = verify(settled.honest, Choice(count=2))
     assert len({one["segment"] for one in drawn["segments"]}) == 2
-    assert drawn["not_checked"] == ["the other 1 segments"]
+    assert drawn["not_checked"] == ["1 of 3 segments"]
 
 
 def test_a_false_segment_is_found_at_exactly_that_segment(
