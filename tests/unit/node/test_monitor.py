@@ -118,13 +118,17 @@ def test_it_is_ready_while_nothing_is_wrong(node: Node) -> None:
     assert node.wrong() == {"account": "not known yet"}
 
 
-def test_the_database_is_not_written_at_each_question(node: Node) -> None:
+@pytest.mark.parametrize(("seconds", "expected"), [(3_600.0, 1), (-1.0, 3)])
+def test_the_database_is_not_written_at_each_question(
+    node: Node, monkeypatch: pytest.MonkeyPatch, seconds: float, expected: int
+) -> None:
+    monkeypatch.setattr(module, "WRITE_SECONDS", seconds)
     writes = list[None]()
     node.monitor._writable = lambda: writes.append(None)
     node.monitor._written = None
-    for _ in range(5):
+    for _ in range(3):
         node.get("/readyz")
-    assert len(writes) == 1
+    assert len(writes) == expected
 
 
 def test_what_it_knows_is_in_its_metrics(node: Node) -> None:
