@@ -163,9 +163,8 @@ def test_an_honest_task_is_attested_and_the_verifier_is_paid(alone: Stage) -> No
 
 @pytest.mark.parametrize("serving", [True, False])
 def test_a_cheat_is_walked_down_and_slashed_and_who_watches_is_told(
-    alone: Stage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, serving: bool
+    alone: Stage, tmp_path: Path, serving: bool
 ) -> None:
-    monkeypatch.setattr(node, "MEASURE_SECONDS", 0)
     scene, log = alone, tmp_path / "only-watch.log"
     receivers = Receiver(), Receiver(500, 302)
     watcher = Watcher(scene, whistleblow=True, webhook=receivers[0].url, **QUIET)
@@ -185,7 +184,6 @@ def test_a_cheat_is_walked_down_and_slashed_and_who_watches_is_told(
     solver = Solver(scene, strategy)
     try:
         task = scene.sold()
-        wait(lambda: measured(watcher, "assay_node_stake_at_risk_tokens") >= 10 + 20, 200)
         view = scene.until(task, over, 200)
         game = scene.submitter.game.game(1)
         assert watcher.join() is ExitCode.FRAUD
@@ -197,7 +195,8 @@ def test_a_cheat_is_walked_down_and_slashed_and_who_watches_is_told(
         for receiver in receivers:
             receiver.listener.close()
     for receiver in receivers:
-        assert sorted(receiver.events) == ["challenged", "slashed"]
+        # A game may begin and end between two looks.
+        assert set(receiver.events) - {"challenged"} == {"slashed"}
         assert {document["task"] for document in receiver.taken} == {task}
     assert SECRET not in log.read_text()
     assert '"status": "slashed"' in log.read_text()
@@ -233,11 +232,20 @@ def test_no_bond_is_risked_where_the_clock_is_shorter_than_a_replay(
         solver.close()
 
 
-def test_a_false_accuser_loses_its_bond_and_the_solver_is_paid(scene: Stage) -> None:
-    watcher = Watcher(scene, Strategy(executor=moves_a_weight_far), whistleblow=True, stake=0)
-    solver = Solver(scene)
+def test_a_false_accuser_loses_its_bond_and_the_solver_is_paid(
+    scene: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(node, "MEASURE_SECONDS", 0)
+    receivers = Receiver(), Receiver()
+    hooks = [{"webhook": receiver.url, **QUIET} for receiver in receivers]
+    accusing = Strategy(executor=moves_a_weight_far)
+    watcher = Watcher(scene, accusing, whistleblow=True, stake=0, **hooks[0])  # type: ignore[arg-type]
+    solver = Solver(scene, **hooks[1])  # type: ignore[arg-type]
     try:
         task = scene.sold()
+        # The game is open until its challenger's time is over.
+        wait(lambda: all(receiver.events == ["challenged"] for receiver in receivers), 200)
+        wait(lambda: measured(watcher, "assay_node_stake_at_risk_tokens") == 20)
         pass_false_accuser(scene)
         game = scene.submitter.game.game(1)
         scene.until_drawn(task)
@@ -245,7 +253,11 @@ def test_a_false_accuser_loses_its_bond_and_the_solver_is_paid(scene: Stage) -> 
         scene.end_challenges(task)
         assert scene.until(task, over).status is TaskStatus.SETTLED
         assert watcher.join() is ExitCode.FRAUD
+        assert solver.join() is ExitCode.FINE
+        assert all(receiver.events == ["challenged", "settled"] for receiver in receivers)
     finally:
         watcher.close()
         solver.close()
+        for receiver in receivers:
+            receiver.listener.close()
     assert game.verdict is Verdict.CHALLENGER_SILENT
