@@ -220,7 +220,7 @@ class SolverNode(Node):
         for task, what in context.sends.ended():
             with self._failures.kept(task):
                 context.sends.finish(task, what)
-        with context.client.connection.view():
+        with context.client.connection.view() as block:
             for task in self._taken():
                 if not self._failures.rests(task):
                     with self._failures.kept(task, partial(self._failed_for, task)):
@@ -228,7 +228,7 @@ class SolverNode(Node):
             if not self._stop.asked:
                 self._auction.tick(take=self._may_take())
         self._publisher.tick()
-        self._retention.tick(context.client.now())
+        self._retention.tick(block.time)
         if self._short and not any(node._taken() or node.context.sends.any for node in self._earlier):
             self._short = False
             context.sends.begin(0, "fund", self._fund)

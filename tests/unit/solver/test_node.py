@@ -48,10 +48,10 @@ class Stand:
         """Looks at a task that were not of one block."""
 
     @contextmanager
-    def view(self) -> Iterator[None]:
+    def view(self) -> Iterator[SimpleNamespace]:
         """One block."""
         self.viewing = True
-        yield
+        yield SimpleNamespace(time=1_000)
         self.viewing = False
 
     def task(self, task: int) -> SimpleNamespace:
@@ -106,6 +106,7 @@ class Work:
     def __init__(self) -> None:
         self.done: list[str] = []
         self.refused: SolverError | None = None
+        self.run_store = None
         self.unsubmitted = False
         self.idle = True
         self.failed_after = 0.0
