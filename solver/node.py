@@ -149,9 +149,8 @@ class SolverNode(Node):
             self._progress,
         ):
             for node, (market, _) in zip(nodes, apps, strict=True):
-                first = (
-                    node is nodes[0] and settings.publish is None
-                )  # what is published lies below its market
+                # What is published lies below its market.
+                first = node is nodes[0] and settings.publish is None
                 node._urls = addresses(settings.url or serving.url, market, first)
             try:
                 for node in nodes:

@@ -70,9 +70,8 @@ class PublicPlace:
         """Raise PublicPlaceError unless what is written here is read at an address."""
         token = secrets.token_hex(16)
         found = bytearray()
-        self.write(
-            f"{PROBE}/{token}", token.encode()
-        )  # a new name: what others keep of an earlier one tells nothing
+        # A new name: what a cache has kept of an earlier one tells nothing.
+        self.write(f"{PROBE}/{token}", token.encode())
         try:
             asyncio.run(_get(address / f"{PROBE}/{token}", len(token), found))
         except (BadAnswer, TimeoutError) as error:

@@ -43,8 +43,9 @@ class Publisher:
 
     @property
     def pending(self) -> bool:
-        """Whether something that is committed is not published yet."""
-        return any(map(self._is_due, list(self._run_stores.values())))
+        """Whether something that is committed is not published yet, and the place takes it."""
+        run_stores = list(self._run_stores.items())
+        return any(self._is_due(one) and not self._failures.rests(task) for task, one in run_stores)
 
     def see(self, run_store: RunStore) -> None:
         """Publish what is committed of a task, now and later."""
@@ -117,8 +118,9 @@ class Publisher:
 
 
 def _common(published: bytes | None, roots: list[bytes]) -> int:
-    """How many roots are published already; 0 where the place has those of another run, such as of another chain."""
-    own = b"".join(roots)
-    if not published or not own.startswith(published):
-        return 0
-    return len(published) // HASH_BYTES
+    """How many roots are published already, all of them where more are: what was lost here is computed again. 0 where
+    the place has those of another run, such as of another chain.
+    """
+    own, there = b"".join(roots), published or b""
+    shorter = min(len(own), len(there))
+    return shorter // HASH_BYTES if own[:shorter] == there[:shorter] else 0

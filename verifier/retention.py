@@ -62,9 +62,9 @@ def tidy(folder: Path, database: Database) -> None:
     for name in ("tasks", "items", "results"):
         remove_rests(folder / name)
         for path in (folder / name).glob("[0-9]*"):
-            if database.is_finished(int(path.name)) and not (
-                name == "results" and database.is_held(int(path.name))
-            ):
+            task = int(path.name)
+            is_held = name == "results" and database.is_held(task)
+            if database.is_finished(task) and not is_held:
                 remove(path)
 
 
@@ -81,7 +81,7 @@ def _due(context: Context, now: int) -> Iterator[tuple[int, str]]:
     """Tasks whose results go, with the reason; each is gone when the next one is asked for."""
     settings = context.settings
     for task in context.database.held_before(now):
-        yield task, f"held for {settings.hold_days:g} days after its settlement (hold_days)"
+        yield task, f"its time is over (hold_days = {settings.hold_days:g})"
     for task in context.database.held_after_end() if context.disk.is_over_limit else ():
         if context.disk.is_over_limit:
             yield task, f"{context.disk.used()} bytes are taken, disk_limit_gib allows {settings.disk_limit}"

@@ -100,7 +100,7 @@ class Scene:
 
 def until_done(publisher: Publisher) -> None:
     deadline = monotonic() + 60
-    while publisher.pending:
+    while any(map(publisher._is_due, publisher._run_stores.values())):
         publisher.tick()
         assert monotonic() < deadline
         sleep(0.01)
@@ -167,6 +167,15 @@ def test_another_process_goes_on_where_the_first_was_ended(scene: Scene, tmp_pat
         *(f"tasks/{tiny.TASK}/checkpoints/2/tensors/{k}" for k in (0, 1)),
         f"tasks/{tiny.TASK}/segments",
     ]
+
+
+def test_a_solver_that_has_lost_its_run_takes_nothing_back(scene: Scene, tmp_path: Path) -> None:
+    place = Noted(tmp_path.as_uri())
+    scene.publish(place, ALL)
+    before = len(place.names)
+    scene.publish(place, 2)
+    assert len(place.names) == before
+    assert place.read(f"tasks/{tiny.TASK}/segments") == b"".join(scene.run_store.roots())
 
 
 def test_what_another_chain_left_in_the_bucket_is_written_over(scene: Scene, tmp_path: Path) -> None:

@@ -68,7 +68,7 @@ def test_results_go_after_their_time_each_with_a_reason(tmp_path: Path, database
     assert scene.held == [1, 2, 3]
     retention.release(scene.context, 101)
     assert scene.held == [1, 3]
-    assert scene.said == [(2, "held for 3 days after its settlement (hold_days)")]
+    assert scene.said == [(2, "its time is over (hold_days = 3)")]
 
 
 def test_over_the_limit_the_earliest_goes_first_and_none_whose_task_is_not_over(
