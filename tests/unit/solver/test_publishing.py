@@ -191,21 +191,22 @@ def test_what_another_chain_left_in_the_bucket_is_written_over(scene: Scene, tmp
     assert place.read(f"tasks/{tiny.TASK}/segments") == b"".join(scene.run_store.roots())
 
 
-def test_what_is_withdrawn_is_gone_and_its_bundle_only_with_the_last_task(
-    scene: Scene, tmp_path: Path
-) -> None:
-    place = PublicPlace(tmp_path.as_uri())
-    made = scene.publish(place, ALL)
-    other = tiny.TASK + 1
+def test_what_is_withdrawn_is_gone_and_its_bundle_only_with_the_last_task(tmp_path: Path) -> None:
+    scene, place = Scene(tmp_path / "solver"), PublicPlace((tmp_path / "public").as_uri())
+    made, other = scene.publish(place, ALL), tiny.TASK + 1
     scene.folders.begin(other, scene.bundle_hash)
+
+    def published() -> set[str]:
+        files = [path for path in (tmp_path / "public").rglob("*") if path.is_file()]
+        return {path.relative_to(tmp_path / "public").parts[0] for path in files}
+
+    assert published() == {"bundles", "tasks"}
     made.withdraw(tiny.TASK)
-    files = [path for path in tmp_path.rglob("*") if path.is_file()]
-    assert files
-    assert {path.relative_to(tmp_path).parts[0] for path in files} == {"bundles"}
+    scene.folders.drop(tiny.TASK)
+    assert published() == {"bundles"}
     made.withdraw(other)
     made.withdraw(other)
-    assert not [path for path in tmp_path.rglob("*") if path.is_file()]
-    (scene.folders._tasks / str(other) / "bundle").unlink()
+    assert published() == set()
 
 
 def test_without_a_place_nothing_is_pending(scene: Scene) -> None:
