@@ -46,7 +46,7 @@ class Cost:
     holds, so that three times as long is enough for a segment and the trace of a step (`task.clock`).
 
     `peak_bytes`: most canonical bytes alive at once in fast execution without fused kernels, inputs included.
-    Primitives and kernels need up to `WORKSPACE` times that with what they make on the way (`protocol.tasks.bundles.limits`).
+    Primitives and kernels need up to five times that with what they make on the way (`protocol.tasks.bundles.limits`).
     `traced_bytes`: bytes of all values of the frame and of all frames below it, what a full trace hashes.
     """
 

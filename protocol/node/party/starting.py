@@ -26,7 +26,9 @@ _log = logging.getLogger("assay.numerics")
 
 
 def start(settings: NodeSettings, log_json: bool, verbose: bool) -> tuple[ExecutorFactory, Stop]:
-    """What makes the executor of a task, and what a signal asks to stop. Raises SelfCheckError, DeviceError, CheckLost."""
+    """What makes the executor of a task, and what a signal asks to stop. Raises SelfCheckError, DeviceError, and
+    CheckLost.
+    """
     logs.configure(log_json, verbose)
     if "torch" in sys.modules:  # somebody has loaded it: what it is set to counts
         _checked_here(settings.device)
