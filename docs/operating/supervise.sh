@@ -16,38 +16,34 @@ stop() {
 }
 trap stop TERM INT
 
-# Waits for the last process that was started, however often a signal wakes the shell; its exit code.
-await() {
+# Starts a process and waits for it, however often a signal wakes the shell; its exit code is then `code`.
+run() {
+    "$@" &
+    child=$!
+    # The signal may have come when no child was known yet.
+    [ -n "$asked" ] && kill -TERM "$child" 2> /dev/null
     while :; do
         wait "$child"
         code=$?
-        kill -0 "$child" 2> /dev/null || return "$code"
+        kill -0 "$child" 2> /dev/null || break
     done
-}
-
-sleep_for() {
-    sleep "$1" &
-    child=$!
-    await
     child=
 }
 
 while :; do
-    "$@" &
-    child=$!
-    await
-    code=$?
-    child=
-    [ -n "$asked" ] && exit "$code"
-    case "$code" in
-        0 | 130) exit "$code" ;;
+    run "$@"
+    ended=$code
+    [ -n "$asked" ] && exit "$ended"
+    case "$ended" in
+        0 | 130) exit "$ended" ;;
         2 | 3)
-            echo "supervise: $1 has ended with exit code $code and is not started again; read its last lines" >&2
-            while [ -z "$asked" ]; do sleep_for 3600; done
-            exit "$code"
+            echo "supervise: $1 has ended with exit code $ended and is not started again; read its last lines" >&2
+            while [ -z "$asked" ]; do run sleep 3600; done
+            ;;
+        *)
+            echo "supervise: $1 has ended with exit code $ended and is started again in $PAUSE s" >&2
+            run sleep "$PAUSE"
             ;;
     esac
-    echo "supervise: $1 has ended with exit code $code and is started again in $PAUSE s" >&2
-    sleep_for "$PAUSE"
-    [ -n "$asked" ] && exit "$code"
+    [ -n "$asked" ] && exit "$ended"
 done
