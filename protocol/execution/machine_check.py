@@ -11,8 +11,8 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from protocol.execution.errors import CheckLost, DeviceError
 from protocol.numerics.errors import SelfCheckError
@@ -43,12 +43,16 @@ def check_machine(setting: str) -> Machine:
         done = subprocess.run(
             command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=PATIENCE, check=False
         )
-        said: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+        return _heard(json.loads(done.stdout.splitlines()[-1]))
     except subprocess.TimeoutExpired as error:
         raise _lost(f"nothing for {PATIENCE:g} s") from error
-    except (ValueError, IndexError) as error:
+    except (ValueError, IndexError, KeyError, TypeError) as error:
         last = done.stderr.strip().splitlines()[-1:]
         raise _lost("; ".join([f"exit code {done.returncode}", *last])) from error
+
+
+def _heard(said: Mapping[str, str]) -> Machine:
+    """What the process has found. Raises the error that it names, and KeyError, TypeError for no such answer."""
     if "error" in said:
         raise ERRORS[said["error"]](said["message"])
     return Machine(said["torch"], said["device"], said["name"])
