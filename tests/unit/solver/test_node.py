@@ -173,7 +173,7 @@ def test_a_task_whose_bundle_is_lost_ends_nothing_and_holds_no_other(
     def load(*_about: object) -> Assignment:
         raise BundleUnavailable("nothing there")
 
-    monkeypatch.setattr("solver.node.Assignment", load)
+    monkeypatch.setattr("solver.assignment.Assignment", load)
     deadline = monotonic() + 20
     while b'error="BundleUnavailable",kind="task"' not in node.context.metrics.render():
         assert monotonic() < deadline
