@@ -9,6 +9,7 @@ AssayError
 ├── Retryable                    the same command may work later
 │   ├── PortTaken                protocol.node: another server listens on the port
 │   ├── NotStarted               protocol.node: the HTTP server does not begin to serve
+│   ├── CheckLost                protocol.execution: the check of this machine gave no answer
 │   ├── ClusterLost              sim: the Ray cluster does not answer
 │   └── WorkerLost               sim: a process of the pool was ended from outside
 ├── InternalError                one part of the project raises it for another to handle

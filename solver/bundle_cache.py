@@ -12,12 +12,17 @@ import threading
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+from protocol.execution.loading import load_torch
 from protocol.node.disk import remove
-from protocol.tasks.bundles import Bundle, BundleError, cached_bundle, link_bundle, prune
+from protocol.tasks.bundles import BundleError, cached_bundle, link_bundle, prune
 from protocol.tasks.bundles.write import MANIFEST
 from protocol.tasks.task import Terms
 from solver.context import Context
+
+if TYPE_CHECKING:
+    from protocol.tasks.bundles import Bundle
 
 REFETCH_SECONDS = 60.0
 """For a bundle that was kept and is damaged now; meanwhile nothing else is done."""
@@ -25,6 +30,7 @@ REFETCH_SECONDS = 60.0
 
 def task_bundle(context: Context, terms: Terms, seconds: float = REFETCH_SECONDS) -> Bundle:
     """The task's bundle, from disk or, within some seconds, from the submitter. Raises BundleError."""
+    load_torch()
     kept, candidate = _folders(context, terms)
     if (candidate / MANIFEST).is_file() and not (kept / MANIFEST).is_file():
         _take_over(candidate, kept)
@@ -41,6 +47,7 @@ def fetch_candidate(context: Context, terms: Terms, seconds: float) -> None:
     """Fetch the bundle of a task that may be bid on, and check it. Raises BundleError, then there is nothing to bid on,
     also for a bundle that does not fit on the disk; and OSError, MemoryError.
     """
+    load_torch()
     limits = context.limits(seconds)
     kept, _ = _folders(context, terms)
     if not (kept / MANIFEST).is_file():

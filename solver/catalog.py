@@ -8,12 +8,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from protocol.execution.replay import Replay
 from protocol.execution.turns import Turns
 from solver.concurrency import Budget, OneAtATime
 from solver.metrics import Metrics
-from solver.run_store import Materials, RunStore
+
+if TYPE_CHECKING:
+    from protocol.execution.replay import Replay
+    from solver.run_store import Materials, RunStore
 
 KEPT_RESULTS = 16
 """Tasks that are over and are still shown, the last ones: submitters fetch what they paid for."""

@@ -14,7 +14,6 @@ from protocol.chain.accounts import DEVELOPMENT_CHAIN
 from protocol.chain.client import Client
 from protocol.chain.errors import Reverted
 from protocol.chain.receipts import Receipt
-from protocol.execution.replay import Executor
 from protocol.execution.speeds import Speeds
 from protocol.execution.turns import InTurns, Turns
 from protocol.node.home import Home
@@ -33,6 +32,8 @@ from solver.task_folders import TaskFolders
 
 if TYPE_CHECKING:
     from structlog.typing import FilteringBoundLogger
+
+    from protocol.execution.replay import Executor
 
 DISK_SHARE = 0.8
 """Of the free disk that one task may take. The rest is for the journal, the logs, and what else lives there."""

@@ -12,21 +12,23 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from threading import Event, Thread
+from typing import TYPE_CHECKING
 
 from protocol.chain.errors import ChainError, Reverted
-from protocol.chain.game_view import GameReader
 from protocol.chain.receipts import Receipt
 from protocol.chain.transactions import Sent
 from protocol.chain.views import GameState
 from protocol.dispute.moves import Move
 from protocol.dispute.provider import Run
 from protocol.dispute.view import GameView, Phase
-from protocol.execution.replay import machine_memory
 from protocol.execution.turns import Stopped
 from protocol.tasks.owed import moves_left
 from solver.context import Context
 from solver.database import TAKEN, Stage
 from solver.failures import WRONG_BITS, Failures
+
+if TYPE_CHECKING:
+    from protocol.chain.game_view import GameReader
 
 STATES_SHARE = 8
 """Of the machine's memory one part in so many may hold states of answers that make way for others of their task."""
@@ -168,6 +170,8 @@ class Defence:
 
     def _has_room(self, number: int) -> bool:
         """Whether a game may be answered inside of other answers, each of which holds a state: one of each task may."""
+        from protocol.execution.replay import machine_memory
+
         tasks = [self._tasks[other] for other in self._answering if other in self._tasks]
         held = sum(self._bytes.get(task, 0) for task in [*tasks, self._tasks[number]])
         return self._tasks[number] not in tasks or held <= machine_memory() // STATES_SHARE
@@ -233,6 +237,8 @@ class Defence:
         self._seen = max(self._seen, newest)
 
     def _watch(self, number: int, task: int) -> None:
+        from protocol.chain.game_view import GameReader
+
         run_store = self._context.catalog.run_store(task)
         assert run_store is not None
         client = self._context.client

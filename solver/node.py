@@ -16,6 +16,7 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
 from functools import partial
 from itertools import chain
+from typing import TYPE_CHECKING
 
 from protocol.chain.accounts import DEVELOPMENT_CHAIN
 from protocol.chain.blocks import Block
@@ -24,6 +25,7 @@ from protocol.chain.deployment import Deployment
 from protocol.chain.parameters import TOKEN
 from protocol.chain.views import TaskStatus, TaskView
 from protocol.errors import ExitCode
+from protocol.execution.loading import load_torch
 from protocol.execution.speeds import Speeds
 from protocol.execution.turns import Turns
 from protocol.node.addresses import Address
@@ -40,7 +42,6 @@ from protocol.node.serving import Serving, addresses, by_market
 from protocol.node.stopping import Stop
 from protocol.tasks.task import Terms
 from solver import gpu, settlement
-from solver.assignment import Assignment
 from solver.auction import Auction
 from solver.background import in_thread
 from solver.catalog import KEPT_RESULTS, Catalog
@@ -57,6 +58,9 @@ from solver.retention import Retention
 from solver.settings import SolverSettings
 from solver.strategy import HONEST, Strategy
 from solver.task_folders import TaskFolders
+
+if TYPE_CHECKING:
+    from solver.assignment import Assignment
 
 
 class SolverNode(Node):
@@ -305,14 +309,20 @@ class SolverNode(Node):
         """A task that was won, once it is loaded: beside the loop, for its bundle may have to be fetched anew."""
         if task not in self._assignments:
             if task not in self._loading:
-                load = partial(Assignment, self.context, task, self._progress)
-                self._loading[task] = in_thread(load), time.monotonic()
+                self._loading[task] = in_thread(partial(self._loaded, task)), time.monotonic()
             loading, _ = self._loading[task]
             if not loading.done():
                 return None
             self._assignments[task] = loading.result()
             del self._loading[task]
         return self._assignments[task]
+
+    def _loaded(self, task: int) -> Assignment:
+        """On a thread of its own: the first task of a process loads torch."""
+        load_torch()
+        from solver.assignment import Assignment
+
+        return Assignment(self.context, task, self._progress)
 
     def _failed_for(self, task: int) -> float:
         """Seconds that a failure beside the loop took: of loading a task, or since its training's last step."""
@@ -323,7 +333,7 @@ class SolverNode(Node):
     def _serve_result(self, task: int) -> None:
         """Serve the result of a task that is over and was not loaded."""
         with Failures("result", self.context.metrics, self.context.log).kept(task):
-            assignment = Assignment(self.context, task, self._progress)
+            assignment = self._loaded(task)
             assignment.retire()
             self._publisher.see(assignment.run_store)
 

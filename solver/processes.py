@@ -12,9 +12,9 @@ from contextlib import nullcontext
 from pathlib import Path
 
 from protocol.execution.replay import Executor, HonestExecutor, OnStep, Work
-from protocol.execution.workers import TooLittleMemory, WorkerLost, Workers
+from protocol.execution.workers import TooLittleMemory, WorkerLost
 from protocol.execution.workers.memory import available, fitting, needed
-from protocol.execution.workers.pool import Turn
+from protocol.execution.workers.pool import Turn, Workers
 from protocol.node.logs import get
 from protocol.program.parallel.units import units
 from protocol.program.step import State

@@ -9,11 +9,13 @@ import sys
 import time
 from dataclasses import dataclass
 from types import TracebackType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from protocol.node.logs import get
 from protocol.node.progress_bar import progress_bar
-from protocol.program.step import State, metrics
+
+if TYPE_CHECKING:
+    from protocol.program.step import State
 
 
 @dataclass
@@ -72,7 +74,7 @@ class Progress:
                 task=task,
                 step=number,
                 of=total,
-                **{name: round(value, 6) for name, value in metrics(state).items()},
+                **{name: round(value, 6) for name, value in _metrics(state).items()},
             )
 
     def due(self, task: int, seconds: float) -> float | None:
@@ -112,4 +114,10 @@ class Progress:
 
 
 def _shown(state: State) -> str:
-    return "  ".join(f"{name} {value:.4f}" for name, value in metrics(state).items())
+    return "  ".join(f"{name} {value:.4f}" for name, value in _metrics(state).items())
+
+
+def _metrics(state: State) -> dict[str, float]:
+    from protocol.program.step import metrics
+
+    return metrics(state)

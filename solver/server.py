@@ -7,7 +7,7 @@ demanded on-chain (dispute.md section 6), so a busy server may refuse without lo
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from anyio import to_thread
 from fastapi import FastAPI, HTTPException, Request
@@ -16,9 +16,7 @@ from fastapi.responses import FileResponse, JSONResponse, Response
 from protocol.commitments import segment_tree
 from protocol.commitments.hashing import BytesLike
 from protocol.dispute.provider import Frame, frame_at
-from protocol.execution.replay import Replay
 from protocol.execution.turns import Stopped
-from protocol.program.errors import ProgramError
 from solver.answers import (
     CallPath,
     ChunkRange,
@@ -36,7 +34,10 @@ from solver.answers import (
 from solver.catalog import Catalog
 from solver.concurrency import Budget, Busy, OneAtATime
 from solver.limits import App, Limits
-from solver.run_store import RunStore
+
+if TYPE_CHECKING:
+    from protocol.execution.replay import Replay
+    from solver.run_store import RunStore
 
 Answer = TypeVar("Answer")
 
@@ -124,6 +125,8 @@ def _insides(api: FastAPI, catalog: Catalog, questions: OneAtATime, budget: Budg
 
     async def in_frame(task: int, i: int, j: int, path: str, ask: Callable[[Frame], Answer]) -> Answer:
         def answer(run: Replay) -> Answer:
+            from protocol.program.errors import ProgramError
+
             try:
                 run.frame(i, j)  # step by step, each in a turn of its own
                 # In one more turn: frames below it, and values that it does not hold, are computed when asked for.

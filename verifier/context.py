@@ -11,7 +11,6 @@ from protocol.beacon.relays import Relays
 from protocol.chain.accounts import DEVELOPMENT_CHAIN
 from protocol.chain.client import Client
 from protocol.errors import exit_code_of
-from protocol.execution.replay import Executor
 from protocol.execution.speeds import Speeds
 from protocol.execution.turns import InTurns, Turns
 from protocol.node import logs
@@ -35,6 +34,8 @@ from verifier.strategy import Strategy
 
 if TYPE_CHECKING:
     from structlog.typing import FilteringBoundLogger
+
+    from protocol.execution.replay import Executor
 
 
 @dataclass(frozen=True)

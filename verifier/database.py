@@ -151,7 +151,7 @@ class Database(NodeDatabase):
 
     def digest(self, task: int, salt_hash: bytes, segment: int, root: bytes) -> bytes | None:
         """A segment's digest under the salt with this hash, which stands for an own seat; `root` is the segment tree's.
-        Of the segment that would begin with the result (`replaying.Committed`): the result's.
+        Of the segment that would begin with the result (`findings.Committed`): the result's.
         """
         found = self._execute(
             "SELECT digest FROM digests WHERE task = ? AND salt_hash = ? AND segment = ? AND root = ?",

@@ -15,21 +15,19 @@ from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from random import SystemRandom
+from typing import TYPE_CHECKING, TypeAlias
 
 from protocol.commitments import BlobStore
 from protocol.commitments.atomic import write_atomically
-from protocol.execution.replay import Executor, Replay, Work
+from protocol.execution.loading import load_torch
 from protocol.node.addresses import Address
 from protocol.node.disk import remove
-from protocol.program.step import State
 from protocol.tasks.bundles import (
-    Bundle,
     BundleError,
     Limits,
     TensorsTooLarge,
     cached_bundle,
     link_bundle,
-    load_bundle,
     prune,
     require_terms,
 )
@@ -37,10 +35,15 @@ from protocol.tasks.bundles.write import MANIFEST
 from protocol.tasks.task import Terms
 from verifier.database import Challenge, Database
 from verifier.errors import DiskFull, StateLost
-from verifier.replaying import Replayer
 from verifier.solver_client import CheckpointProvider
-from verifier.states import States
 from verifier.strategy import Strategy
+
+if TYPE_CHECKING:
+    from protocol.execution.replay import Executor, Replay, Work
+    from protocol.program.step import State
+    from protocol.tasks.bundles import Bundle
+    from verifier.replaying import Replayer
+    from verifier.states import States
 
 IN_MEMORY = 4
 """Tasks in memory besides those under challenge; each holds its dataset and constants."""
@@ -77,6 +80,8 @@ class Material:
         return self.states.own_roots()
 
     def _replay(self, challenge: Challenge, roots: Callable[[], Sequence[bytes] | None]) -> Replay:
+        from protocol.execution.replay import Replay
+
         return Replay(
             self.work.program,
             self.work.fixed,
@@ -105,7 +110,7 @@ def seconds_of_try(attest_period: int, lost: float) -> float:
     return min(max(lost, attest_period * FIRST_TRY, LEAST_TRY), attest_period * LONGEST_TRY)
 
 
-InTurnsOf = Callable[[Executor, Terms], Executor]
+InTurnsOf: TypeAlias = "Callable[[Executor, Terms], Executor]"
 """A task's executor whose steps take turns."""
 Sources = Callable[[int], Sequence[Address]]
 """Addresses of those that serve what a task needs, besides its solver."""
@@ -183,6 +188,7 @@ class Materials:
         which the seats of other tasks are to be attested, and what a slow one has sent is kept. Raises BundleError,
         DiskFull: the latter says nothing of those that serve it.
         """
+        load_torch()
         self.want(task, terms)
         link_bundle(self._shared(), self._bundles, terms.bundle_hash)
         room = self._room()
@@ -210,6 +216,9 @@ class Materials:
         found = self.find(task)
         if found is not None:
             return found
+        load_torch()
+        from protocol.tasks.bundles import load_bundle
+
         self.want(task, terms)
         try:
             bundle = load_bundle(self._bundles / terms.bundle_hash.hex(), limits=self._limits)
@@ -254,6 +263,10 @@ class Materials:
         return self._folder / "tasks" / str(task)
 
     def _made(self, task: int, terms: Terms, endpoint: Address | None, bundle: Bundle) -> Material:
+        from protocol.execution.replay import Work
+        from verifier.replaying import Replayer
+        from verifier.states import States
+
         folder = self._task_folder(task)
         work = Work.of(task, bundle)
         executor = self._in_turns(self._strategy.executor(work), terms)

@@ -20,10 +20,10 @@ from typing import TYPE_CHECKING
 
 from protocol.dispute.provider import Frame
 from protocol.errors import InternalError
-from protocol.program.step import State
 
 if TYPE_CHECKING:
     from protocol.execution.replay import Executor
+    from protocol.program.step import State
 
 
 class Stopped(InternalError):

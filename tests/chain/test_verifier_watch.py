@@ -239,8 +239,8 @@ def test_a_false_accuser_loses_its_bond_and_the_solver_is_paid(
     receivers = Receiver(), Receiver()
     hooks = [{"webhook": receiver.url, **QUIET} for receiver in receivers]
     accusing = Strategy(executor=moves_a_weight_far)
-    watcher = Watcher(scene, accusing, whistleblow=True, stake=0, **hooks[0])  # type: ignore[arg-type]
-    solver = Solver(scene, **hooks[1])  # type: ignore[arg-type]
+    watcher = Watcher(scene, accusing, whistleblow=True, stake=0, **hooks[0])
+    solver = Solver(scene, **hooks[1])
     try:
         task = scene.sold()
         # The game is open until its challenger's time is over.

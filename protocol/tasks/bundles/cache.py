@@ -6,18 +6,20 @@ from collections.abc import Container, Iterable, Sequence
 from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from protocol.commitments import BlobStore
 from protocol.commitments.atomic import TEMPORARY_PREFIX, write_atomically
 from protocol.node.addresses import Address
 from protocol.node.disk import remove
-from protocol.tasks.bundles.bundle import Bundle
 from protocol.tasks.bundles.errors import BundleError, TensorsTooLarge
-from protocol.tasks.bundles.fetch import fetch_bundle, load_bundle
 from protocol.tasks.bundles.limits import Limits
 from protocol.tasks.bundles.terms import require_terms
 from protocol.tasks.bundles.write import BLOBS, MANIFEST
 from protocol.tasks.task import Terms
+
+if TYPE_CHECKING:
+    from protocol.tasks.bundles.bundle import Bundle
 
 
 def cached_bundle(
@@ -68,6 +70,8 @@ def prune(bundles: Path, wanted: Container[str]) -> None:
 
 
 def _kept(folder: Path, terms: Terms, limits: Limits) -> Bundle | None:
+    from protocol.tasks.bundles.fetch import load_bundle
+
     manifest = folder / MANIFEST
     if manifest.is_file() and sha256(manifest.read_bytes()).digest() == terms.bundle_hash:
         with suppress(BundleError):  # damaged since: fetched again
@@ -76,6 +80,8 @@ def _kept(folder: Path, terms: Terms, limits: Limits) -> Bundle | None:
 
 
 def _fetched(folder: Path, terms: Terms, limits: Limits, others: Sequence[str | Address]) -> Bundle:
+    from protocol.tasks.bundles.fetch import fetch_bundle
+
     store = BlobStore(folder / BLOBS)
     failures = []
     for place in [terms.bundle, *others]:

@@ -16,7 +16,6 @@ from assay.taking import remedy_of, require_taken
 from protocol.chain.parameters import DEVNET, RECOMMENDED, TOKEN, Parameters
 from protocol.chain.periods import NAMES, Load, periods
 from protocol.chain.terms_bounds import require_within_bounds
-from protocol.tasks.bidding import OPENING
 from protocol.tasks.offers import Offer, Refusal, Rule, decide
 from protocol.tasks.task import Terms
 from protocol.tasks.usual_solver import SPEED, STAKE

@@ -8,7 +8,7 @@ from structlog.testing import capture_logs
 from protocol.chain.errors import RpcRefused
 from protocol.execution.turns import Stopped
 from protocol.node.logs import get
-from protocol.numerics.self_check import SelfCheckError
+from protocol.numerics.errors import SelfCheckError
 from solver.errors import RunStoreError
 from solver.failures import Failures
 from solver.metrics import Metrics

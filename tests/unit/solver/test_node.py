@@ -174,7 +174,7 @@ def test_a_task_whose_bundle_is_lost_ends_nothing_and_holds_no_other(
     def load(*_about: object) -> Assignment:
         raise BundleUnavailable("nothing there")
 
-    monkeypatch.setattr("solver.node.Assignment", load)
+    monkeypatch.setattr("solver.assignment.Assignment", load)
     deadline = monotonic() + 20
     failed = {"error": "BundleUnavailable", "kind": "task"}
     counted = node.context.metrics.registry.get_sample_value

@@ -16,9 +16,9 @@ from tests.unit.verifier.test_seats import AUDIT, ME, MINE_TOO, OTHER, VIEW, obs
 from verifier.auditing import _replay, attestations, offer
 from verifier.context import Context
 from verifier.database import Database
+from verifier.findings import Committed, Different, Equal, Finding
 from verifier.jobs import Job, Jobs
 from verifier.jury import Jury
-from verifier.replaying import Committed, Different, Equal, Finding
 from verifier.salts import salted
 
 SEGMENTS = {0: [1, 2], 1: [2, 3], 2: [2], 3: [4]}
