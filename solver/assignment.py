@@ -45,6 +45,7 @@ class Assignment:
         self.terms = context.client.market.terms(task)
         bundle = task_bundle(context, self.terms)
         self._work = Work.of(task, bundle)
+        context.expect(self._work)
         self._initial = bundle.initial_state
         self._hints = bundle.hints
         self._executor = context.strategy.executor(self._work)

@@ -13,6 +13,7 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
+from protocol.execution.replay import Work
 from protocol.tasks.bundles import Bundle, BundleError, cached_bundle, prune
 from protocol.tasks.bundles.write import MANIFEST
 from protocol.tasks.task import Terms
@@ -36,7 +37,7 @@ def is_here(context: Context, terms: Terms) -> bool:
 
 
 def fetch_candidate(context: Context, terms: Terms, seconds: float) -> None:
-    """Fetch the bundle of a task that may be bid on, and check it. Raises BundleError, then there is nothing to bid on,
+    """Fetch the bundle of a task that may be bid on, check it, and reckon with its program. Raises BundleError, then there is nothing to bid on,
     also for a bundle that does not fit on the disk; and OSError, MemoryError.
     """
     limits = context.limits(seconds)
@@ -44,13 +45,14 @@ def fetch_candidate(context: Context, terms: Terms, seconds: float) -> None:
     if not (kept / MANIFEST).is_file():
         room = min(limits.total_bytes, context.free_disk())
         try:
-            cached_bundle(context.candidates, terms, replace(limits, total_bytes=room))
+            found = cached_bundle(context.candidates, terms, replace(limits, total_bytes=room))
+            context.expect(Work.of(0, found))
             return
         except (BundleError, OSError):
             # Another task of the same bundle may have been won meanwhile: then its files are kept now.
             if not (kept / MANIFEST).is_file():
                 raise
-    cached_bundle(context.home.bundles, terms, limits)
+    context.expect(Work.of(0, cached_bundle(context.home.bundles, terms, limits)))
 
 
 class Candidates:

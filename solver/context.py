@@ -15,7 +15,7 @@ from protocol.chain.client import Client
 from protocol.chain.errors import Reverted
 from protocol.chain.receipts import Receipt
 from protocol.commitments import BlobStore
-from protocol.execution.replay import Executor
+from protocol.execution.replay import Executor, Work
 from protocol.execution.speeds import Speeds
 from protocol.execution.turns import InTurns, Turns
 from protocol.node.home import Home
@@ -26,6 +26,7 @@ from protocol.tasks.bundles import Limits
 from protocol.tasks.task import Terms
 from solver.catalog import Catalog
 from solver.database import LIVE, Database
+from solver.machine import Machine
 from solver.metrics import Metrics
 from solver.sends import Sends
 from solver.settings import SolverSettings
@@ -58,6 +59,7 @@ class Context:
     turns: Turns = field(default_factory=Turns)
     sends: Sends = field(default_factory=Sends)
     speeds: Speeds = field(default_factory=Speeds)
+    machine: Machine = field(default_factory=lambda: Machine(2e9, 2e9, "assumed"))
     elsewhere: Callable[[], Mapping[str, Terms]] = dict
     """Terms of what was taken under other contracts, by names: it binds this machine too."""
     log: FilteringBoundLogger = field(default_factory=lambda: get("solver"))
@@ -83,7 +85,18 @@ class Context:
     @property
     def rates(self) -> Rates:
         """What this machine manages."""
-        return Rates(self.settings.speed, programs=self.speeds.measured())
+        return self.machine.rates(self.speeds.measured())
+
+    @property
+    def hopes(self) -> Rates:
+        """What it may manage of a task whose bundle is not here yet."""
+        return self.machine.hopes(self.speeds.measured())
+
+    def expect(self, work: Work) -> None:
+        """Reckon with a program by what it consists of, until its steps are measured."""
+        speed = self.machine.expected(work)
+        if speed is not None:
+            self.speeds.expect(work.program.program.id, speed)
 
     def in_turns(self, executor: Executor, terms: Terms) -> InTurns:
         """An executor of a task whose steps take turns, and are timed."""

@@ -10,9 +10,12 @@ if TYPE_CHECKING:
     from rich.progress import Progress
 
 
-def progress_bar(before: str, after: str, *, elapsed: bool = False, deadline: bool = False) -> Progress:
+def progress_bar(
+    before: str, after: str, *, elapsed: bool = False, deadline: bool = False, collapses: bool = False
+) -> Progress:
     """A bar between two texts, with how many of how many and how long the rest takes; with `elapsed` the time so far
-    too, with `deadline` how long there is: until `due`, by `time.monotonic`, which `update` is given.
+    too, with `deadline` how long there is: until `due`, by `time.monotonic`, which `update` is given. One that
+    `collapses` is gone from the terminal when it ends.
 
     The texts are format strings of rich's `task`: "{task.description}", or "{task.fields[name]}" for what `add_task`
     and `update` are given.
@@ -47,4 +50,4 @@ def progress_bar(before: str, after: str, *, elapsed: bool = False, deadline: bo
     columns.append(TimeRemainingColumn())
     if deadline:
         columns.append(Due())
-    return Progress(*columns, console=Console(stderr=True))
+    return Progress(*columns, console=Console(stderr=True), transient=collapses)
