@@ -26,7 +26,7 @@ from protocol.tasks.bundles import Limits
 from protocol.tasks.task import Terms
 from solver.catalog import Catalog
 from solver.database import LIVE, Database
-from solver.machine import Machine
+from solver.machine import ASSUMED, Machine
 from solver.metrics import Metrics
 from solver.sends import Sends
 from solver.settings import SolverSettings
@@ -59,7 +59,7 @@ class Context:
     turns: Turns = field(default_factory=Turns)
     sends: Sends = field(default_factory=Sends)
     speeds: Speeds = field(default_factory=Speeds)
-    machine: Machine = field(default_factory=lambda: Machine(2e9, 2e9, "assumed"))
+    machine: Machine = ASSUMED
     elsewhere: Callable[[], Mapping[str, Terms]] = dict
     """Terms of what was taken under other contracts, by names: it binds this machine too."""
     log: FilteringBoundLogger = field(default_factory=lambda: get("solver"))

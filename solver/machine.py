@@ -58,3 +58,7 @@ def machine(settings: SolverSettings, found: Measured | None, local: bool) -> Ma
     if found is not None:
         return Machine(found.slowest, found.fastest, "measured", hashing, found.operations)
     return Machine(settings.speed, settings.speed, "assumed" if local else "none")
+
+
+ASSUMED = Machine(2e9, 2e9, "assumed")
+"""What a development chain's nodes go by."""

@@ -11,6 +11,7 @@ wrong in one task stays in that task (`failures`).
 
 from __future__ import annotations
 
+import sqlite3
 import time
 from collections.abc import Sequence
 from concurrent.futures import Future
@@ -19,6 +20,7 @@ from functools import partial
 from protocol.chain.accounts import DEVELOPMENT_CHAIN
 from protocol.chain.client import Client
 from protocol.chain.deployment import Deployment
+from protocol.chain.errors import ChainError
 from protocol.chain.parameters import TOKEN
 from protocol.chain.views import TaskStatus, TaskView
 from protocol.commitments import BlobStore
@@ -38,13 +40,18 @@ from solver import gpu, settlement
 from solver.assignment import Assignment
 from solver.auction import Auction
 from solver.background import in_thread
+from solver.bookkeeping import Bookkeeper
 from solver.catalog import KEPT_RESULTS, Catalog
 from solver.context import Context
+from solver.control import Control
 from solver.database import LIVE, TAKEN, Database, Stage
 from solver.defence import Defence
 from solver.errors import SolverError, StakeSlashed
 from solver.failures import Failures
+from solver.machine import ASSUMED, Machine
 from solver.metrics import Metrics
+from solver.operation import Operation
+from solver.orders import WHY, Mode
 from solver.progress import Progress
 from solver.settings import SolverSettings
 from solver.strategy import HONEST, Strategy
@@ -64,6 +71,7 @@ class SolverNode(Node):
         progress: Progress | None = None,
         earlier: Sequence[Deployment] = (),
         leading: SolverNode | None = None,
+        machine: Machine = ASSUMED,
     ) -> None:
         """`earlier` are deployments that are ended beside, by nodes of which this one is the `leading`."""
         folder, market = data_folder(Database, home, client), client.market.address
@@ -86,11 +94,15 @@ class SolverNode(Node):
             home.folder("solver", folder.name, "candidates"),
             turns,
             speeds=speeds,
+            machine=machine,
             elsewhere=self._elsewhere,
             log=log,
         )
         stop, self._progress = stop or Stop(), progress or Progress(bar=False)
         self._leading = leading
+        self._operation: Operation = (
+            Operation(home, stop, self._progress, self._why_not) if leading is None else leading._operation
+        )
         self._earlier: list[SolverNode] = []
         self._earlier = [
             SolverNode(
@@ -101,6 +113,7 @@ class SolverNode(Node):
                 stop=stop,
                 progress=self._progress,
                 leading=self,
+                machine=machine,
             )
             for one in earlier
         ]
@@ -110,6 +123,8 @@ class SolverNode(Node):
         self._short = False
         """Whether tokens are missing for the stake that tasks under earlier contracts still bind."""
         self._failures = Failures("task", metrics, self.context.log)
+        others = [at for one in self._earlier for at in one.context.client.contracts]
+        self._bookkeeper = Bookkeeper(client, self.context.database, others if leading is None else None)
         self._auction = Auction(self.context, self._failures, ends=leading is not None)
         self._defence = Defence(self.context)
         self._assignments: dict[int, Assignment] = {}  # tasks that this solver can still do something for
@@ -128,17 +143,37 @@ class SolverNode(Node):
             for node in nodes
         ]
         serving = Serving(by_market(apps), settings.host, settings.port, settings.proxies)
+        self._operation.parts = [(node.context, node._bookkeeper) for node in reversed(nodes)]
+        self._operation.url = settings.url or serving.url
         with serving, self._progress:
             for node, (market, _) in zip(nodes, apps, strict=True):
                 node._urls = addresses(settings.url or serving.url, market, node is nodes[0])
             try:
-                for node in nodes:
-                    node._defence.start()
-                return self._loop(once)
+                with Control(self.context.home, self._operation.answer):
+                    for node in nodes:
+                        node._defence.start()
+                    code = self._loop(once)
+                if code is ExitCode.FINE:
+                    self._end_well()
+                return code
             finally:
                 self.context.turns.close()
                 for node in nodes:
                     node._close()
+
+    def _end_well(self) -> None:
+        """All work is over: the ledger is complete, and the order to end is carried out."""
+        for node in (*self._earlier, self):
+            node._book()
+        if self._operation.mode is Mode.DRAINING and self._is_drained():
+            self._operation.drained()
+
+    def _book(self) -> None:
+        """Bring the ledger up to date, if the chain answers."""
+        try:
+            self._bookkeeper.book()
+        except (ChainError, sqlite3.Error) as error:
+            self.context.log.warning("ledger is behind", error=str(error))
 
     def _close(self) -> None:
         """Let go of everything."""
@@ -168,6 +203,8 @@ class SolverNode(Node):
         for row in context.database.last(Stage.OVER, KEPT_RESULTS):
             self._serve_result(row.task)
         context.catalog.ready = True
+        if self._leading is None and (why := self._why_not()):
+            context.log.warning("no bids are made", reason=why)
         context.log.info("ready", account=context.client.address, url=url, takes_work=self._leading is None)
 
     def _at_stake(self) -> dict[str, object]:
@@ -187,6 +224,7 @@ class SolverNode(Node):
         context = self.context
         if self._defence.failure is not None:
             raise self._defence.failure
+        self._auction.paused = WHY.get(self._operation.mode, "")
         for task, what in context.sends.ended():
             with self._failures.kept(task):
                 context.sends.finish(task, what)
@@ -207,7 +245,15 @@ class SolverNode(Node):
         busy = self.context.database.live(Stage.TRAINING) or any(
             node.context.database.live(Stage.TRAINING, Stage.BID) for node in self._earlier
         )
-        return self._leading is None and not busy and self._is_sound()
+        return self._leading is None and not (busy or self._auction.paused or self._why_not())
+
+    def _why_not(self) -> str:
+        """Why this node makes no bid whatever is offered; "" where it may."""
+        if not self.context.machine.is_known:
+            return (
+                "this machine was not measured: run `solver bench`, or set `speed`, and start the node again"
+            )
+        return "" if self._is_sound() else "a run of this process was refused, or its stake slashed"
 
     def _elsewhere(self) -> dict[str, Terms]:
         """Tasks that were taken under the other contracts of this process, or may be."""
@@ -283,8 +329,14 @@ class SolverNode(Node):
             in_thread(partial(self._serve_result, task))
         else:
             assignment.retire()
-        if status in (TaskStatus.SETTLED, TaskStatus.VOID):
-            context.sends.begin(task, "withdraw", partial(settlement.withdraw, context, self._kept()))
+        paid = status in (TaskStatus.SETTLED, TaskStatus.VOID)
+        context.sends.begin(task, "account", partial(self._account_for, self._kept() if paid else None))
+
+    def _account_for(self, kept: int | None) -> None:
+        """Take what is above `kept` out of the vault, unless that is None; bring the ledger up to date."""
+        if kept is not None:
+            settlement.withdraw(self.context, kept)
+        self._book()
 
     def _kept(self) -> int:
         """Token units that stay free in the vault: for stakes of new tasks, or of those that were begun there."""
@@ -299,7 +351,8 @@ class SolverNode(Node):
             return None
         ended = [(task, status) for node in nodes for task, status in node._finished.items()]
         refused = [error for node in nodes for error in node._refused.values()]
-        if not (ended or refused):
+        drained = self._operation.mode is Mode.DRAINING and self._is_drained()
+        if not (ended or refused or drained):
             return None
         slashed = [task for task, status in ended if status is TaskStatus.SLASHED]
         if slashed:
@@ -311,7 +364,11 @@ class SolverNode(Node):
             )
         if refused:
             raise refused[0]
-        return ExitCode.FINE if once else None
+        return ExitCode.FINE if once or drained else None
+
+    def _is_drained(self) -> bool:
+        """Whether no task of any deployment is this solver's, or may become so."""
+        return not any(node.context.database.live(*LIVE) for node in (*self._earlier, self))
 
     def _fund(self) -> None:
         """Bring the stake into the vault, as far as it is not there or locked already.

@@ -63,7 +63,7 @@ def _general(api: FastAPI, catalog: Catalog) -> None:
 
     @api.get("/healthz")
     async def healthz() -> dict[str, str]:
-        return {"status": "alive"}
+        return {"status": "alive", "mark": catalog.mark}
 
     @api.get("/readyz")
     async def readyz() -> JSONResponse:

@@ -80,9 +80,7 @@ def measure(
     )
 
 
-def _operations(
-    family: Family, device: torch.device, known: Mapping[Family, float], seconds: float
-) -> float:
+def _operations(family: Family, device: torch.device, known: Mapping[Family, float], seconds: float) -> float:
     """Operations a second of a family's yardstick, without what its few primitives take."""
     work, state = yardstick(family)
     counted = operations(work.program.program, work.kernels)

@@ -11,7 +11,15 @@ from protocol.execution.families import Family
 from protocol.execution.replay import Work
 from protocol.numerics.types import DType
 from protocol.program.builder import Builder, Value
-from protocol.program.library import activations, contractions, convolution, hints, kernels, layer_norm, softmax
+from protocol.program.library import (
+    activations,
+    contractions,
+    convolution,
+    hints,
+    kernels,
+    layer_norm,
+    softmax,
+)
 from protocol.program.library.windows import Sliding
 from protocol.program.step import State, StepProgram
 from protocol.program.types import TensorType
@@ -43,9 +51,7 @@ def yardstick(family: Family) -> tuple[Work, State]:
     program = StepProgram(b.build(), names, datasets=0, constants=0)
     program.check()
     generator = torch.Generator().manual_seed(1)
-    state = {
-        name: torch.randn(x.shape, generator=generator) for name, x in zip(names, inputs, strict=True)
-    }
+    state = {name: torch.randn(x.shape, generator=generator) for name, x in zip(names, inputs, strict=True)}
     return Work(0, program, (), kernels(program.program, hints(program.program))), state
 
 
