@@ -1,4 +1,4 @@
-"""What the commands do that ask a running node, or say that there is none: `status`, `pause`, `resume`, `drain`, `stop`."""
+"""What `status`, `pause`, `resume`, `drain` and `stop` do: ask the running node, or see to it that there is none."""
 
 from __future__ import annotations
 

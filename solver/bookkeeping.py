@@ -26,8 +26,8 @@ LOCKS: Final = 64
 
 
 class Bookkeeper:
-    """Of one deployment. The first of several has what was sent to none of them too, such as a token's approval, but not
-    what was sent to contracts of the `others`; all others (None) have what was sent to their own contracts.
+    """Of one deployment. The newest of several has all that was sent but for what went to contracts of the `others`, a
+    token's approval included; an earlier one (None) has what was sent to its own contracts.
     """
 
     def __init__(self, client: Client, database: Database, others: Iterable[str] | None = ()) -> None:

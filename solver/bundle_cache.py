@@ -37,8 +37,8 @@ def is_here(context: Context, terms: Terms) -> bool:
 
 
 def fetch_candidate(context: Context, terms: Terms, seconds: float) -> None:
-    """Fetch the bundle of a task that may be bid on, check it, and reckon with its program. Raises BundleError, then there is nothing to bid on,
-    also for a bundle that does not fit on the disk; and OSError, MemoryError.
+    """Fetch the bundle of a task that may be bid on, check it, and reckon with its program. Raises BundleError, then
+    there is nothing to bid on, also for a bundle that does not fit on the disk; and OSError, MemoryError.
     """
     limits = context.limits(seconds)
     kept, _ = _folders(context, terms)

@@ -93,8 +93,9 @@ def _chain(home: Home, settings: SolverSettings, client: Client) -> Iterator[Lin
     def chain() -> Line:
         require_computed(client.deployment.arithmetic, f"the contracts at {client.market.address}")
         connection = client.connection
-        found = f"{connection.chain.name} ({connection.chain_id}), market {client.market.address}, block {connection.block().number}"
-        return Line("chain", Level.OK, found)
+        name = f"{connection.chain.name} ({connection.chain_id})"
+        at = f"market {client.market.address}, block {connection.block().number}"
+        return Line("chain", Level.OK, f"{name}, {at}")
 
     def balances() -> Line:
         account.append(_address(settings, client))

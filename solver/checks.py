@@ -164,6 +164,6 @@ def profit(prospects: Sequence[Prospect], cost_an_hour: float) -> Line:
     return Line(
         "profit",
         Level.OK,
-        f"{len(paying)} of {len(prospects)} open tasks pay; task {best.task} brings {best.price / TOKEN:.6g} tokens for "
-        f"{best.seconds / 3600:.3g} hours, {best.an_hour / TOKEN:.4g} an hour above its costs; {own}",
+        f"{len(paying)} of {len(prospects)} open tasks pay; task {best.task} brings {best.price / TOKEN:.6g} tokens "
+        f"for {best.seconds / 3600:.3g} hours, {best.an_hour / TOKEN:.4g} an hour above its costs; {own}",
     )

@@ -64,7 +64,7 @@ class Spent:
 
 @dataclass(frozen=True, slots=True)
 class Sums:
-    """Token units and wei of some entries. `locked` is what came under lock less what left it: what is locked now, where
+    """Token units and wei of some entries. `locked` is what came under lock less what left it: what is locked now, if
     all entries are summed. `burned` and `lost` are of this account's own locks.
     """
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Final
 
 from protocol.execution.families import Family, operations, speed
 from protocol.execution.measured import Measured
@@ -15,6 +16,11 @@ from protocol.execution.replay import Work
 from protocol.tasks.admission import Rates
 from protocol.tasks.task import HASH_RATE
 from solver.settings import SolverSettings
+
+
+UNMEASURED: Final = (
+    "this machine was not measured: run `solver bench`, or set `speed`, and start the node again"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,9 +37,9 @@ class Machine:
     families: Mapping[Family, float] | None = None
 
     @property
-    def is_known(self) -> bool:
-        """Whether tasks may be bid on."""
-        return self.source != "none"
+    def why_not(self) -> str:
+        """Why no task is bid on; "" where tasks are."""
+        return UNMEASURED if self.source == "none" else ""
 
     def rates(self, programs: Mapping[bytes, float]) -> Rates:
         """With what was measured of programs, operations a second by id."""

@@ -241,7 +241,7 @@ class SolverNode(Node):
         context.metrics.count_tasks(context.database.counts())
 
     def _may_take(self) -> bool:
-        """Whether this node may bid on new tasks: on the newest contracts, while no task of any is trained."""
+        """Whether this node may bid on new tasks: on the newest contracts, while none of any is trained."""
         busy = self.context.database.live(Stage.TRAINING) or any(
             node.context.database.live(Stage.TRAINING, Stage.BID) for node in self._earlier
         )
@@ -249,11 +249,8 @@ class SolverNode(Node):
 
     def _why_not(self) -> str:
         """Why this node makes no bid whatever is offered; "" where it may."""
-        if not self.context.machine.is_known:
-            return (
-                "this machine was not measured: run `solver bench`, or set `speed`, and start the node again"
-            )
-        return "" if self._is_sound() else "a run of this process was refused, or its stake slashed"
+        sound = self._is_sound()
+        return self.context.machine.why_not if sound else "a run was refused, or a stake slashed"
 
     def _elsewhere(self) -> dict[str, Terms]:
         """Tasks that were taken under the other contracts of this process, or may be."""
