@@ -51,7 +51,7 @@ class Control:
         self._places = threading.BoundedSemaphore(AT_ONCE)
         self._log = get("solver.control")
         with ExitStack() as opened:
-            self._lock = opened.enter_context(_locked(home))
+            opened.enter_context(_locked_file(home, LOCK_SECONDS))
             self._socket = opened.enter_context(socket.socket(socket.AF_UNIX, socket.SOCK_STREAM))
             os.fchmod(self._socket.fileno(), 0o600)  # before it has a name: it is never open to others
             try:
@@ -67,7 +67,7 @@ class Control:
                     got=error.strerror,
                     remedy="see to the home folder",
                 ) from error
-            opened.pop_all()
+            self._opened = opened.pop_all()
         self._thread = threading.Thread(target=self._serve, name="solver-control", daemon=True)
 
     def __enter__(self) -> Self:
@@ -82,9 +82,8 @@ class Control:
             self._path.unlink(missing_ok=True)
         with suppress(OSError):  # wakes accept
             self._socket.shutdown(socket.SHUT_RDWR)
-        self._socket.close()
         self._thread.join(SECONDS)
-        self._lock.close()
+        self._opened.close()
 
     def _serve(self) -> None:
         while True:
@@ -190,16 +189,6 @@ def is_running(home: Home) -> bool:
 def socket_path(home: Home) -> Path:
     """The socket of the home folder's node."""
     return home.folder("solver") / "control.sock"
-
-
-@contextmanager
-def _locked(home: Home) -> Iterator[IO[str]]:
-    file = _locked_file(home, LOCK_SECONDS)
-    try:
-        yield file
-    except BaseException:
-        file.close()
-        raise
 
 
 def _locked_file(home: Home, seconds: float = 0.0) -> IO[str]:

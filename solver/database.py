@@ -184,4 +184,7 @@ class Database(NodeDatabase):
     def spent(self, nonce: int = 0) -> list[Spent]:
         """The account's transactions from a nonce on, in their order."""
         rows = self._execute("SELECT * FROM spent WHERE nonce >= ? ORDER BY nonce", (nonce,))
-        return [Spent(*row[:6], bool(row[6]), row[7], *map(int, row[8:])) for row in rows]
+        return [
+            Spent(*row[:6], bool(row[6]), row[7], int(row[8]), int(row[9]), int(row[10]), int(row[11]))
+            for row in rows
+        ]

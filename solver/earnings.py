@@ -51,7 +51,7 @@ class Ledger:
 
 def earnings(home: Home, month: str | None, as_csv: bool, as_json: bool) -> None:
     """Say what was earned. Raises SettingsError, DatabaseError."""
-    if month is not None and not re.fullmatch(r"\d{4}-(0[1-9]|1[0-2])", month):
+    if month is not None and not re.fullmatch(r"[0-9]{4}-(0[1-9]|1[0-2])", month):
         raise SettingsError("--month", expected="a year and a month, such as 2026-11", got=repr(month[:20]))
     if as_csv and as_json:
         raise SettingsError(expected="--csv or --json", got="both", remedy="leave one out")
@@ -82,9 +82,8 @@ def read(home: Home) -> Iterator[Ledger]:
         database = Database(file, None)
         try:
             booked, identity = database.booked(), database.identity
-            entries = sorted(
-                [*database.flows(), *database.spent()], key=lambda entry: (entry.block, entry.time)
-            )
+            entries: list[Entry] = [*database.flows(), *database.spent()]
+            entries.sort(key=lambda entry: entry.block)
             yield Ledger(
                 identity.market, identity.account, entries, None if booked is None else written(booked.time)
             )
@@ -113,7 +112,9 @@ def _row(ledger: Ledger, entry: Entry) -> tuple[object, ...]:
 
 def _exact(amount: int, unit: int) -> str:
     """All digits of an amount in whole units, without an exponent."""
-    return f"{Decimal(amount) / Decimal(unit):f}"
+    whole, rest = divmod(abs(amount), unit)
+    digits = f"{whole}.{rest:0{len(str(unit)) - 1}}".rstrip("0").removesuffix(".")
+    return f"-{digits}" if amount < 0 else digits
 
 
 def _of_month(ledger: Ledger, month: str | None) -> Ledger:

@@ -17,7 +17,6 @@ from protocol.tasks.admission import Rates
 from protocol.tasks.task import HASH_RATE
 from solver.settings import SolverSettings
 
-
 UNMEASURED: Final = (
     "this machine was not measured: run `solver bench`, or set `speed`, and start the node again"
 )
