@@ -14,7 +14,7 @@ import torch
 
 from protocol.chain.accounts import DEVELOPMENT_CHAIN
 from protocol.chain.client import Client
-from protocol.chain.views import TaskStatus
+from protocol.chain.views import TaskStatus, TaskView
 from protocol.errors import AssayError, ExitCode, exit_code_of
 from protocol.execution.device import checked, device_of
 from protocol.execution.measured import measured
@@ -33,13 +33,12 @@ from solver.bidding import Best, Refusal, decide, seconds_needed
 from solver.checks import Level, Line, Prospect
 from solver.context import DISK_SHARE
 from solver.floor import GAME_GAS, TASK_GAS
-from solver.machine import Machine, machine
+from solver.machine import Machine, machine_of
 from solver.reachability import reachable
 from solver.settings import SolverSettings
 
 MOST_TASKS: Final = 200
 """Of the newest that are looked at for today's prices."""
-MACHINE_ITEMS: Final = ("device", "driver", "kernels", "memory", "disk", "measured")
 CHAIN_ITEMS: Final = ("clock", "stake", "defence", "reachable", "profit")
 
 Look = Callable[[], Line]
@@ -63,6 +62,7 @@ def _lines(home: Home, settings: SolverSettings) -> Iterator[Line]:
     try:
         client = connect_by(settings, sends=False)
     except AssayError as error:
+        yield _looked("measured", partial(_measured, home, settings, False))
         yield _problem("chain", error)
         yield from (Line(item, Level.WARNING, "not looked at, for the chain was not") for item in CHAIN_ITEMS)
         return
@@ -77,7 +77,6 @@ def _machine(home: Home, settings: SolverSettings) -> Iterator[Line]:
         "kernels": partial(_kernels, settings),
         "memory": _memory,
         "disk": partial(_disk, home),
-        "measured": partial(_measured, home, settings),
     }
     for item, look in looks.items():
         yield _looked(item, look)
@@ -103,6 +102,7 @@ def _chain(home: Home, settings: SolverSettings, client: Client) -> Iterator[Lin
 
     yield _looked("chain", chain)
     local = client.connection.chain_id == DEVELOPMENT_CHAIN
+    yield _looked("measured", partial(_measured, home, settings, local))
     yield _looked("clock", partial(_clock, client, local))
     yield _looked("stake", balances)
     if account:
@@ -125,17 +125,11 @@ def _problem(item: str, error: Exception) -> Line:
 
 def _device(settings: SolverSettings) -> Line:
     device = device_of(settings.device)
-    if device.type == "cpu":
-        # A GPU that torch does not use costs a hundred times what it brings.
-        if gpu.read_gpus() and settings.device != "cpu":
-            return Line(
-                "device",
-                Level.WARNING,
-                f"{device_name(device)}, though there is a GPU",
-                "install the CUDA build of torch: pip install 'assay[cuda]'",
-            )
-        return Line("device", Level.OK, device_name(device))
-    return Line("device", Level.OK, device_name(device))
+    name = device_name(device)
+    if device.type == "cpu" and settings.device != "cpu" and gpu.read_gpus():
+        remedy = "install the CUDA build of torch: pip install 'assay[cuda]'"
+        return Line("device", Level.WARNING, f"{name}, though there is a GPU", remedy)
+    return Line("device", Level.OK, name)
 
 
 def _driver() -> Line:
@@ -168,15 +162,19 @@ def _disk(home: Home) -> Line:
     return checks.disk(free, int(free * DISK_SHARE))
 
 
-def _measured(home: Home, settings: SolverSettings) -> Line:
+def _measured(home: Home, settings: SolverSettings, local: bool) -> Line:
     name = device_name(device_of(settings.device))
     found = measured(home, name)
     if "speed" in settings.model_fields_set:
         return Line("measured", Level.OK, f"`speed` is set: {settings.speed:.3g} operations a second")
-    if found is None:
-        return Line(
-            "measured", Level.PROBLEM, f"{name} was not measured, so there are no bids", "run `solver bench`"
+    if found is None and local:
+        assumed = (
+            f"{name} was not measured; on a development chain it counts for {settings.speed:.3g} a second"
         )
+        return Line("measured", Level.WARNING, assumed, "run `solver bench`")
+    if found is None:
+        unmeasured = f"{name} was not measured, so there are no bids"
+        return Line("measured", Level.PROBLEM, unmeasured, "run `solver bench`")
     text = f"{found.date:%Y-%m-%d}: {found.slowest:.3g} to {found.fastest:.3g} operations a second by kind of work"
     if found.torch != torch.__version__:
         remedy = "run `solver bench` again"
@@ -216,19 +214,24 @@ def _defence(client: Client, account: str) -> Line:
 def _profit(home: Home, settings: SolverSettings, client: Client, local: bool) -> Line:
     """By the tasks that take bids now: as the auction decides before it fetches a bundle."""
     found = measured(home, device_name(device_of(settings.device)))
-    known = machine(settings, found, local)
+    known = machine_of(settings, found, local)
     costs = settings.costs(client.connection.gas_price)
     with client.connection.view():
         newest = client.market.tasks()
         tasks = range(max(1, newest - MOST_TASKS + 1), newest + 1)
         statuses = client.market.statuses(tasks)
         open_ = [task for task, status in zip(tasks, statuses, strict=True) if status is TaskStatus.BIDDING]
-        prospects = [_prospect(home, settings, client, known, task) for task in open_]
+        views = [client.market.task(task) for task in open_]
+        now = client.now()
+        taking = [view for view in views if view.bids_until >= now]  # others wait for somebody to assign them
+        prospects = [_prospect(home, settings, client, known, view) for view in taking]
     return checks.profit(prospects, (costs.machine + costs.power) * 3600)
 
 
-def _prospect(home: Home, settings: SolverSettings, client: Client, known: Machine, task: int) -> Prospect:
-    view, terms = client.market.task(task), client.market.terms(task)
+def _prospect(
+    home: Home, settings: SolverSettings, client: Client, known: Machine, view: TaskView
+) -> Prospect:
+    task, terms = view.task, client.market.terms(view.task)
     figures = settings.figures(
         settings.stake_units,
         int(shutil.disk_usage(home.folder()).free * DISK_SHARE),

@@ -75,7 +75,7 @@ def run(
         from protocol.node.party.starting import start
         from protocol.node.settings import load
         from solver.database import Database
-        from solver.machine import machine
+        from solver.machine import machine_of
         from solver.node import SolverNode
         from solver.progress import Progress
         from solver.settings import SolverSettings
@@ -106,7 +106,7 @@ def run(
             stop=stop,
             progress=progress,
             earlier=earlier,
-            machine=machine(settings, found, local),
+            machine=machine_of(settings, found, local),
         )
         return node.run(once)
 

@@ -55,7 +55,7 @@ class Machine:
         return speed(operations(work.program.program, work.kernels), self.families)
 
 
-def machine(settings: SolverSettings, found: Measured | None, local: bool) -> Machine:
+def machine_of(settings: SolverSettings, found: Measured | None, local: bool) -> Machine:
     """What is known by these settings and this measurement, on a development chain (`local`) or another one."""
     hashing = HASH_RATE if found is None else found.hashing
     if "speed" in settings.model_fields_set:

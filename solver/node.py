@@ -48,7 +48,7 @@ from solver.database import LIVE, TAKEN, Database, Stage
 from solver.defence import Defence
 from solver.errors import SolverError, StakeSlashed
 from solver.failures import Failures
-from solver.machine import ASSUMED, Machine
+from solver.machine import Machine, machine_of
 from solver.metrics import Metrics
 from solver.operation import Operation
 from solver.orders import WHY, Mode
@@ -71,15 +71,16 @@ class SolverNode(Node):
         progress: Progress | None = None,
         earlier: Sequence[Deployment] = (),
         leading: SolverNode | None = None,
-        machine: Machine = ASSUMED,
+        machine: Machine | None = None,
     ) -> None:
-        """`earlier` are deployments that are ended beside, by nodes of which this one is the `leading`."""
+        """`earlier` ones are ended beside, by nodes of which this is the `leading`. No `machine`: it was not measured."""
         folder, market = data_folder(Database, home, client), client.market.address
         metrics, turns, speeds = (
             (Metrics(market), Turns(), Speeds())
             if leading is None
             else (leading.context.metrics.of(market), leading.context.turns, leading.context.speeds)
         )
+        known = machine or machine_of(settings, None, local=True)
         log = get("solver") if leading is None and not earlier else get("solver").bind(market=market)
         self.context: Context = Context(
             client,
@@ -94,7 +95,7 @@ class SolverNode(Node):
             home.folder("solver", folder.name, "candidates"),
             turns,
             speeds=speeds,
-            machine=machine,
+            machine=known,
             elsewhere=self._elsewhere,
             log=log,
         )
@@ -113,7 +114,7 @@ class SolverNode(Node):
                 stop=stop,
                 progress=self._progress,
                 leading=self,
-                machine=machine,
+                machine=known,
             )
             for one in earlier
         ]

@@ -7,6 +7,7 @@ import json
 import signal
 from contextlib import ExitStack
 from pathlib import Path
+from socket import create_server
 from time import monotonic, sleep
 
 import pytest
@@ -17,12 +18,13 @@ from protocol.chain.views import NOBODY, TaskStatus
 from protocol.errors import ExitCode
 from protocol.node.home import Home
 from solver.asking import order, status
+from solver.checking import check
 from solver.control import ask, socket_path
 from solver.earnings import earnings
 from solver.errors import NotRunning
 from solver.orders import Mode, load_mode
 from tests.chain.ledgers import adds_up, ledger_of
-from tests.chain.solver_stage import Solver, Stage, over, submitted
+from tests.chain.solver_stage import SOLVER, Solver, Stage, over, submitted
 from tests.chain.test_solver_killed import configured
 from tests.forked import run, start
 
@@ -58,6 +60,7 @@ def test_paused_over_a_restart_resumed_and_drained_to_the_last_unit(
         order(home, "resume", False)
         scene.end_bidding(task)
         scene.until(task, submitted)
+        looked_at(scene, capsys, "the running node", 0)
         said = ask(home, "status")
         assert (said["mode"], said["no_bids"], said["speed"]) == ("working", "", "assumed")
         (account,) = said["accounts"]
@@ -77,6 +80,42 @@ def test_paused_over_a_restart_resumed_and_drained_to_the_last_unit(
     assert (sums.lost, sums.burned, sums.locked) == (0, 0, 0)
     capsys.readouterr()
     tells_of_the_ledger(home, task, capsys)
+    scene.post()
+    looked_at(scene, capsys, "this machine (no node runs)", 1)
+
+
+def looked_at(scene: Stage, capsys: pytest.CaptureFixture[str], who: str, open_tasks: int) -> None:
+    """`solver check` on a stage whose solver has all that it needs."""
+    flags = {"rpc": scene.url, "account": SOLVER, "relays": (scene.relay,), "port": 0}
+    capsys.readouterr()
+    assert check(scene.home, flags, True) is ExitCode.FINE
+    lines = {line["item"]: line for line in json.loads(capsys.readouterr().out)["data"]["lines"]}
+    levels = {item: line["level"] for item, line in lines.items()}
+    assert set(levels) >= {"device", "driver", "kernels", "memory", "disk", "measured", "chain"}
+    assert levels["kernels"] == levels["chain"] == levels["stake"] == levels["defence"] == "ok"
+    assert levels["clock"] == levels["measured"] == "warning", "its time was moved; it was not measured"
+    assert levels["reachable"] in ("ok", "warning")
+    assert f"leads to {who}" in lines["reachable"]["found"]
+    expected = "1 of 1 open tasks pay" if open_tasks else "no task takes bids now"
+    assert lines["profit"]["found"].startswith(expected)
+
+
+def test_a_machine_without_a_chain_or_a_stake_has_problems_that_say_what_to_do(
+    scene: Stage, capsys: pytest.CaptureFixture[str]
+) -> None:
+    silent = {"rpc": "http://127.0.0.1:1", "account": "dev:7"}
+    assert check(scene.home, silent, False) is ExitCode.RETRY
+    assert "problem  chain        " in capsys.readouterr().out
+    poor = {"rpc": scene.url, "account": "dev:7", "stake": "5"}
+    taken = create_server(("127.0.0.1", 0))
+    with taken:
+        flags = {**poor, "port": taken.getsockname()[1], "speed": "3e9"}
+        assert check(scene.home, flags, True) is ExitCode.HOPELESS
+    lines = {line["item"]: line for line in json.loads(capsys.readouterr().out)["data"]["lines"]}
+    assert lines["stake"]["level"] == lines["reachable"]["level"] == "problem"
+    assert lines["stake"]["remedy"].startswith("send 5 tokens to 0x")
+    assert "stop the other server" in lines["reachable"]["found"]
+    assert lines["measured"]["found"].startswith("`speed` is set")
 
 
 def tells_of_the_ledger(home: Home, task: int, capsys: pytest.CaptureFixture[str]) -> None:

@@ -10,7 +10,7 @@ from protocol.execution.families import Family, operations, speed
 from protocol.execution.measured import Measured
 from protocol.execution.yardsticks import yardstick
 from protocol.tasks.task import HASH_RATE
-from solver.machine import UNMEASURED, machine
+from solver.machine import UNMEASURED, machine_of
 from solver.settings import SolverSettings
 
 RATES = {
@@ -31,14 +31,14 @@ FOUND = Measured(
 
 
 def test_what_the_operator_sets_counts_before_what_was_measured() -> None:
-    known = machine(SolverSettings(speed=3e9), FOUND, local=False)
+    known = machine_of(SolverSettings(speed=3e9), FOUND, local=False)
     assert (known.source, known.why_not) == ("setting", "")
     assert known.rates({}).operations == known.hopes({}).operations == 3e9
     assert known.expected(yardstick(Family.PRODUCTS)[0]) is None
 
 
 def test_a_measured_machine_is_cautious_of_what_it_defends_and_hopes_of_what_it_fetches() -> None:
-    known = machine(SolverSettings(), FOUND, local=False)
+    known = machine_of(SolverSettings(), FOUND, local=False)
     assert (known.source, known.why_not) == ("measured", "")
     assert (known.rates({}).operations, known.hopes({}).operations) == (1e9, 1e12)
     assert known.rates({}).hashed_bytes == 5e8
@@ -49,10 +49,10 @@ def test_a_measured_machine_is_cautious_of_what_it_defends_and_hopes_of_what_it_
 
 
 def test_a_machine_that_was_not_measured_bids_on_a_development_chain_alone() -> None:
-    there = machine(SolverSettings(), None, local=False)
+    there = machine_of(SolverSettings(), None, local=False)
     assert there.why_not == UNMEASURED
     assert there.rates({}).operations == 2e9, "what it owes already is answered for"
-    here = machine(SolverSettings(), None, local=True)
+    here = machine_of(SolverSettings(), None, local=True)
     assert (here.source, here.why_not) == ("assumed", "")
     assert here.rates({b"x": 5.0}).programs == {b"x": 5.0}
     assert here.rates({}).hashed_bytes == HASH_RATE
