@@ -73,7 +73,7 @@ class SolverNode(Node):
         leading: SolverNode | None = None,
         machine: Machine | None = None,
     ) -> None:
-        """`earlier` ones are ended beside, by nodes of which this is the `leading`. No `machine`: it was not measured."""
+        """`earlier` ones are ended beside, by nodes of which this is the `leading`. No `machine`: not measured."""
         folder, market = data_folder(Database, home, client), client.market.address
         metrics, turns, speeds = (
             (Metrics(market), Turns(), Speeds())

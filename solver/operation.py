@@ -45,7 +45,7 @@ class Operation:
 
     def drained(self) -> None:
         """The node has ended all that it owed: it works when it is started again."""
-        self._keep(Mode.WORKING)
+        self.tell(Mode.WORKING)
 
     def book(self) -> None:
         """Bring all ledgers up to date. Raises ChainError, sqlite3.Error."""
@@ -58,11 +58,11 @@ class Operation:
             case "status":
                 pass
             case "pause":
-                self._keep(Mode.PAUSED)
+                self.tell(Mode.PAUSED)
             case "resume":
-                self._keep(Mode.WORKING)
+                self.tell(Mode.WORKING)
             case "drain":
-                self._keep(Mode.DRAINING)
+                self.tell(Mode.DRAINING)
             case "stop":
                 self._stop.ask()
             case "book":
@@ -78,7 +78,8 @@ class Operation:
                 )
         return self._report()
 
-    def _keep(self, mode: Mode) -> None:
+    def tell(self, mode: Mode) -> None:
+        """From now on, and after a restart. Raises OrdersError."""
         keep_mode(self._home, mode)  # first: a node that is killed now was told
         self._mode = mode
 
