@@ -62,7 +62,7 @@ def _lines(home: Home, settings: SolverSettings) -> Iterator[Line]:
     try:
         client = connect_by(settings, sends=False)
     except AssayError as error:
-        yield _looked("measured", partial(_measured, home, settings, False))
+        yield _looked("measured", partial(_measured, home, settings, True))
         yield _problem("chain", error)
         yield from (Line(item, Level.WARNING, "not looked at, for the chain was not") for item in CHAIN_ITEMS)
         return

@@ -74,6 +74,7 @@ def run(
         from protocol.node.party.data import earlier_deployments
         from protocol.node.party.starting import start
         from protocol.node.settings import load
+        from solver.control import require_alone
         from solver.database import Database
         from solver.machine import machine_of
         from solver.node import SolverNode
@@ -91,6 +92,7 @@ def run(
         "processes": processes,
     }
     settings = load(SolverSettings, "solver", home_folder.config, flags).values
+    require_alone(home_folder)  # before anything is made there; the node looks again
     executor, stop = start(settings, log_json, verbose)
     strategy = Strategy(executor=executor)
     progress = Progress(bar=sys.stderr.isatty() and not log_json)

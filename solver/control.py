@@ -177,6 +177,11 @@ def ask(home: Home, do: str, **about: object) -> dict[str, Any]:
     return data
 
 
+def require_alone(home: Home) -> None:
+    """Raises AnotherNode where a node of the home folder runs."""
+    _locked_file(home, LOCK_SECONDS).close()
+
+
 def is_running(home: Home) -> bool:
     """Whether a node of the home folder runs, though it may not answer yet or any more."""
     try:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 import signal
 from contextlib import ExitStack
 from pathlib import Path
 from socket import create_server
 from time import monotonic, sleep
+from typing import Any
 
 import pytest
 
@@ -29,6 +31,12 @@ from tests.chain.test_solver_killed import configured
 from tests.forked import run, start
 
 pytestmark = pytest.mark.chain
+
+
+def envelope(capsys: pytest.CaptureFixture[str]) -> Any:
+    """What a command in this process has said with --json: the nodes beside it write their log there too."""
+    (found,) = re.findall(r"^\{\n.*?^\}\n", capsys.readouterr().out, re.MULTILINE | re.DOTALL)
+    return json.loads(found)["data"]
 
 
 def until_seen(solver: Solver, task: int) -> None:
@@ -89,7 +97,7 @@ def looked_at(scene: Stage, capsys: pytest.CaptureFixture[str], who: str, open_t
     flags = {"rpc": scene.url, "account": SOLVER, "relays": (scene.relay,), "port": 0}
     capsys.readouterr()
     assert check(scene.home, flags, True) is ExitCode.FINE
-    lines = {line["item"]: line for line in json.loads(capsys.readouterr().out)["data"]["lines"]}
+    lines = {line["item"]: line for line in envelope(capsys)["lines"]}
     levels = {item: line["level"] for item, line in lines.items()}
     assert set(levels) >= {"device", "driver", "kernels", "memory", "disk", "measured", "chain"}
     assert levels["kernels"] == levels["chain"] == levels["stake"] == levels["defence"] == "ok"
@@ -111,7 +119,7 @@ def test_a_machine_without_a_chain_or_a_stake_has_problems_that_say_what_to_do(
     with taken:
         flags = {**poor, "port": taken.getsockname()[1], "speed": "3e9"}
         assert check(scene.home, flags, True) is ExitCode.HOPELESS
-    lines = {line["item"]: line for line in json.loads(capsys.readouterr().out)["data"]["lines"]}
+    lines = {line["item"]: line for line in envelope(capsys)["lines"]}
     assert lines["stake"]["level"] == lines["reachable"]["level"] == "problem"
     assert lines["stake"]["remedy"].startswith("send 5 tokens to 0x")
     assert "stop the other server" in lines["reachable"]["found"]
@@ -121,11 +129,11 @@ def test_a_machine_without_a_chain_or_a_stake_has_problems_that_say_what_to_do(
 def tells_of_the_ledger(home: Home, task: int, capsys: pytest.CaptureFixture[str]) -> None:
     """`status` and `earnings` of a home folder in which no node runs."""
     status(home, True)
-    data = json.loads(capsys.readouterr().out)["data"]
+    data = envelope(capsys)
     assert (data["running"], data["mode"], data["not_read"]) == (False, "working", [])
     assert data["accounts"][0]["counts"]["over"] == 1
     earnings(home, None, False, True)
-    (ledger,) = json.loads(capsys.readouterr().out)["data"]["ledgers"]
+    (ledger,) = envelope(capsys)["ledgers"]
     rows = [row for row in ledger["rows"] if row["task"] == task]
     assert sum(int(row["earned"]) for row in rows) == int(ledger["total"]["earned"])
     assert sum(int(row["gas"]) for row in rows) > 400_000
