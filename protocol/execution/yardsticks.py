@@ -29,6 +29,8 @@ Body = Callable[..., tuple[Value, ...]]
 
 ROWS, WIDTH = 1024, 512
 """Products of 1024 x 512 x 512, of the size that a small transformer's have."""
+FEW: Final = 32
+"""Columns of a product without a kernel."""
 MATRIX: Final = (ROWS, WIDTH)
 IMAGES: Final = (16, 32, 16, 16)
 """Images, channels, height and width."""
@@ -52,7 +54,8 @@ def yardstick(family: Family) -> tuple[Work, State]:
     program.check()
     generator = torch.Generator().manual_seed(1)
     state = {name: torch.randn(x.shape, generator=generator) for name, x in zip(names, inputs, strict=True)}
-    return Work(0, program, (), kernels(program.program, hints(program.program))), state
+    known = {} if family is Family.PRIMITIVES else hints(program.program)
+    return Work(0, program, (), kernels(program.program, known)), state
 
 
 def _products(b: Builder, x: Value, w: Value) -> tuple[Value, ...]:
@@ -81,17 +84,18 @@ def _functions(b: Builder, x: Value, gain: Value, bias: Value) -> tuple[Value, .
     return (softmax.softmax.call(b, activations.gelu.call(b, y, tanh=False), safe=False),)
 
 
-def _primitives(b: Builder, x: Value, y: Value) -> tuple[Value, ...]:
-    """Element by element, without a kernel."""
+def _primitives(b: Builder, x: Value, y: Value, w: Value) -> tuple[Value, ...]:
+    """Element by element, and a product: all of it without a kernel."""
     low, high = b.minimum(x, y), b.maximum(x, y)
     mean = b.mul(b.add(x, y), b.constant(DType.F32, (), 0.5))
-    return (b.sub(b.select(b.lt(low, mean), low, mean), b.mul(high, mean)),)
+    z = b.sub(b.select(b.lt(low, mean), low, mean), b.mul(high, mean))
+    return z, contractions.linear.call(b, z, w, px=13, py=13)
 
 
 _BODIES: Final[Mapping[Family, tuple[Shapes, Shapes, Body]]] = {
     Family.PRODUCTS: ((MATRIX, (WIDTH, WIDTH)), (MATRIX, MATRIX, (WIDTH, WIDTH)), _products),
     Family.CONVOLUTIONS: ((IMAGES, WINDOWS), (IMAGES, IMAGES, WINDOWS), _convolutions),
     Family.FUNCTIONS: ((MATRIX, (WIDTH,), (WIDTH,)), (MATRIX,), _functions),
-    Family.PRIMITIVES: ((MATRIX, MATRIX), (MATRIX,), _primitives),
+    Family.PRIMITIVES: ((MATRIX, MATRIX, (FEW, WIDTH)), (MATRIX, (ROWS, FEW)), _primitives),
 }
 """Shapes of what is computed from, shapes of what is made, and how."""
