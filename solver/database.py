@@ -179,12 +179,28 @@ class Database(NodeDatabase):
     def flows(self) -> list[Flow]:
         """All moves of tokens, in the chain's order."""
         rows = self._execute("SELECT * FROM flows ORDER BY block, place")
-        return [Flow(*row[:4], Kind(row[4]), int(row[5]), *row[6:]) for row in rows]
+        return [
+            Flow(block, place, time, task, Kind(kind), int(units), lock, transaction)
+            for block, place, time, task, kind, units, lock, transaction in rows
+        ]
 
     def spent(self, nonce: int = 0) -> list[Spent]:
         """The account's transactions from a nonce on, in their order."""
         rows = self._execute("SELECT * FROM spent WHERE nonce >= ? ORDER BY nonce", (nonce,))
         return [
-            Spent(*row[:6], bool(row[6]), row[7], int(row[8]), int(row[9]), int(row[10]), int(row[11]))
-            for row in rows
+            Spent(
+                transaction,
+                mined,
+                block,
+                time,
+                task,
+                what,
+                bool(done),
+                gas,
+                int(price),
+                int(fee),
+                int(value),
+                int(credit),
+            )
+            for transaction, mined, block, time, task, what, done, gas, price, fee, value, credit in rows
         ]

@@ -54,7 +54,7 @@ def test_what_was_locked_and_lost_is_neither_free_nor_locked() -> None:
 
 
 def test_rows_are_by_month_and_task_and_add_up_to_all() -> None:
-    entries = [
+    entries: list[Flow | Spent] = [
         flow(Kind.EARNED, 5, lock=0),
         flow(Kind.EARNED, 7, lock=0, time=NOVEMBER + 1),
         spent(10**6, task=0),
