@@ -126,7 +126,7 @@ def _trained(
     steps: list[Step] = []
     bar: Any = nullcontext()
     if sys.stderr.isatty():
-        bar = progress_bar("{task.description}", "steps  {task.fields[loss]}", transient=True)
+        bar = progress_bar("{task.description}", "steps  {task.fields[loss]}")
     with bar as shown:
         row = None if shown is None else shown.add_task("training", total=count, loss="")
         for number in range(1, count + 1):

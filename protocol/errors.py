@@ -7,6 +7,7 @@ Exit code 2 unless a line says another; a defect (InternalError) ends a command 
 
 AssayError
 ├── Retryable                    the same command may work later
+│   ├── MeasuringError           protocol.execution: the disk does not take what measuring writes
 │   ├── PortTaken                protocol.node: another server listens on the port
 │   ├── NotStarted               protocol.node: the HTTP server does not begin to serve
 │   ├── CheckLost                protocol.execution: the check of this machine gave no answer
@@ -66,6 +67,7 @@ AssayError
 │   │   └── TensorsTooLarge      its tensors, as its hash says
 │   ├── BundleMalformed          a manifest or program that breaks the format, or `check`
 │   └── BundleMismatch           data that are not what the manifest, or the terms, say
+├── MeasuredError                protocol.execution: the file of measured speeds is not one
 ├── DeviceError                  protocol.execution: the device asked for cannot be used
 ├── WorkersError                 protocol.execution: worker processes
 │   ├── TooLittleMemory          free memory does not hold so many; none was started
@@ -106,7 +108,11 @@ AssayError
 │   ├── StakeSlashed             the chain has slashed the solver's stake (exit code 3)
 │   ├── RunStoreError            a task's kept run has a hole that replay cannot close
 │   ├── PublicPlaceError         a bucket that is not written, or that the world does not read (exit code 1)
-│   └── KeepingError             a checkpoint cannot be written (exit code 1)
+│   ├── KeepingError             a checkpoint cannot be written (exit code 1)
+│   ├── OrdersError              what the operator told the node cannot be read or written
+│   ├── ControlError             the control socket cannot be used, or the node refuses what is asked
+│   │   └── NotRunning           no node of the home folder runs (exit code 1)
+│   └── AnotherNode              another node of the home folder runs (exit code 1)
 ├── VerifierError                verifier
 │   ├── StateLost                a state that a challenge needs is gone
 │   ├── Unserved                 the solver does not serve what it has committed to

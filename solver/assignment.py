@@ -46,6 +46,7 @@ class Assignment:
         context.folders.begin(task, self.terms.bundle_hash)
         bundle = task_bundle(context, self.terms)
         self._work = Work.of(task, bundle)
+        context.expect(self._work)
         self._initial = bundle.initial_state
         self._hints = bundle.hints
         self._executor = context.strategy.executor(self._work)

@@ -19,6 +19,7 @@ from functools import partial
 from protocol.chain.views import NOBODY, TaskStatus, TaskView
 from protocol.errors import AssayError, InternalError
 from protocol.node.party.eligible import eligible, least_eligible, least_share
+from protocol.tasks.admission import Rates
 from protocol.tasks.bundles import BundleError, BundleUnavailable, WrongFile
 from protocol.tasks.offers import Best, Offer, Refusal, decide
 from protocol.tasks.task import Terms, TermsError
@@ -52,6 +53,8 @@ class Auction:
         self._context = context
         self._failures = failures
         self._ends = ends
+        self.paused = ""
+        """Why no bid is made now, also none that answers a lower one; empty where bids are made."""
         self._seen = 0
         self._candidates: list[int] = []
         self._fetches: dict[int, Future[None]] = {}
@@ -151,7 +154,8 @@ class Auction:
             return False
         try:
             terms = context.client.market.terms(task)
-            self._offer(terms, view)  # before anything is fetched, the terms alone must promise a profit
+            # Before anything is fetched, the terms alone must promise a profit.
+            self._offer(terms, view, self._context.hopes)
             if not self._is_fetched(task, terms, left):
                 return True
             self._require_eligible(terms)
@@ -198,16 +202,18 @@ class Auction:
         own = {f"task {one}": terms for one, terms in self._context.engaged().items() if one != task}
         return {**own, **self._context.elsewhere()}
 
-    def _offer(self, terms: Terms, view: TaskView) -> Offer:
-        """What to bid now. Raises _NotWorth."""
+    def _offer(self, terms: Terms, view: TaskView, rates: Rates | None = None) -> Offer:
+        """What to bid now, at this machine's rates or at others. Raises _NotWorth."""
         if self._ends:
             raise _NotWorth("new work is taken under later contracts")
+        if self.paused:
+            raise _NotWorth(self.paused)
         client, task = self._context.client, view.task
         figures = self._context.settings.figures(
             client.vault.free(client.address) - self.owed(task),
             self._context.free_disk(),
             self._context.clocks,
-            self._context.rates,
+            rates or self._context.rates,
             client.deployment.parameters.draw_delay,
             client.connection.gas_price,
             self._beside(task),

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from protocol.execution.loading import load_torch
+from protocol.execution.replay import Work
 from protocol.node.disk import remove
 from protocol.tasks.bundles import BundleError, cached_bundle, link_bundle, prune
 from protocol.tasks.bundles.write import MANIFEST
@@ -44,8 +45,8 @@ def is_here(context: Context, terms: Terms) -> bool:
 
 
 def fetch_candidate(context: Context, terms: Terms, seconds: float) -> None:
-    """Fetch the bundle of a task that may be bid on, and check it. Raises BundleError, then there is nothing to bid on,
-    also for a bundle that does not fit on the disk; and OSError, MemoryError.
+    """Fetch the bundle of a task that may be bid on, check it, and reckon with its program. Raises BundleError, then
+    there is nothing to bid on, also for a bundle that does not fit on the disk; and OSError, MemoryError.
     """
     load_torch()
     limits = context.limits(seconds)
@@ -54,13 +55,14 @@ def fetch_candidate(context: Context, terms: Terms, seconds: float) -> None:
         link_bundle(context.home.bundle_folders, context.candidates, terms.bundle_hash)
         room = min(limits.total_bytes, context.free_disk())
         try:
-            cached_bundle(context.candidates, terms, replace(limits, total_bytes=room))
+            found = cached_bundle(context.candidates, terms, replace(limits, total_bytes=room))
+            context.expect(Work.of(0, found))
             return
         except (BundleError, OSError):
             # Another task of the same bundle may have been won meanwhile: then its files are kept now.
             if not (kept / MANIFEST).is_file():
                 raise
-    cached_bundle(context.bundles, terms, limits)
+    context.expect(Work.of(0, cached_bundle(context.bundles, terms, limits)))
 
 
 class Candidates:

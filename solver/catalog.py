@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
+from secrets import token_hex
 from typing import TYPE_CHECKING
 
 from protocol.execution.turns import Turns
@@ -47,6 +48,8 @@ class Catalog:
         self.turns = turns
         self.answering: Answering = Answering() if beside is None else beside.answering
         self.ready = False
+        self.mark: str = token_hex(16) if beside is None else beside.mark
+        """What tells this node's service from any other: `solver check` looks for it at the announced address."""
         self._bundles = bundles
         self._run_stores: dict[int, RunStore] = {}
         self._over: list[int] = []

@@ -19,6 +19,7 @@ from protocol.node.options import (
     VerboseOption,
     at_home,
 )
+from solver.operating import add_operating
 
 if TYPE_CHECKING:
     from solver.settings import SolverSettings
@@ -38,6 +39,7 @@ def _model() -> type[SolverSettings]:
 
 
 add_config(app, _model, "solver", "solver config show")
+add_operating(app)
 
 
 @command(app, connection=SENDS)
@@ -72,11 +74,17 @@ def run(
     home_folder = at_home(home)
     keep_memory()
     with importing():
+        from protocol.chain.accounts import DEVELOPMENT_CHAIN
+        from protocol.execution.device import device_of
+        from protocol.execution.measured import measured
+        from protocol.execution.measuring import device_name
         from protocol.node.party.connection import connect_by
         from protocol.node.party.data import earlier_deployments
         from protocol.node.party.starting import start
         from protocol.node.settings import load
+        from solver.control import require_alone
         from solver.database import Database
+        from solver.machine import machine_of
         from solver.node import SolverNode
         from solver.progress import Progress
         from solver.settings import SolverSettings
@@ -94,13 +102,23 @@ def run(
         "processes": processes,
     }
     settings = load(SolverSettings, "solver", home_folder.config, flags).values
+    require_alone(home_folder)  # before anything is made there; the node looks again
     executor, stop = start(settings, log_json, verbose)
     strategy = Strategy(executor=executor)
     progress = Progress(bar=sys.stderr.isatty() and not log_json)
+    found = measured(home_folder, device_name(device_of(settings.device)))
     with connect_by(settings) as client:
         earlier = earlier_deployments(Database, home_folder, client)
+        local = client.connection.chain_id == DEVELOPMENT_CHAIN
         node = SolverNode(
-            client, settings, home_folder, strategy, stop=stop, progress=progress, earlier=earlier
+            client,
+            settings,
+            home_folder,
+            strategy,
+            stop=stop,
+            progress=progress,
+            earlier=earlier,
+            machine=machine_of(settings, found, local),
         )
         return node.run(once)
 

@@ -24,6 +24,7 @@ from protocol.tasks.bundles import Limits
 from protocol.tasks.task import Terms
 from solver.catalog import Catalog
 from solver.database import LIVE, Database
+from solver.machine import ASSUMED, Machine
 from solver.metrics import Metrics
 from solver.sends import Sends
 from solver.settings import SolverSettings
@@ -33,7 +34,7 @@ from solver.task_folders import TaskFolders
 if TYPE_CHECKING:
     from structlog.typing import FilteringBoundLogger
 
-    from protocol.execution.replay import Executor
+    from protocol.execution.replay import Executor, Work
 
 DISK_SHARE = 0.8
 """Of the free disk that one task may take. The rest is for the journal, the logs, and what else lives there."""
@@ -59,6 +60,7 @@ class Context:
     turns: Turns = field(default_factory=Turns)
     sends: Sends = field(default_factory=Sends)
     speeds: Speeds = field(default_factory=Speeds)
+    machine: Machine = ASSUMED
     elsewhere: Callable[[], Mapping[str, Terms]] = dict
     """Terms of what was taken under other contracts, by names: it binds this machine too."""
     log: FilteringBoundLogger = field(default_factory=lambda: get("solver"))
@@ -84,7 +86,18 @@ class Context:
     @property
     def rates(self) -> Rates:
         """What this machine manages."""
-        return Rates(self.settings.speed, programs=self.speeds.measured())
+        return self.machine.rates(self.speeds.measured())
+
+    @property
+    def hopes(self) -> Rates:
+        """What it may manage of a task whose bundle is not here yet."""
+        return self.machine.hopes(self.speeds.measured())
+
+    def expect(self, work: Work) -> None:
+        """Reckon with a program by what it consists of, until its steps are measured."""
+        speed = self.machine.expected(work)
+        if speed is not None:
+            self.speeds.expect(work.program.program.id, speed)
 
     def in_turns(self, executor: Executor, terms: Terms) -> InTurns:
         """An executor of a task whose steps take turns, and are timed."""

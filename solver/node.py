@@ -11,6 +11,7 @@ wrong in one task stays in that task (`failures`).
 
 from __future__ import annotations
 
+import sqlite3
 import time
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
@@ -22,6 +23,7 @@ from protocol.chain.accounts import DEVELOPMENT_CHAIN
 from protocol.chain.blocks import Block
 from protocol.chain.client import Client
 from protocol.chain.deployment import Deployment
+from protocol.chain.errors import ChainError
 from protocol.chain.parameters import TOKEN
 from protocol.chain.views import TaskStatus, TaskView
 from protocol.errors import ExitCode
@@ -44,13 +46,18 @@ from protocol.tasks.task import Terms
 from solver import gpu, settlement
 from solver.auction import Auction
 from solver.background import in_thread
+from solver.bookkeeping import Bookkeeper
 from solver.catalog import KEPT_RESULTS, Catalog
 from solver.context import Context
+from solver.control import Control
 from solver.database import LIVE, TAKEN, Database, Stage
 from solver.defence import Defence
 from solver.errors import SolverError, StakeSlashed
 from solver.failures import Failures
+from solver.machine import Machine, machine_of
 from solver.metrics import Metrics
+from solver.operation import Operation
+from solver.orders import WHY, Mode
 from solver.progress import Progress
 from solver.public_place import PublicPlace
 from solver.publishing import Publisher
@@ -77,8 +84,9 @@ class SolverNode(Node):
         progress: Progress | None = None,
         earlier: Sequence[Deployment] = (),
         leading: SolverNode | None = None,
+        machine: Machine | None = None,
     ) -> None:
-        """`earlier` are deployments that are ended beside, by nodes of which this one is the `leading`."""
+        """`earlier` ones are ended beside, by nodes of which this is the `leading`. No `machine`: not measured."""
         self._folder = folder = data_folder(Database, home, client)
         market = client.market.address
         metrics, turns, speeds = (
@@ -88,6 +96,7 @@ class SolverNode(Node):
         )
         database = open_database(Database, home, client)
         folders = TaskFolders(folder, database)
+        known = machine or machine_of(settings, None, local=True)
         log = get("solver") if leading is None and not earlier else get("solver").bind(market=market)
         self.context: Context = Context(
             client,
@@ -102,6 +111,7 @@ class SolverNode(Node):
             home.folder("solver", folder.name, "candidates"),
             turns,
             speeds=speeds,
+            machine=known,
             elsewhere=self._elsewhere,
             log=log,
         )
@@ -110,6 +120,9 @@ class SolverNode(Node):
         self._retention = Retention(self.context, self._publisher)
         stop, self._progress = stop or Stop(), progress or Progress(bar=False)
         self._leading = leading
+        self._operation: Operation = (
+            Operation(home, stop, self._progress, self._why_not) if leading is None else leading._operation
+        )
         self._earlier: list[SolverNode] = []
         self._earlier = [
             SolverNode(
@@ -120,6 +133,7 @@ class SolverNode(Node):
                 stop=stop,
                 progress=self._progress,
                 leading=self,
+                machine=known,
             )
             for one in earlier
         ]
@@ -130,6 +144,8 @@ class SolverNode(Node):
         self._short = False
         """Whether tokens are missing for the stake that tasks under earlier contracts still bind."""
         self._failures = Failures("task", metrics, self.context.log)
+        others = [at for one in self._earlier for at in one.context.client.contracts]
+        self._bookkeeper = Bookkeeper(client, self.context.database, others if leading is None else None)
         self._auction = Auction(self.context, self._failures, ends=leading is not None)
         self._defence = Defence(self.context)
         self._assignments: dict[int, Assignment] = {}  # tasks that this solver can still do something for
@@ -147,19 +163,23 @@ class SolverNode(Node):
             (node.context.client.market.address, node.context.strategy.app(node.context.catalog))
             for node in nodes
         ]
-        with (
-            self._monitored("solver", self._folder, self.context.metrics.registry),
-            Serving(by_market(apps), settings.host, settings.port, settings.proxies) as serving,
-            self._progress,
-        ):
+        serving = Serving(by_market(apps), settings.host, settings.port, settings.proxies)
+        monitored = self._monitored("solver", self._folder, self.context.metrics.registry)
+        self._operation.parts = [(node.context, node._bookkeeper) for node in reversed(nodes)]
+        self._operation.url = settings.url or serving.url
+        with monitored, serving, self._progress:
             for node, (market, _) in zip(nodes, apps, strict=True):
                 # What is published lies below its market.
                 first = node is nodes[0] and settings.publish is None
                 node._urls = addresses(settings.url or serving.url, market, first)
             try:
-                for node in nodes:
-                    node._defence.start()
-                return self._loop(once)
+                with Control(self.context.home, self._operation.answer):
+                    for node in nodes:
+                        node._defence.start()
+                    code = self._loop(once)
+                if code is ExitCode.FINE:
+                    self._end_well()
+                return code
             finally:
                 self.context.turns.close()
                 for node in nodes:
@@ -167,6 +187,20 @@ class SolverNode(Node):
 
     def _try_writing(self) -> None:
         self.context.database.try_writing()
+
+    def _end_well(self) -> None:
+        """All work is over: the ledger is complete, and the order to end is carried out."""
+        for node in (*self._earlier, self):
+            node._book()
+        if self._operation.mode is Mode.DRAINING and self._is_drained():
+            self._operation.drained()
+
+    def _book(self) -> None:
+        """Bring the ledger up to date, if the chain answers."""
+        try:
+            self._bookkeeper.book()
+        except (ChainError, sqlite3.Error) as error:
+            self.context.log.warning("ledger is behind", error=str(error))
 
     def _close(self) -> None:
         """Let go of everything."""
@@ -200,6 +234,8 @@ class SolverNode(Node):
             if context.folders.has(row.task):
                 self._serve_result(row.task)
         context.catalog.ready = True
+        if self._leading is None and (why := self._why_not()):
+            context.log.warning("no bids are made", reason=why)
         context.log.info("ready", account=context.client.address, url=url, takes_work=self._leading is None)
 
     def _at_stake(self) -> dict[str, object]:
@@ -220,6 +256,7 @@ class SolverNode(Node):
         context = self.context
         if self._defence.failure is not None:
             raise self._defence.failure
+        self._auction.paused = WHY.get(self._operation.mode, "")
         for task, what in context.sends.ended():
             with self._failures.kept(task):
                 context.sends.finish(task, what)
@@ -239,11 +276,16 @@ class SolverNode(Node):
         self._say_deadlines()
 
     def _may_take(self) -> bool:
-        """Whether this node may bid on new tasks: on the newest contracts, while no task of any is trained."""
+        """Whether this node may bid on new tasks: on the newest contracts, while none of any is trained."""
         busy = self.context.database.live(Stage.TRAINING) or any(
             node.context.database.live(Stage.TRAINING, Stage.BID) for node in self._earlier
         )
-        return self._leading is None and not busy and self._is_sound()
+        return self._leading is None and not (busy or self._auction.paused or self._why_not())
+
+    def _why_not(self) -> str:
+        """Why this node makes no bid whatever is offered; "" where it may."""
+        sound = self._is_sound()
+        return self.context.machine.why_not if sound else "a run was refused, or a stake slashed"
 
     def _elsewhere(self) -> dict[str, Terms]:
         """Tasks that were taken under the other contracts of this process, or may be."""
@@ -357,8 +399,14 @@ class SolverNode(Node):
         elif context.folders.has(task):
             in_thread(partial(self._serve_result, task))
         self._retention.soon()
-        if status in (TaskStatus.SETTLED, TaskStatus.VOID):
-            context.sends.begin(task, "withdraw", partial(settlement.withdraw, context, self._kept()))
+        paid = status in (TaskStatus.SETTLED, TaskStatus.VOID)
+        context.sends.begin(task, "account", partial(self._account_for, self._kept() if paid else None))
+
+    def _account_for(self, kept: int | None) -> None:
+        """Take what is above `kept` out of the vault, unless that is None; bring the ledger up to date."""
+        if kept is not None:
+            settlement.withdraw(self.context, kept)
+        self._book()
 
     def _kept(self) -> int:
         """Token units that stay free in the vault: for stakes of new tasks, or of those that were begun there."""
@@ -373,7 +421,8 @@ class SolverNode(Node):
             return None
         ended = [(task, status) for node in nodes for task, status in node._finished.items()]
         refused = [error for node in nodes for error in node._refused.values()]
-        if not (ended or refused):
+        drained = self._operation.mode is Mode.DRAINING and self._is_drained()
+        if not (ended or refused or drained):
             return None
         slashed = [task for task, status in ended if status is TaskStatus.SLASHED]
         if slashed:
@@ -385,7 +434,11 @@ class SolverNode(Node):
             )
         if refused:
             raise refused[0]
-        return ExitCode.FINE if once else None
+        return ExitCode.FINE if once or drained else None
+
+    def _is_drained(self) -> bool:
+        """Whether no task of any deployment is this solver's, or may become so."""
+        return not any(node.context.database.live(*LIVE) for node in (*self._earlier, self))
 
     def _fund(self) -> None:
         """Bring the stake into the vault, as far as it is not there or locked already.

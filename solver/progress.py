@@ -89,6 +89,11 @@ class Progress:
             self._bar.update(row, due=time.monotonic() + seconds)
         return run.seconds_needed()
 
+    def steps(self, task: int) -> tuple[int, int, float | None] | None:
+        """Steps done and to do of a training that goes on, and the seconds that the rest takes, as far as is known."""
+        run = self._runs.get(task)
+        return None if run is None else (run.done, run.steps, run.seconds_needed())
+
     def end(self, task: int) -> None:
         """The training of a task is over, or given up."""
         self._runs.pop(task, None)

@@ -62,6 +62,10 @@ def _general(api: FastAPI, catalog: Catalog) -> None:
         detail = "too many questions that take time or memory; ask again later"
         return JSONResponse({"detail": detail}, 503, headers={"retry-after": "5"})
 
+    @api.get("/mark")
+    async def mark() -> dict[str, str]:
+        return {"mark": catalog.mark}
+
     @api.get("/bundles/{bundle}/{name:path}")
     def bundle(bundle: Digest, name: FileName) -> FileResponse:
         path = catalog.bundle_file(bundle, name)

@@ -10,12 +10,10 @@ if TYPE_CHECKING:
     from rich.progress import Progress
 
 
-def progress_bar(
-    before: str, after: str, *, elapsed: bool = False, deadline: bool = False, transient: bool = False
-) -> Progress:
+def progress_bar(before: str, after: str, *, elapsed: bool = False, deadline: bool = False) -> Progress:
     """A bar between two texts, with how many of how many and how long the rest takes; with `elapsed` the time so far
-    too, with `deadline` how long there is: until `due`, by `time.monotonic`, which `update` is given. One that is
-    `transient` is gone when it ends.
+    too, with `deadline` how long there is: until `due`, by `time.monotonic`, which `update` is given. It leaves nothing
+    behind when it is stopped.
 
     The texts are format strings of rich's `task`: "{task.description}", or "{task.fields[name]}" for what `add_task`
     and `update` are given.
@@ -50,4 +48,4 @@ def progress_bar(
     columns.append(TimeRemainingColumn())
     if deadline:
         columns.append(Due())
-    return Progress(*columns, console=Console(stderr=True), transient=transient)
+    return Progress(*columns, console=Console(stderr=True), transient=True)

@@ -50,10 +50,13 @@ class Rates:
     hashed_bytes: float = HASH_RATE
     programs: Mapping[bytes, float] = field(default_factory=dict)
 
+    def of(self, program: bytes) -> float:
+        """Operations a second of a program."""
+        return self.programs.get(program, self.operations)
+
     def seconds(self, work: Work, program: bytes = b"") -> float:
         """What the work takes at a third of the rates, transactions aside: the machine does other work too."""
-        speed = self.programs.get(program, self.operations)
-        return SAFETY * (work.operations / speed + work.hashed_bytes / self.hashed_bytes)
+        return SAFETY * (work.operations / self.of(program) + work.hashed_bytes / self.hashed_bytes)
 
 
 @dataclass(frozen=True, slots=True)

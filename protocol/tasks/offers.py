@@ -92,7 +92,7 @@ class Refusal:
 
 def seconds_needed(terms: Terms, figures: Figures) -> float:
     """Time that the training takes."""
-    return terms.steps * terms.step_operations / figures.rates.operations
+    return terms.steps * terms.step_operations / figures.rates.of(terms.program_id)
 
 
 def copies_at_once(terms: Terms) -> int:
@@ -138,7 +138,7 @@ def decide(terms: Terms, figures: Figures, best: Best | None = None) -> Offer | 
         return Refusal(str(refused), Rule.GAMES, least)
     if terms.stake > figures.free:
         return Refusal(f"it asks for a stake of {terms.stake} units, {figures.free} are free", Rule.STAKE)
-    game = game_cost(terms, figures.rates.operations, figures.costs)
+    game = game_cost(terms, figures.rates.of(terms.program_id), figures.costs)
     if terms.bond // 2 < game:
         return Refusal(
             f"a false challenge costs it {game / TOKEN:.6g} tokens, and pays it half of a bond of "

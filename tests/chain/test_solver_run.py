@@ -27,6 +27,7 @@ from protocol.tasks.bundles import write_bundle
 from solver.database import Stage as TaskStage
 from solver.errors import SolverError
 from solver.strategy import Strategy
+from tests.chain.ledgers import adds_up
 from tests.chain.solver_stage import Solver, Stage, over, submitted, tiny_bundle
 from tests.receiver import Receiver
 from tests.unit.solver import tiny
@@ -72,6 +73,8 @@ def test_an_honest_solver_is_paid_serves_the_result_and_tells_its_operator(
     assert free == 1000 * TOKEN
     earned = scene.submitter.token.balance_of(solver.client.address) - 199_000 * TOKEN
     assert earned >= 90 * TOKEN
+    sums = adds_up(scene, solver.client.address)
+    assert (sums.earned, sums.lost, sums.burned) == (earned, 0, 0)
 
 
 HELD = ("assay_node_stake_at_risk_tokens", "assay_node_tokens")
@@ -127,6 +130,8 @@ def test_a_solver_that_is_late_loses_the_penalty_and_gets_the_rest_back(scene: S
     finally:
         solver.close()
     assert scene.submitter.vault.free(solver.client.address) == 995 * TOKEN
+    sums = adds_up(scene, solver.client.address)
+    assert (sums.earned, sums.lost + sums.burned) == (0, 5 * TOKEN)
 
 
 class Stuck(HonestExecutor):

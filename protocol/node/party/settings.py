@@ -64,8 +64,8 @@ class NodeSettings(ConnectionSettings):
     patience: Annotated[float, Field(gt=0)] = 300.0
     """Seconds that the chain's node may be out of reach before this one gives up."""
     speed: Annotated[float, Field(gt=0)] = SPEED
-    """Scalar operations a second that this machine manages: for the solver's price, and to enter no task or game whose
-    clock is too short.
+    """Scalar operations a second that this machine manages, to enter no task or game whose clock is too short. A solver
+    for which it is not set goes by what `solver bench` measured, for its price too.
     """
     device: Literal["auto", "cpu", "cuda"] = "auto"
     """Where steps run; auto: on a CUDA device if torch has one. The bits are the same."""

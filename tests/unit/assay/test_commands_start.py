@@ -25,6 +25,7 @@ HELP = [
     ("verifier.cli", ["watch", "--help"]),
     ("solver.cli", ["--help"]),
     ("solver.cli", ["run", "--help"]),
+    *(("solver.cli", [name, "--help"]) for name in ("bench", "check", "status", "earnings", "drain")),
 ]
 DIGITS = Path(__file__).parents[3] / "examples" / "digits.toml"
 MODULES = 300
@@ -84,6 +85,9 @@ WRONG = [
     ("verifier", ["watch", "--rpc", "http://127.0.0.1:1"], 2, "expected settings rpc, "),
     ("verifier", ["resign", "--account", "a", "--dev-account", "1"], 2, "leave one out"),
     ("solver", ["run", "--account", "a", "--dev-account", "1"], 2, "leave one out"),
+    ("solver", ["stop"], 1, "expected a running node, got none"),
+    ("solver", ["earnings", "--month", "november"], 2, "such as 2026-11"),
+    ("solver", ["earnings", "--csv", "--json"], 2, "leave one out"),
 ]
 
 

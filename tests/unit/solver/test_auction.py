@@ -139,6 +139,7 @@ class Stand:
                 log=log,
                 clocks=Clocks(2.0, 0.5),
                 rates=Rates(2e9),
+                hopes=Rates(2e9),
                 terms=self.market.terms,
                 engaged=self.engaged,
                 elsewhere=lambda: self.elsewhere,
