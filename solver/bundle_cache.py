@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from protocol.execution.loading import load_torch
-from protocol.execution.replay import Work
 from protocol.node.disk import remove
 from protocol.tasks.bundles import BundleError, cached_bundle, link_bundle, prune
 from protocol.tasks.bundles.write import MANIFEST
@@ -49,6 +48,8 @@ def fetch_candidate(context: Context, terms: Terms, seconds: float) -> None:
     there is nothing to bid on, also for a bundle that does not fit on the disk; and OSError, MemoryError.
     """
     load_torch()
+    from protocol.execution.replay import Work
+
     limits = context.limits(seconds)
     kept, _ = _folders(context, terms)
     if not (kept / MANIFEST).is_file():

@@ -59,7 +59,7 @@ from solver.metrics import Metrics
 from solver.operation import Operation
 from solver.orders import WHY, Mode
 from solver.progress import Progress
-from solver.public_place import PublicPlace
+from solver.public_place import place_of
 from solver.publishing import Publisher
 from solver.retention import Retention
 from solver.settings import SolverSettings
@@ -115,7 +115,7 @@ class SolverNode(Node):
             elsewhere=self._elsewhere,
             log=log,
         )
-        place = None if settings.publish is None else PublicPlace(f"{settings.publish.rstrip('/')}/{market}")
+        place = None if settings.publish is None else place_of(settings.publish, market)
         self._place, self._publisher = place, Publisher(self.context, place)
         self._retention = Retention(self.context, self._publisher)
         stop, self._progress = stop or Stop(), progress or Progress(bar=False)

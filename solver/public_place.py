@@ -23,6 +23,11 @@ PROBE = "readable"
 READ_SECONDS = 30.0
 
 
+def place_of(publish: str, market: str) -> PublicPlace:
+    """Where a node with the setting `publish` writes for the contracts of a market. Raises PublicPlaceError."""
+    return PublicPlace(f"{publish.rstrip('/')}/{market}")
+
+
 class PublicPlace:
     """Files below an fsspec URL. Any thread may write. Raises PublicPlaceError where fsspec does not open it."""
 

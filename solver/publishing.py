@@ -16,6 +16,7 @@ import threading
 import time
 from concurrent.futures import Future
 from functools import partial
+from typing import TYPE_CHECKING
 
 from protocol.commitments.hashing import HASH_BYTES
 from protocol.tasks.bundles.write import MANIFEST
@@ -23,7 +24,9 @@ from solver.background import in_thread
 from solver.context import Context
 from solver.failures import Failures
 from solver.public_place import PublicPlace
-from solver.run_store import RunStore
+
+if TYPE_CHECKING:
+    from solver.run_store import RunStore
 
 
 class Publisher:

@@ -20,10 +20,11 @@ from protocol.node.addresses import Address
 from protocol.node.home import Home
 from protocol.node.http import require_public, url_of
 from protocol.node.http_client import BadAnswer, HttpClient
-from protocol.node.serving import Serving
+from protocol.node.serving import Serving, addresses
 from solver.checks import Level, Line
 from solver.control import ask
 from solver.errors import NotRunning
+from solver.public_place import place_of
 from solver.settings import SolverSettings
 
 SECONDS: Final = 10.0
@@ -33,7 +34,11 @@ PROVES: Final = "asked from this machine alone, which no firewall before it may 
 
 
 def reachable(home: Home, settings: SolverSettings, client: Client, account: str, local: bool) -> Line:
-    """Ask the address that is, or would be, announced for this node's mark. Raises AssayError."""
+    """Ask the address that is, or would be, announced for this node's mark; or write to the bucket that stands in for the
+    node, and read it there. Raises AssayError.
+    """
+    if settings.publish is not None:
+        return _published(settings.publish, settings.url or "", client.market.address, local)
     with _served(home, settings) as (url, mark, how):
         announced = client.market.endpoint_of(account)
         if not local:
@@ -65,6 +70,14 @@ def reachable(home: Home, settings: SolverSettings, client: Client, account: str
             "`run` announces it at its start",
         )
     return Line("reachable", Level.OK, found)
+
+
+def _published(publish: str, url: str, market: str, local: bool) -> Line:
+    (address,) = addresses(url, market, first=False)
+    if not local:
+        require_public(address)
+    place_of(publish, market).require_readable(Address.parse(address))
+    return Line("reachable", Level.OK, f"what is written to {publish} is read at {address}")
 
 
 @contextmanager
