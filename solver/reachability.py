@@ -34,8 +34,8 @@ PROVES: Final = "asked from this machine alone, which no firewall before it may 
 
 
 def reachable(home: Home, settings: SolverSettings, client: Client, account: str, local: bool) -> Line:
-    """Ask the address that is, or would be, announced for this node's mark; or write to the bucket that stands in for the
-    node, and read it there. Raises AssayError.
+    """Ask the address that is, or would be, announced for this node's mark; or write to the bucket that stands in for
+    the node, and read it there. Raises AssayError.
     """
     if settings.publish is not None:
         return _published(settings.publish, settings.url or "", client.market.address, local)
