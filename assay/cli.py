@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from assay import accounts
-from assay.options import AddresseeArgument, DryRunOption, PortOption, context_of
+from assay.options import AddresseeArgument, DryRunOption, FileArgument, LinesOption, PortOption, context_of
+from protocol.errors import ExitCode
 from protocol.node.commands import READS, SENDS, Flags, add_config, app_of, command
-from protocol.node.options import HomeOption, JsonOption
+from protocol.node.options import DeviceOption, HomeOption, JsonOption
 
 if TYPE_CHECKING:
     from assay.settings import AssaySettings
@@ -171,17 +172,74 @@ def serve(
     commands.serve(context_of("serve", home, False, host=host, port=port))
 
 
+@command(app)
+def init(
+    name: Annotated[Path, typer.Argument(help="A new folder; its name is the task's.")],
+    as_json: JsonOption = False,
+) -> None:
+    """Write a folder with a task that works, to be changed: a model file and a task file."""
+    from assay.initialising import write_example
+    from protocol.node.output import Output
+
+    model, task = write_example(name)
+    printed = Output("init", as_json)
+    printed.say(
+        f"written: {model.name} and {task.name} in {task.parent}; all parties will read its data and weights"
+    )
+    printed.say(f"next: `assay try {name / task.name}`")
+    printed.result({"model": str(model), "task": str(task)})
+
+
+@command(app, name="try")
+def attempt(
+    file: FileArgument,
+    steps: Annotated[int, typer.Option(min=1, max=100_000, help="Steps to train.")] = 20,
+    home: HomeOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Train the first steps on this machine, exactly and by plain torch, with no chain.
+
+    Runs the file's own Python source. Says how far the losses are apart, what a step takes, and what the task may cost.
+    """
+    from assay import trying
+
+    trying.attempt(context_of("try", home, as_json), file, steps)
+
+
+@command(app, connection=READS)
+def price(
+    connection: Flags,
+    file: FileArgument,
+    home: HomeOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Say what a task will cost and how long it may take, and what recent tasks of the chain cost. Sends nothing."""
+    from assay import pricing
+
+    pricing.price(context_of("price", home, as_json, **connection), file)
+
+
 @command(app, connection=SENDS)
 def submit(
     connection: Flags,
-    file: Annotated[Path, typer.Argument(help="A task file, such as examples/digits.toml.")],
+    file: FileArgument,
     bundles_url: Annotated[str | None, typer.Option(help="Where `assay serve` is reached.")] = None,
+    yes: Annotated[
+        bool, typer.Option("--yes", help="Post without asking; needed without a terminal.")
+    ] = False,
+    wait: Annotated[bool, typer.Option("--wait", help="Wait for enough verifiers, an hour at most.")] = False,
+    anyway: Annotated[
+        bool, typer.Option("--anyway", help="Post what no solver with default settings takes.")
+    ] = False,
     home: HomeOption = None,
     dry_run: DryRunOption = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Capture a training step as data, write its bundle, and post it as a task. Runs the file's own Python source."""
-    from assay import commands
+    """Capture a training step as data, write its bundle, and post it as a task. Runs the file's own Python source.
+
+    Names the price and asks before it posts.
+    """
+    from assay import posting
 
     context = context_of(
         "submit",
@@ -190,7 +248,8 @@ def submit(
         **connection,
         bundles_url=bundles_url,
     )
-    commands.submit(context, file, dry_run)
+    choices = posting.Choices(yes, wait, anyway)
+    (posting.dry_run if dry_run else posting.submit)(context, file, choices)
 
 
 @command(app, connection=READS)
@@ -217,16 +276,92 @@ def status(
 
 
 @command(app, connection=READS)
+def watch(
+    connection: Flags,
+    task: Annotated[int, typer.Argument(min=1, help="A task's id.")],
+    output: Annotated[Path | None, typer.Option(help="Folder for state.safetensors.")] = None,
+    evaluate: Annotated[bool, typer.Option(help="Run the task file's own evaluation.")] = True,
+    home: HomeOption = None,
+    as_json: LinesOption = False,
+) -> ExitCode:
+    """Follow a task until it is over: bids, progress, losses, audit, games; fetch its result and check it.
+
+    Ctrl-C leaves it. Ends with 0 if it was settled, 3 if its solver was convicted, 2 if there is no result.
+    """
+    from assay import commands
+
+    return commands.watch(context_of("watch", home, as_json, **connection), task, output, evaluate)
+
+
+@command(app, connection=SENDS)
+def cancel(
+    connection: Flags,
+    task: Annotated[int, typer.Argument(min=1, help="A task's id.")],
+    home: HomeOption = None,
+    dry_run: DryRunOption = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Take a task back that nobody has bid on; its whole escrow is free again."""
+    from assay import commands
+
+    commands.cancel(context_of("cancel", home, as_json, **connection), task, dry_run)
+
+
+@command(app, connection=READS)
 def result(
     connection: Flags,
     task: Annotated[int, typer.Argument(min=1, help="A task's id.")],
-    output: Annotated[Path, typer.Option(help="Folder for state.safetensors.")],
+    output: Annotated[Path, typer.Option(help="Folder for state.safetensors and proof.json.")],
     evaluate: Annotated[bool, typer.Option(help="Run the task file's own evaluation.")] = True,
+    embed: Annotated[
+        bool, typer.Option("--embed", help="Put the proof into state.safetensors too, as metadata.")
+    ] = False,
     home: HomeOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Fetch a task's final state from its solver, check it against the chain, write it."""
+    """Fetch a task's final state from its solver, check it against the chain, write it with a proof of it."""
     from assay import commands
 
     context = context_of("result", home, as_json, **connection)
-    commands.result(context, task, output, evaluate)
+    commands.result(context, task, output, evaluate, embed)
+
+
+@command(app, connection=READS)
+def verify(
+    connection: Flags,
+    target: Annotated[
+        str | None, typer.Argument(metavar="TASK|PROOF", help="A task's id, or a proof file.")
+    ] = None,
+    segments: Annotated[
+        int | None, typer.Option(min=1, help="Replay so many segments, drawn by chance.")
+    ] = None,
+    segment: Annotated[
+        list[int] | None, typer.Option(min=1, help="Replay this segment (repeatable).")
+    ] = None,
+    every: Annotated[
+        bool, typer.Option("--all", help="Replay all: what a task's id alone stands for.")
+    ] = False,
+    weights: Annotated[
+        Path | None, typer.Option(help="Compare this safetensors file; its own proof needs no PROOF.")
+    ] = None,
+    device: DeviceOption = None,
+    home: HomeOption = None,
+    as_json: JsonOption = False,
+) -> ExitCode:
+    """Compute a task's segments again and compare them with the chain; or a proof, and weights, without an account.
+
+    The exit code is 3 where something differs: a segment, a field of the proof, a tensor.
+    """
+    given = [
+        name for name, value in (("--segments", segments), ("--segment", segment), ("--all", every)) if value
+    ]
+    if len(given) > 1:
+        from protocol.node.settings import SettingsError
+
+        raise SettingsError(
+            expected="one of --segments, --segment and --all", got=" and ".join(given), remedy="leave one out"
+        )
+    context = context_of("verify", home, as_json, **connection, device=device)
+    from assay.verifying import Choice, verify
+
+    return verify(context, target, weights, Choice(segments, tuple(segment or ()), every))

@@ -7,11 +7,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from assay.names import task_name
+from assay.folders import require_writable
 from assay.settings import AssaySettings
 from protocol.beacon.networks import load_network
 from protocol.chain.accounts import DEVELOPMENT_ACCOUNTS, DEVELOPMENT_CHAIN, development_account, open_account
@@ -29,23 +28,17 @@ from protocol.chain.deployment import (
     load_deployment,
 )
 from protocol.chain.devnet import Devnet
-from protocol.chain.errors import ChainError
-from protocol.chain.parameters import RECOMMENDED, TOKEN, load_parameters
-from protocol.chain.terms_bounds import require_within_bounds
+from protocol.chain.parameters import TOKEN, load_parameters
 from protocol.chain.transactions import Sender
+from protocol.errors import ExitCode
 from protocol.node.home import Home
-from protocol.node.http import require_public
 from protocol.node.output import Output
-from protocol.node.party.eligible import least_eligible
-from protocol.node.party.relays import relays_by
-from protocol.node.party.rounds import SignatureOf
 from protocol.node.settings import load
 from protocol.node.stopping import Stop
-from protocol.node.words import duration
-from protocol.tasks.arithmetics import ARITHMETIC, require_computed
+from protocol.node.words import tokens
 
 if TYPE_CHECKING:
-    from assay.deriving import Place
+    from protocol.tasks.bundles import Limits
 
 PURSE = 100_000
 """Tokens that every development account gets from a deployment on a development chain."""
@@ -76,6 +69,13 @@ class Context:
             password_file=settings.password_file,
             finality=settings.finality,
         )
+
+    def limits(self, client: Client) -> Limits:
+        """What is taken from strangers, and where they are asked: on a development chain on this machine too."""
+        from protocol.tasks.bundles import Limits
+
+        local = client.connection.chain_id == DEVELOPMENT_CHAIN
+        return Limits(allowed=self.settings.bundles, this_machine=local)
 
     def others(self, client: Client) -> list[Deployment]:
         """Further deployments of the client's chain, unless one was named."""
@@ -204,121 +204,39 @@ def serve(context: Context) -> None:
     server(application(context.home.bundles), settings.proxies).run(sockets=[bound])
 
 
-def submit(context: Context, file: Path, dry_run: bool) -> None:
-    """Capture the task in a file, write its bundle, post it."""
-    from assay import submitting
-    from assay.description import read
-    from protocol.tasks.bidding import longest_overtime
+def result(context: Context, task: int, folder: Path, evaluate: bool, embed: bool) -> None:
+    """Fetch a task's result, check it against the chain, write it and a proof, say its metrics."""
+    from assay import notes, results
+    from assay.writing import write
 
-    settings, output = context.settings, context.output
-    description = read(file)
-    if not dry_run:
-        _require_announceable(settings)
-    place, known = _place(context, dry_run)
-    prepared = submitting.prepare(description, context.home, place.arithmetic)
-    for note in prepared.notes:
-        output.say(f"note: {note}")
-    if not known:
-        output.say("no deployment is reached: amounts are derived for the recommended parameters")
-    derived = prepared.derived(place)
-    for line in derived.lines():
-        output.say(line)
-    terms = prepared.terms(settings.bundle_base, derived)
-    if known:
-        require_within_bounds(terms, place.parameters)
-    step, cost = prepared.bundle.step, prepared.bundle.cost
-    output.say(
-        f"{description.task.name}: {len(step.program.instructions)} instructions, {cost.operations:,} operations a "
-        f"step, {terms.steps} steps, {terms.state_bytes:,} bytes of state"
-    )
-    output.say(
-        f"bidding takes {duration(terms.bidding_period)}; late bids prolong it, however many there are, by less than "
-        f"{duration(longest_overtime(terms.budget, terms.extension))}"
-    )
-    output.say(f"bundle {prepared.bundle_hash.hex()} at {terms.bundle}")
-    if dry_run:
-        output.result({"task": None, "sent": False, "terms": asdict(terms), "trust": derived.report()})
-        return
-    submitting.require_served(terms)
-    if submitting.is_private(terms):
-        allowed = f'bundles = ["{settings.bundle_base}/"]'
-        output.say(f"that is a private network: only those read there whose config.toml has {allowed}")
-    with context.client(account=True) as client:
-        if submitting.is_posted(client, terms):
-            output.say("a command that was cut short has sent these terms; this one waits for their task")
-            task = None
-        elif (task := submitting.unnoted(context.home, client, terms)) is not None:
-            output.say(f"task {task} has these terms, and no command here knows of it: no other is posted")
-        if task is None:
-            needed = least_eligible(client.connection.chain_id, terms.verifiers, terms.jurors)
-            least = settings.min_eligible or needed
-            task = submitting.post(client, terms, _signature_of(settings, client), least)
-        submitting.remember(context.home, client, task, file)
-    output.say(f"task {task} ({description.task.name}) posted; `assay status {task} --watch` follows it")
-    output.result({"task": task, "sent": True, "terms": asdict(terms), "trust": derived.report()})
-
-
-def _place(context: Context, dry_run: bool) -> tuple[Place, bool]:
-    """Where a task is to be posted, and whether its deployment is known: a dry run does without one, by the recommended
-    parameters. Raises UnknownArithmetic.
-    """
-    from assay.deriving import Place
-
-    settings, parameters, arithmetic = context.settings, None, ARITHMETIC
-    try:
-        with context.client() as client:
-            parameters, arithmetic = client.deployment.parameters, client.deployment.arithmetic
-    except ChainError:
-        if not dry_run:
-            raise
-    require_computed(arithmetic, "the contracts")
-    place = Place.at(parameters or RECOMMENDED, settings.gas_price, settings.coin_price, arithmetic)
-    return place, parameters is not None
-
-
-def _signature_of(settings: AssaySettings, client: Client) -> SignatureOf:
-    """Asks the relays; only then must there be some. Raises SettingsError, NoRelay."""
-    network, is_signed = client.deployment.beacon, client.beacon.is_signed_round
-    return lambda number: relays_by(settings, network, is_signed).signature(number)
-
-
-def _require_announceable(settings: AssaySettings) -> None:
-    """Raise NotPublic for an address of bundles, about to stand in terms for good, that is of this machine alone. The
-    parties of a development chain share a machine.
-    """
-    with closing(Connection(settings.rpc)) as connection:
-        if connection.chain_id != DEVELOPMENT_CHAIN:
-            require_public(settings.bundle_base, "--bundles-url")
-
-
-def result(context: Context, task: int, folder: Path, evaluate: bool) -> None:
-    """Fetch a task's result, check it against the chain, write it, say its metrics."""
-    from assay import results, submitting
-    from assay import source as sources
-    from assay.description import read
-    from protocol.tasks.bundles import Limits
-
-    output = context.output
     with context.client() as client:
-        local = client.connection.chain_id == DEVELOPMENT_CHAIN
-        limits = Limits(allowed=context.settings.bundles, this_machine=local)
-        found = results.fetch(client, context.home, task, limits)
-        file = submitting.recall(context.home, client, task)
-        named = task_name(context.home, client.market.terms(task).bundle_hash)
-    path, table = results.save(found, folder), results.save_history(found, folder)
-    metrics = dict(found.metrics)
-    if evaluate and file is not None:
-        description = read(file)
-        value = sources.evaluate(description, found.state)
-        if value is not None:
-            metrics[str(description.result.evaluate)] = value
-    called = "" if named is None else f" ({named})"
-    output.say(
-        f"state of task {task}{called} in {path}" + ("" if found.final else "; it may still be challenged")
-    )
-    for name, value in metrics.items():
-        output.say(f"  {name} {value:.6g}")
-    if table is not None:
-        output.say(f"  metrics of the last steps in {table}")
-    told = {"task": task, "file": str(path), "final": found.final, "metrics": metrics}
-    output.result(told | {"history": None if table is None else str(table)})
+        found = results.fetch(client, context.home, task, context.limits(client))
+        file = notes.recall(context.home, client, task) if evaluate else None
+        context.output.result(write(client, context.home, context.output, found, folder, file, embed))
+
+
+def watch(context: Context, task: int, folder: Path | None, evaluate: bool) -> ExitCode:
+    """Follow a task until it is over; what it ends with."""
+    from assay import notes
+    from assay.watching.command import watch as follow
+
+    if folder is not None:
+        require_writable(folder)
+    with context.client() as client:
+        file = notes.recall(context.home, client, task) if evaluate else None
+        limits = context.limits(client)
+        return follow(client, context.home, limits, context.output, task, folder, file)
+
+
+def cancel(context: Context, task: int, dry_run: bool) -> None:
+    """Take a task back that nobody has bid on."""
+    from assay import cancelling
+
+    with context.client(account=True) as client:
+        if dry_run:
+            escrow = cancelling.require_cancellable(client, task)
+            context.output.say(f"task {task} can be cancelled: {tokens(escrow)} would be free again")
+        else:
+            escrow = cancelling.cancel(client, task)
+            context.output.say(f"task {task} is cancelled: {tokens(escrow)} are free in the vault again")
+    context.output.result({"task": task, "sent": not dry_run, "refund": escrow})

@@ -1,27 +1,32 @@
-"""The amounts that a task file leaves out, derived for the deployment that it is for, and what trust in them costs.
+"""The terms that a task file leaves out, derived for the deployment that it is for, and what trust in them costs.
 
-The gas price is a setting, and by default assumed: with the chain's own, which moves, a command that was cut short
-would not find its task again by its terms.
+The same task has the same terms as long as the chain's price of gas keeps its digit and, for a budget, as long as tasks
+of its size cost the same. `assay.submitting` notes what was chosen before it sends anything.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
+from assay.budgeting import Sold, budget_of
 from assay.description import Description
 from protocol.chain.parameters import Parameters
+from protocol.chain.periods import NAMES, Load, periods
 from protocol.chain.recommendation import (
     COIN_PRICE,
     GAS_PRICE,
     RULES,
     default_jurors,
     gas_units,
+    move_time,
     setting,
 )
-from protocol.node.words import amount
+from protocol.node.words import amount, duration
+from protocol.tasks import usual_solver
 from protocol.tasks.amounts import (
     OPTIONAL,
     Amounts,
@@ -34,21 +39,29 @@ from protocol.tasks.amounts import (
     trust_price,
 )
 from protocol.tasks.arithmetics import ARITHMETIC
-from protocol.tasks.task import AMOUNTS
+from protocol.tasks.floor import least_price
+from protocol.tasks.offers import Figures
+from protocol.tasks.task import AMOUNTS, INCLUSION_BLOCKS, replay_allowance
 
+ROUNDS: Final = 100
+"""More than there are segments of a seat; a budget that would still grow after as many is one that nobody takes."""
 GWEI: Final = 10**9
 
 
 @dataclass(frozen=True)
 class Place:
-    """Where a task is to be posted: what its deployment fixed, and prices."""
+    """Where a task is to be posted: what its deployment fixed, the chain's pace, and prices."""
 
     parameters: Parameters
     gas_price: Fraction = GAS_PRICE
-    """Wei for one gas."""
+    """Wei for one gas, from which amounts are derived."""
     coin_price: Fraction = COIN_PRICE
     """Tokens for one of the chain's coin."""
     arithmetic: int = ARITHMETIC
+    block_time: float = 1.0
+    """Seconds between two blocks; where no chain is reached those of a development chain."""
+    present_gas_price: Fraction | None = None
+    """Wei for one gas that the chain's node names now; None where no chain is reached."""
 
     @classmethod
     def at(
@@ -57,46 +70,92 @@ class Place:
         gas_gwei: Decimal | None,
         coin_price: Decimal | None,
         arithmetic: int = ARITHMETIC,
+        block_time: float = 1.0,
+        present: int | None = None,
     ) -> Place:
-        """With the prices of settings, the assumed ones where there is none."""
-        return cls(
-            parameters,
-            GAS_PRICE if gas_gwei is None else Fraction(gas_gwei) * GWEI,
-            COIN_PRICE if coin_price is None else Fraction(coin_price),
-            arithmetic,
-        )
+        """With the prices of settings. Without one for gas it is twice the chain's `present` one, rounded up to a
+        digit, and at least the assumed one.
+        """
+        now = None if present is None else Fraction(present)
+        if gas_gwei is not None:
+            gas_price = Fraction(gas_gwei) * GWEI
+        else:
+            gas_price = GAS_PRICE if present is None else max(GAS_PRICE, Fraction(_one_digit(2 * present)))
+        coin = COIN_PRICE if coin_price is None else Fraction(coin_price)
+        return cls(parameters, gas_price, coin, arithmetic, block_time, now)
+
+    @property
+    def usual_solver(self) -> Figures:
+        """What a solver with default settings reckons with here."""
+        gas = self.gas_price if self.present_gas_price is None else self.present_gas_price
+        inclusion = INCLUSION_BLOCKS * self.block_time
+        return usual_solver.figures(gas_units(gas, self.coin_price), inclusion, self.parameters.draw_delay)
 
 
 @dataclass(frozen=True)
 class Derived:
-    """All amounts of a task, those that its file gives and those that follow."""
+    """The market's terms of a task: those that its file gives and those that follow."""
 
     description: Description
     place: Place
+    periods: Mapping[str, int]
+    """Seconds, by `protocol.chain.periods.NAMES`."""
     setting: Setting
     amounts: Amounts
+    segments_reckoned: int = 1
+    """Segments of a seat that the periods leave time for."""
 
     @classmethod
-    def of(cls, description: Description, place: Place, allowance: int) -> Derived:
-        """For a task whose replays in games are allowed `allowance` seconds, unless its file says otherwise. Raises
-        NoRecommendation.
+    def of(cls, description: Description, place: Place, load: Load, sold: Sequence[Sold] = ()) -> Derived:
+        """For a task that asks so much of its parties. A budget that the file leaves out follows from what these tasks
+        were `sold` for. Raises NoRecommendation.
+
+        Periods follow from the segments of a seat, these from periods and budget, and the budget from all of these:
+        so they grow from the least on until nothing grows any more.
         """
-        given, table = description.terms.fields(), description.terms
-        made = setting(
-            place.parameters,
-            budget=given["budget"],
-            segments=description.task.segments,
-            training_period=table.training_period,
-            challenge_period=table.challenge_period,
-            game_time=table.clock + given.get("replay_allowance", allowance),
-            gas_price=gas_units(place.gas_price, place.coin_price),
-            attest_period=table.attest_period,
+        given = description.terms.fields()
+        found = _derived(description, place, load, 1, given.get("budget") or _first_budget(place, load))
+        for _ in range(ROUNDS):
+            size = max(found.segments_reckoned, found.amounts.segments_per_verifier)
+            budget = given.get("budget") or max(found.budget, found.asked(load, sold))
+            if (size, budget) == (found.segments_reckoned, found.budget):
+                break
+            found = _derived(description, place, load, size, budget)
+        return found
+
+    @property
+    def budget(self) -> int:
+        """Token units."""
+        return self.setting.budget
+
+    def asked(self, load: Load, sold: Sequence[Sold]) -> int:
+        """The budget for what a solver with default settings asks at least beside these amounts."""
+        figures = self.place.usual_solver
+        least = least_price(
+            load.operations / figures.rates.operations,
+            figures.costs,
+            stake=self.amounts.stake,
+            delay_penalty=self.amounts.delay_penalty,
+            bidding=self.periods["bidding_period"],
+            audit=self.setting.audit,
         )
-        chosen = {name: value for name, value in given.items() if name in OPTIONAL}
-        # Lock and chance are chosen together, so a file that gives the one asks for looks itself.
-        if default_jurors(place.parameters) and "seat_lock" not in chosen:
-            made = replace(made, look_chance=None)
-        return cls(description, place, made, derive(made, RULES, chosen))
+        return budget_of(least.price, load.operations, sold)
+
+    NAMES: ClassVar = ("move_time", "jurors", "replay_allowance", "budget", *NAMES, *OPTIONAL)
+    """Terms that follow where the file does not give them."""
+
+    def terms(self) -> dict[str, int]:
+        """Fields of `Terms` that are the market's, but for the thinning."""
+        attest = self.periods["attest_period"]
+        return {
+            "move_time": move_time(self.place.parameters, attest),
+            "jurors": self.jurors,
+            "replay_allowance": self.setting.game_time - self.periods["clock"],
+            **self.description.terms.fields(),
+            **self.periods,
+            "budget": self.budget,
+            **self.amounts.terms(),
+        }
 
     @property
     def jurors(self) -> int:
@@ -112,13 +171,14 @@ class Derived:
     def lines(self) -> list[str]:
         """In words: what the file leaves out, what trust costs, and whether the stake deters."""
         given = self.description.terms.fields()
+        derived = {"budget": self.budget, **self.periods, **asdict(self.amounts)}
         found = {
             name: value
-            for name, value in asdict(self.amounts).items()
+            for name, value in derived.items()
             if name not in given and (name != "look_chance" or value)
         }
         shares = {
-            name: f"{100 * float(share):.3g} %" for name, share in self.trust.shares(given["budget"]).items()
+            name: f"{100 * float(share):.3g} %" for name, share in self.trust.shares(self.budget).items()
         }
         looks = f"looks {shares['looks']}, " if self.amounts.look_chance else ""
         audited = (
@@ -132,7 +192,9 @@ class Derived:
         ]
         if found:
             shown = ", ".join(f"{name} {_shown(name, value)}" for name, value in found.items())
-            lines.insert(0, f"derived for {self.description.task.segments} segments and this budget: {shown}")
+            segments = f"{self.description.task.segments} segments"
+            what = f"{segments} and this budget" if "budget" in given else segments
+            lines.insert(0, f"derived for {what}: {shown}")
         return lines + self._doubts()
 
     def report(self) -> dict[str, Any]:
@@ -167,5 +229,55 @@ class Derived:
         return doubts
 
 
+def _first_budget(place: Place, load: Load) -> int:
+    """What a solver with default settings asks for whatever it has to lock."""
+    figures = place.usual_solver
+    needed = load.operations / figures.rates.operations
+    least = least_price(needed, figures.costs, stake=0, delay_penalty=0, bidding=0.0, audit=0.0)
+    return budget_of(least.price, load.operations)
+
+
+def _derived(description: Description, place: Place, load: Load, size: int, budget: int) -> Derived:
+    """All terms, with periods for `size` segments of a seat."""
+    given, parameters = description.terms.fields(), place.parameters
+    jurors = given.get("jurors", default_jurors(parameters))
+    verifiers, size = given.get("verifiers", RULES.verifiers), given.get("segments_per_verifier", size)
+    # Lock and chance are chosen together, so a file that gives the one asks for looks itself.
+    chooses_looks = bool(default_jurors(parameters)) and "seat_lock" not in given
+    times = periods(
+        load,
+        parameters,
+        place.block_time,
+        segments_per_verifier=size,
+        copies=max(verifiers * size, jurors),
+        looks=bool(given.get("look_chance", chooses_looks)),
+        given=given,
+    )
+    allowance = replay_allowance(load.segment_steps, load.step_operations, load.state_bytes)
+    made = setting(
+        parameters,
+        budget=budget,
+        segments=load.segments,
+        training_period=times["training_period"],
+        challenge_period=times["challenge_period"],
+        game_time=times["clock"] + given.get("replay_allowance", allowance),
+        gas_price=gas_units(place.gas_price, place.coin_price),
+        attest_period=times["attest_period"],
+        jurors=jurors,
+    )
+    if chooses_looks:
+        made = replace(made, look_chance=None)
+    chosen = {name: value for name, value in given.items() if name in OPTIONAL}
+    return Derived(description, place, times, made, derive(made, RULES, chosen), size)
+
+
+def _one_digit(amount: int) -> int:
+    """Rounded up to a digit."""
+    unit: int = 10 ** max(0, len(str(amount)) - 1)
+    return -(-amount // unit) * unit
+
+
 def _shown(name: str, value: int) -> str:
-    return amount(value) if name in AMOUNTS else str(value)
+    if name in AMOUNTS:
+        return amount(value)
+    return duration(value) if name in NAMES else str(value)

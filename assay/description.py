@@ -56,21 +56,21 @@ class ResultTable(_Table):
 
 
 class TermsTable(_Table):
-    """The market's side of the terms. What may be left out is derived from the rest (`assay.deriving`)."""
+    """The market's side of the terms. All of it may be left out, and is derived then (`assay.deriving`)."""
 
-    budget: _Tokens
+    budget: Annotated[Decimal, Field(gt=0, le=10**15, decimal_places=18)] | None = None
     stake: _Tokens | None = None
     restitution: _Tokens | None = None
     reward: _Tokens | None = None
     audit_fee: _Tokens | None = None
     game_cost: _Tokens | None = None
     delay_penalty: _Tokens | None = None
-    bidding_period: _Seconds
-    training_period: _Seconds
-    challenge_period: _Seconds
-    attest_period: _Seconds
-    extension: _Seconds
-    clock: _Seconds
+    bidding_period: _Seconds | None = None
+    training_period: _Seconds | None = None
+    challenge_period: _Seconds | None = None
+    attest_period: _Seconds | None = None
+    extension: _Seconds | None = None
+    clock: _Seconds | None = None
     replay_allowance: Annotated[int, Field(ge=0, lt=2**32)] | None = None
     verifiers: Annotated[int, Field(ge=1, le=MAX_SEATS)] | None = None
     segments_per_verifier: Annotated[int, Field(ge=1, le=MAX_SEAT_SEGMENTS)] | None = None
@@ -102,7 +102,7 @@ class Description(_Table):
     """The whole file; `folder` is where it lies."""
 
     task: TaskTable
-    terms: TermsTable
+    terms: TermsTable = TermsTable()
     result: ResultTable = ResultTable()
     folder: Path
 

@@ -31,5 +31,71 @@ class TooFewVerifiers(SubmitterError):
     exit_code = ExitCode.RETRY
 
 
+class NotConfirmed(SubmitterError):
+    """Nobody said that the task is to be posted."""
+
+
+class NobodyTakes(SubmitterError):
+    """A solver with default settings would not bid on a task with these terms."""
+
+
+class NotMade(SubmitterError):
+    """`assay init` was given a name that is none, or one that is taken."""
+
+
+class NotCancelled(SubmitterError):
+    """The task is somebody else's, has a bid, or is not up for bids any more."""
+
+
+class MetricsError(SubmitterError):
+    """Metrics that a server does not show, or that are not those of the committed states."""
+
+
 class ResultError(SubmitterError):
     """The task has no result, or its solver does not serve the committed one."""
+
+
+class NotHeld(ResultError):
+    """Nobody serves a state that was committed to: neither the solver nor an attested seat."""
+
+    exit_code = ExitCode.RETRY
+
+
+class ProofError(SubmitterError):
+    """A file that is no proof, or a proof that says something else than the chain."""
+
+
+class ProofMalformed(ProofError):
+    """Not a proof of a version that this release reads."""
+
+
+class ProofMismatch(ProofError):
+    """A field of a proof that is not as the chain says, or does not fit what the chain says. `field` names it."""
+
+    exit_code = ExitCode.FRAUD
+
+    def __init__(self, field: str, expected: object, got: object, remedy: str = "") -> None:
+        said = remedy or "do not trust this proof: ask whoever made it for another"
+        super().__init__(f"proof, {field}", expected=_short(expected), got=_short(got), remedy=said)
+        self.field = field
+
+
+class WeightsError(SubmitterError):
+    """A file of weights that is no safetensors file, or that is not a task's result."""
+
+
+class WeightsMalformed(WeightsError):
+    """Not a safetensors file."""
+
+
+class WeightsMismatch(WeightsError):
+    """Tensors that are not those of the result."""
+
+    exit_code = ExitCode.FRAUD
+
+
+def _short(value: object) -> str:
+    """For a terminal: what a stranger wrote may be long, or hold what is not printed."""
+    text = str(value)
+    text = text if text.isprintable() else ascii(text)[1:-1]
+    return text if len(text) <= 200 else f"{text[:200]}…"

@@ -16,6 +16,8 @@ AddresseeArgument = Annotated[
     str, typer.Argument(metavar="ACCOUNT", help="An address, dev:<index>, or the name of an account.")
 ]
 DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Do all but send transactions.")]
+FileArgument = Annotated[Path, typer.Argument(help="A task file, such as examples/digits.toml.")]
+LinesOption = Annotated[bool, typer.Option("--json", help="A versioned JSON envelope a line on stdout.")]
 PortOption = Annotated[int | None, typer.Option(min=0, max=65_535, help="Port to serve on; 0: any.")]
 
 

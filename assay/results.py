@@ -4,29 +4,24 @@ from __future__ import annotations
 
 import csv
 import io
-import math
-from contextlib import closing
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 import torch
 from torch import Tensor
 
 from assay.errors import ResultError
+from assay.holders import Holders
 from protocol.chain.client import Client
 from protocol.chain.views import TaskStatus, TaskView
-from protocol.commitments import state_root, tensor_root
 from protocol.commitments.atomic import write_atomically
-from protocol.node.addresses import Address, BadAddress, parsed
 from protocol.node.home import Home
-from protocol.node.http_client import LEAST_RATE
 from protocol.numerics.types import DType
 from protocol.program.step import StepProgram, metrics
-from protocol.tasks.bundles import BundleError, BundleMismatch, BundleUnavailable, Limits, cached_bundle
-from protocol.tasks.bundles.sources import Source, open_source
+from protocol.tasks.bundles import Limits, cached_bundle, link_bundle
 
-ANSWER_SECONDS = 30
-"""For a server to answer, beside what its bytes take at `LEAST_RATE`."""
+WITH_RESULT = (TaskStatus.SUBMITTED, TaskStatus.SETTLED)
 
 
 @dataclass(frozen=True)
@@ -35,8 +30,10 @@ class Result:
 
     task: int
     status: TaskStatus
+    root: bytes
     program: StepProgram
     state: dict[str, Tensor]
+    holders: Holders
 
     @property
     def final(self) -> bool:
@@ -51,54 +48,33 @@ class Result:
 
 def fetch(client: Client, home: Home, task: int, limits: Limits | None = None) -> Result:
     """The committed result of a task. Its bundle is read, and servers are asked, within `limits`: the solver's first,
-    then those of the accounts that attested that they hold it. Raises ResultError, BundleError, ChainError.
+    then those of the accounts that attested that they hold it. They are asked for the bundle too where it is not at
+    the address in the terms. Raises ResultError, BundleError, ChainError.
     """
     view = client.market.task(task)
-    if view.status not in (TaskStatus.SUBMITTED, TaskStatus.SETTLED):
-        raise ResultError(
-            f"task {task}",
-            expected="a submitted or settled task",
-            got=f"one that is {view.status.name.lower()}",
-            remedy=f"look at `assay status {task}`",
-        )
+    require_result(view)
     terms = client.market.terms(task)
     limits = limits or Limits()
-    program = cached_bundle(home.bundles, terms, limits).step
-    failures = []
-    for account in _holders(client, view):
-        url = client.market.endpoint_of(account)
-        found = _committed(url, task, terms.segments, program, view.result, limits)
-        if not isinstance(found, str):
-            return Result(task, view.status, program, program.state_of(found))
-        failures.append(f"{parsed(url) or 'no http address'}: {found}")
-    raise ResultError(
-        f"task {task}",
-        expected=f"a state with root {view.result.hex()} from its solver or an attested seat",
-        got="; ".join(failures),
-        remedy="try again later",
-    )
+    holders = Holders(client, view, limits)
+    link_bundle(home.bundle_folders, home.bundles, terms.bundle_hash)
+    program = cached_bundle(home.bundles, terms, limits, holders.bundles(terms.bundle_hash)).step
+    state = holders.state(terms.segments, view.result, program)
+    return Result(task, view.status, view.result, program, state, holders)
 
 
-def _holders(client: Client, view: TaskView) -> list[str]:
-    """The solver, and the accounts of attested seats."""
-    seats = client.audit.seats(view.task)
-    return list(dict.fromkeys([view.solver, *(seat.account for seat in seats if seat.attested)]))
+def require_result(view: TaskView) -> None:
+    """Raise ResultError for a task that has no result, or none any more."""
+    if view.status not in WITH_RESULT:
+        raise ResultError(
+            f"task {view.task}",
+            expected="a submitted or settled task",
+            got=f"one that is {view.status.name.lower()}",
+            remedy=f"follow it with `assay watch {view.task}`",
+        )
 
 
-def _committed(
-    url: str, task: int, number: int, program: StepProgram, root: bytes, limits: Limits
-) -> list[bytes] | str:
-    """Canonical bytes of the final state's tensors from one server, or what is wrong with its answer."""
-    try:
-        data = _tensors(url, task, number, program, limits)
-    except (BadAddress, BundleError) as error:
-        return error.got if isinstance(error, BundleUnavailable) and error.got else str(error)
-    found = state_root([tensor_root(item) for item in data])
-    return data if found == root else f"a state with root {found.hex()}"
-
-
-def save(result: Result, folder: Path) -> Path:
-    """Write `state.safetensors` into a folder, whole or not at all; its path."""
+def save(result: Result, folder: Path, metadata: Mapping[str, str] | None = None) -> Path:
+    """Write `state.safetensors` into a folder, whole or not at all, with `metadata` in its header; its path."""
     from safetensors.torch import save as encode
 
     types = dict(zip(result.program.state, result.program.state_types, strict=True))
@@ -107,7 +83,7 @@ def save(result: Result, folder: Path) -> Path:
         for name, value in result.state.items()
     }
     path = folder / "state.safetensors"
-    write_atomically(path, encode(tensors, {"format": "pt", "task": str(result.task)}))
+    write_atomically(path, encode(tensors, {"format": "pt", "task": str(result.task), **(metadata or {})}))
     return path
 
 
@@ -125,19 +101,3 @@ def save_history(result: Result, folder: Path) -> Path | None:
     path = folder / "metrics.csv"
     write_atomically(path, text.getvalue().encode())
     return path
-
-
-def _tensors(url: str, task: int, number: int, program: StepProgram, limits: Limits) -> list[bytes]:
-    """Canonical bytes of a checkpoint's tensors, each of its due length. Raises BadAddress, BundleError."""
-    sizes = [type_.nbytes for type_ in program.state_types]
-    seconds = min(limits.seconds, ANSWER_SECONDS + math.ceil(sum(sizes) / LEAST_RATE))
-    place = Address.parse(url) / f"tasks/{task}/checkpoints/{number}"
-    with closing(open_source(place, replace(limits, seconds=seconds))) as source:
-        return [_exactly(source, f"tensors/{k}", size) for k, size in enumerate(sizes)]
-
-
-def _exactly(source: Source, name: str, size: int) -> bytes:
-    data = source.read(name, size)
-    if len(data) != size:
-        raise BundleMismatch(name, expected=f"{size} bytes", got=len(data))
-    return data

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from decimal import Decimal
 from ipaddress import IPv4Address, IPv6Address
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import Field
 
@@ -30,10 +30,16 @@ class AssaySettings(ConnectionSettings):
     """Registered accounts that must be eligible for a task before it is posted; empty: three for each seat and
     juror, on a development chain one. An account has one seat at a time.
     """
+    patience: Annotated[float, Field(gt=0, le=10**7)] = 3600.0
+    """Seconds that `assay submit --wait` waits for them."""
     gas_price: Annotated[Decimal, Field(ge=0, le=10**9)] | None = None
-    """Gwei for one gas, from which a task's amounts are derived; empty: as assumed for a rollup."""
+    """Gwei for one gas, from which a task's amounts are derived; empty: twice the chain's present price, rounded up to
+    a digit, and at least what is assumed for a rollup.
+    """
     coin_price: Annotated[Decimal, Field(ge=0, le=10**15)] | None = None
     """Tokens for one of the chain's coin, which gas is paid in; empty: as assumed."""
+    device: Literal["auto", "cpu", "cuda"] = "auto"
+    """Where `assay verify` replays; auto: on a CUDA device if torch has one. The bits are the same."""
     bundles_url: WebUrl | None = None
     """Public address of the bundle server, where it is not http://<host>:<port>."""
 

@@ -41,7 +41,7 @@ def build(description: Description) -> CapturedStep:
             f"{description.source}, {name}: expected it to take micro_batches, which the task file gives; "
             "add it and pass it on to `capture`, or remove it from the task file"
         )
-    with _told(description.source):
+    with told(description.source):
         captured = function(description.steps, **options)
     if not isinstance(captured, CapturedStep):
         raise SourceError(
@@ -59,12 +59,12 @@ def evaluate(description: Description, state: Mapping[str, Tensor]) -> float | N
     if name is None:
         return None
     function = _function(description.source, name)
-    with _told(description.source):
+    with told(description.source):
         return float(function(state))
 
 
 @contextmanager
-def _told(source: Path) -> Iterator[None]:
+def told(source: Path) -> Iterator[None]:
     """Raise SourceError, with the traceback as the submitter's file would have it, for an error that its code raises.
 
     Errors of this project pass, and so do defects: what `protocol` raises without meaning to.
@@ -103,7 +103,7 @@ def _function(source: Path, name: str) -> Callable[..., Any]:
         )
     module = importlib.util.module_from_spec(spec)
     sys.modules[MODULE] = module  # dataclasses and their like look their module up
-    with _told(source):
+    with told(source):
         spec.loader.exec_module(module)
     found = getattr(module, name, None)
     if not callable(found):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 
 from assay.names import task_name
@@ -50,6 +50,15 @@ def report(client: Client, tasks: list[int], *, brief: bool = False) -> list[Tas
             else _brief(client, view, block.time)
             for view in views
         ]
+
+
+def report_of(client: Client, task: int, games: Mapping[int, tuple[int, ...]], now: int) -> TaskStatusReport:
+    """The status of one task whose games, and the call instructions that each went into, are known; inside of a view of
+    the block at second `now`. Raises ChainError.
+    """
+    client.game.ahead(games)
+    found = [_game(client.game.game(game), path, now) for game, path in games.items()]
+    return _report(client, client.market.task(task), found, now)
 
 
 def open_tasks(client: Client) -> tuple[list[int], int]:
@@ -109,18 +118,21 @@ def _brief(client: Client, view: TaskView, now: int) -> TaskStatusReport:
     )
 
 
+def segments_to_replay(seat: Seat, audit: AuditView, terms: Terms) -> list[int]:
+    """The segments of a drawn seat, in its order; of a look the one."""
+    each = terms.segments_per_verifier
+    if not is_look(seat.number):
+        return list(segments_of(audit.seed, seat.number, terms.segments, each))
+    look = Look.of(seat.number)
+    return [segments_of(audit.seed, look.seat(each), terms.segments, each)[look.position(each)]]
+
+
 def _seat(seat: Seat, audit: AuditView, view: TaskView, terms: Terms, now: int) -> SeatStatus:
-    due, each = view.status is TaskStatus.SUBMITTED and not seat.attested, terms.segments_per_verifier
-    if is_look(seat.number):
-        look = Look.of(seat.number)
-        replayed = segments_of(audit.seed, look.seat(each), terms.segments, each)
-        segments = [replayed[look.position(each)]]
-    else:
-        segments = list(segments_of(audit.seed, seat.number, terms.segments, each))
+    due = view.status is TaskStatus.SUBMITTED and not seat.attested
     return SeatStatus(
         seat.number,
         None if seat.is_empty else seat.account,
-        tuple(segments),
+        tuple(segments_to_replay(seat, audit, terms)),
         seat.attested,
         seat.caught,
         seat.until - now if due else None,
@@ -163,11 +175,16 @@ def _most_bid(view: TaskView, terms: Terms, now: int) -> int | None:
     return None if most < 0 else most
 
 
-def _games(client: Client, tasks: Collection[int], now: int) -> defaultdict[int, list[GameStatus]]:
-    """The games on these tasks, by task."""
+def games_on(client: Client, tasks: Collection[int]) -> list[GameState]:
+    """The games on these tasks, by number. Inside of a view."""
     numbers = range(1, client.game.games() + 1) if tasks else range(0)
     client.game.ahead(numbers)
-    states = [state for state in map(client.game.game, numbers) if state.task in tasks]
+    return [state for state in map(client.game.game, numbers) if state.task in tasks]
+
+
+def _games(client: Client, tasks: Collection[int], now: int) -> defaultdict[int, list[GameStatus]]:
+    """The games on these tasks, by task."""
+    states = games_on(client, tasks)
     paths = _paths(client) if states else {}
     found: defaultdict[int, list[GameStatus]] = defaultdict(list)
     for state in states:

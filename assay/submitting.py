@@ -2,35 +2,39 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 import time
+from collections.abc import Collection, Sequence
 from contextlib import closing
-from dataclasses import dataclass, replace
-from pathlib import Path
-from typing import Any
+from dataclasses import dataclass, fields, replace
+from typing import TYPE_CHECKING, Any, Final
 
+from assay.budgeting import Sold
 from assay.deriving import Derived, Place
 from assay.description import Description
 from assay.errors import NotServed, TooFewVerifiers
+from assay.notes import note_of
 from assay.source import build
 from assay.status import open_tasks
 from protocol.chain.client import Client
-from protocol.chain.recommendation import move_time
-from protocol.commitments.atomic import write_atomically
+from protocol.chain.periods import Load
 from protocol.node.home import Home
 from protocol.node.party.eligible import eligible
 from protocol.node.party.funds import require_free
 from protocol.node.party.rounds import SignatureOf, show_round
 from protocol.tasks.arithmetics import ARITHMETIC
 from protocol.tasks.bundles import Bundle, BundleError, BundleRefused, Limits, committed_terms, write_bundle
-from protocol.tasks.bundles.sources import open_source
+from protocol.tasks.bundles.sources import open_source, read
 from protocol.tasks.bundles.write import MANIFEST
-from protocol.tasks.task import Terms, replay_allowance
+from protocol.tasks.task import Terms
 from protocol.tasks.thinning import recommended_thinning
+
+if TYPE_CHECKING:
+    from protocol.capture import CapturedStep
 
 SERVED_SECONDS = 10.0
 """For the bundle server to answer: it may be starting."""
+FIELDS: Final = frozenset(field.name for field in fields(Terms))
 
 
 @dataclass(frozen=True)
@@ -43,27 +47,31 @@ class Prepared:
     notes: tuple[str, ...]
     """What the capture found that the submitter should know."""
 
-    def derived(self, place: Place) -> Derived:
-        """All amounts, for a deployment. Raises NoRecommendation."""
+    @property
+    def load(self) -> Load:
+        """What the task asks of its parties."""
         given, committed = self.description.task, committed_terms(self.bundle)
-        allowance = replay_allowance(
-            given.segment_steps, committed["step_operations"], committed["state_bytes"]
+        tensors = (*self.bundle.state, *self.bundle.dataset, *self.bundle.constants)
+        return Load(
+            segments=given.segments,
+            segment_steps=given.segment_steps,
+            step_operations=committed["step_operations"],
+            state_bytes=committed["state_bytes"],
+            bundle_bytes=sum(memoryview(tensor.data).nbytes for tensor in tensors)
+            + sum(len(program.encode()) for program in self.bundle.step.program.closure()),
         )
-        return Derived.of(self.description, place, allowance)
+
+    def derived(self, place: Place, sold: Sequence[Sold] = ()) -> Derived:
+        """All terms of the market, for a deployment. Raises NoRecommendation."""
+        return Derived.of(self.description, place, self.load, sold)
 
     def terms(self, base: str, derived: Derived) -> Terms:
         """Terms that name the bundle below `base`, the bundle server's address. Raises TermsError."""
-        given = self.description.task
-        committed = committed_terms(self.bundle)
-        work = committed["step_operations"], committed["state_bytes"]
+        given, load = self.description.task, self.load
         fields: dict[str, Any] = {
-            "thinning": recommended_thinning(given.segment_steps, *work),
-            "move_time": move_time(derived.place.parameters, self.description.terms.attest_period),
-            "jurors": derived.jurors,
-            "replay_allowance": derived.setting.game_time - self.description.terms.clock,
-            **committed,
-            **self.description.terms.fields(),
-            **derived.amounts.terms(),
+            "thinning": recommended_thinning(given.segment_steps, load.step_operations, load.state_bytes),
+            **committed_terms(self.bundle),
+            **derived.terms(),
         }
         return Terms(
             **fields,
@@ -74,31 +82,41 @@ class Prepared:
         )
 
 
-def prepare(description: Description, home: Home, arithmetic: int = ARITHMETIC) -> Prepared:
-    """Capture the task and write its bundle under `home.bundles`. Raises SourceError, CaptureError, BundleError."""
+def drafted(description: Description, arithmetic: int = ARITHMETIC) -> tuple[Prepared, CapturedStep]:
+    """Capture the task and write nothing: its program's id stands where the bundle's hash would. Raises SourceError,
+    CaptureError.
+    """
     captured = build(description)
     initial = captured.initial_state(description.task.seed)
     bundle = replace(Bundle.of(description.task.name, captured, initial), arithmetic=arithmetic)
+    return Prepared(description, bundle, bundle.step.program.id, captured.notes), captured
+
+
+def prepare(description: Description, home: Home, arithmetic: int = ARITHMETIC) -> Prepared:
+    """Capture the task and write its bundle under `home.bundles`. Raises SourceError, CaptureError, BundleError."""
+    draft, _ = drafted(description, arithmetic)
     new = home.bundles / f".new-{time.time_ns()}"
     try:
-        bundle_hash = write_bundle(bundle, new)
+        bundle_hash = write_bundle(draft.bundle, new)
         folder = home.bundles / bundle_hash.hex()
         if not (folder / MANIFEST).is_file():
             shutil.rmtree(folder, ignore_errors=True)  # blobs that another command had fetched for it
             new.rename(folder)
     finally:
         shutil.rmtree(new, ignore_errors=True)
-    return Prepared(description, bundle, bundle_hash, captured.notes)
+    return replace(draft, bundle_hash=bundle_hash)
 
 
-def require_served(terms: Terms) -> None:
-    """Raises NotServed unless the bundle can be had where the terms will say, BundleRefused where it never can."""
-    limits = Limits(seconds=SERVED_SECONDS)
-    deadline = time.monotonic() + SERVED_SECONDS
+def require_served(terms: Terms, seconds: float = SERVED_SECONDS) -> None:
+    """Raises NotServed unless the bundle can be had within so many seconds where the terms will say, BundleRefused
+    where it never can.
+    """
+    limits = Limits(seconds=seconds)
+    deadline = time.monotonic() + seconds
     while True:
         try:
             with closing(open_source(terms.bundle, limits, anywhere=True)) as source:
-                source.read(MANIFEST, limits.manifest_bytes)
+                read(source, MANIFEST, limits.manifest_bytes)
             return
         except BundleRefused:
             raise  # waiting does not help
@@ -125,20 +143,31 @@ def is_posted(client: Client, terms: Terms) -> bool:
     return client.market.interrupted("post", terms.abi()) is not None
 
 
-def unnoted(home: Home, client: Client, terms: Terms) -> int | None:
+def unnoted(home: Home, client: Client, terms: Terms, fixed: Collection[str] = FIELDS) -> int | None:
     """The account's newest task with these terms that is not over and of which nothing is noted here (`remember`): a
-    command has posted it that was cut short and whose journal is lost, or that was given in another home folder.
+    command has posted it that was cut short and whose journal is lost, or that was given in another home folder. Terms
+    are the same where all of the `fixed` fields are: those that were derived may be others now.
 
     Waits until it is mined. Raises ChainError.
     """
     assert client.sender is not None
     client.sender.await_unknown()
-    tasks, _ = open_tasks(client)
+    own = own_unnoted(home, client)
+    with client.connection.view():
+        client.market.ask_ahead("termsOf", *([task] for task in own))
+        return next((task for task in own if _are_alike(client.market.terms(task), terms, fixed)), None)
+
+
+def own_unnoted(home: Home, client: Client) -> list[int]:
+    """The account's tasks that are not over and of which nothing is noted here, the newest first. Raises ChainError."""
+    tasks = [task for task in open_tasks(client)[0] if not note_of(home, client, task).is_file()]
     with client.connection.view():
         client.market.ask_ahead("taskOf", *([task] for task in tasks))
-        own = [task for task in tasks if client.market.task(task).submitter == client.address]
-        unknown = (task for task in reversed(own) if not _note(home, client, task).is_file())
-        return next((task for task in unknown if client.market.terms(task) == terms), None)
+        return [task for task in reversed(tasks) if client.market.task(task).submitter == client.address]
+
+
+def _are_alike(one: Terms, other: Terms, fixed: Collection[str]) -> bool:
+    return all(getattr(one, name) == getattr(other, name) for name in fixed)
 
 
 def post(client: Client, terms: Terms, signature_of: SignatureOf, least: int) -> int:
@@ -149,40 +178,27 @@ def post(client: Client, terms: Terms, signature_of: SignatureOf, least: int) ->
     """
     intent = client.market.interrupted("post", terms.abi())
     if intent is None:
-        _require_verifiers(client, terms, least)
+        require_verifiers(client, terms, least)
         show_round(client, signature_of)
-        require_free(client, terms.escrow(client.deployment.parameters.draw_fee), "for the escrow")
+        require_free(client, escrow_of(client, terms), "for the escrow")
     task, _ = client.market.post(terms, intent)
     return task
 
 
-def _require_verifiers(client: Client, terms: Terms, least: int) -> None:
+def escrow_of(client: Client, terms: Terms) -> int:
+    """Token units that posting locks."""
+    return terms.escrow(client.deployment.parameters.draw_fee)
+
+
+def require_verifiers(client: Client, terms: Terms, least: int) -> None:
+    """Raises TooFewVerifiers where fewer accounts than `least` would take a seat."""
     found = eligible(client, terms)
     if len(found.accounts) < least:
         raise TooFewVerifiers(
             f"verifiers for {terms.verifiers} seats and juries of {terms.jurors}",
             expected=f"at least {least} registered accounts that take a task with these terms",
             got=f"{len(found.accounts)}{found.why_not_more}",
-            remedy="wait until more `verifier watch` run on this chain, or ask for less and pay more; min_eligible is "
-            "the setting. A task with `jurors = 0` and `look_chance = 0` asks for fewer, and guarantees less",
+            remedy="wait until more `verifier watch` run on this chain (--wait), or ask for less and pay more; "
+            "min_eligible is the setting. A task with `verifiers = 1`, `jurors = 0` and `look_chance = 0` asks for "
+            "fewer, and guarantees less",
         )
-
-
-def remember(home: Home, client: Client, task: int, file: Path) -> None:
-    """Note which file a task came from, for `assay result`."""
-    write_atomically(_note(home, client, task), json.dumps({"file": str(file.absolute())}).encode())
-
-
-def recall(home: Home, client: Client, task: int) -> Path | None:
-    """The file that a task came from, if it was submitted from this home folder and is still there."""
-    note = _note(home, client, task)
-    if not note.is_file():
-        return None
-    file = Path(json.loads(note.read_text())["file"])
-    return file if file.is_file() else None
-
-
-def _note(home: Home, client: Client, task: int) -> Path:
-    connection = client.connection
-    chain = f"{connection.chain_id}-{connection.genesis[2:10]}-{client.market.address[2:10]}"
-    return home.folder("submitted", chain) / f"{task}.json"

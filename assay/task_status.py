@@ -55,6 +55,11 @@ class SeatStatus:
     caught: bool
     seconds_left: int | None
 
+    @property
+    def name(self) -> str:
+        """For people."""
+        return f"{'look' if is_look(self.seat) else 'seat'} {self.seat}"
+
     def line(self) -> str:
         """For people."""
         left = self.seconds_left
@@ -65,8 +70,7 @@ class SeatStatus:
         else:
             state = f"{duration(left)} left" if left >= 0 else "to be drawn again"
         segments = ", ".join(map(str, self.segments))
-        name = "look" if is_look(self.seat) else "seat"
-        return f"{name} {self.seat}: {self.account or 'nobody found'}, segments {segments}; {state}"
+        return f"{self.name}: {self.account or 'nobody found'}, segments {segments}; {state}"
 
 
 class JuryStep(StrEnum):

@@ -18,7 +18,7 @@ import torch
 from benchmarks.measure import Row, interleaved, ratio_row
 from examples import gpt
 from protocol.capture import CapturedStep
-from protocol.execution.workers import Workers
+from protocol.execution.workers.pool import Workers
 from protocol.program.step import State
 from protocol.tasks.bundles import Bundle, write_bundle
 

@@ -7,8 +7,10 @@ Exit code 2 unless a line says another; a defect (InternalError) ends a command 
 
 AssayError
 ├── Retryable                    the same command may work later
+│   ├── MeasuringError           protocol.execution: the disk does not take what measuring writes
 │   ├── PortTaken                protocol.node: another server listens on the port
 │   ├── NotStarted               protocol.node: the HTTP server does not begin to serve
+│   ├── CheckLost                protocol.execution: the check of this machine gave no answer
 │   ├── ClusterLost              sim: the Ray cluster does not answer
 │   └── WorkerLost               sim: a process of the pool was ended from outside
 ├── InternalError                one part of the project raises it for another to handle
@@ -26,6 +28,7 @@ AssayError
 │   └── BadAnswer                protocol.node: no HTTP answer, or not the bytes that were asked for
 │       ├── NotServed            "not here" or "ask later"
 │       ├── Broken               nobody answers, or what comes is no TLS or HTTP
+│       ├── NotTaken             a webhook did not answer with a status of success in time
 │       ├── Encoded              a content encoding that was not asked for
 │       └── TooLong              more bytes than are due
 ├── BeaconError                  protocol.beacon: a key, secret, round or signature that its scheme does not have
@@ -64,6 +67,7 @@ AssayError
 │   │   └── TensorsTooLarge      its tensors, as its hash says
 │   ├── BundleMalformed          a manifest or program that breaks the format, or `check`
 │   └── BundleMismatch           data that are not what the manifest, or the terms, say
+├── MeasuredError                protocol.execution: the file of measured speeds is not one
 ├── DeviceError                  protocol.execution: the device asked for cannot be used
 ├── WorkersError                 protocol.execution: worker processes
 │   ├── TooLittleMemory          free memory does not hold so many; none was started
@@ -107,7 +111,12 @@ AssayError
 ├── SolverError                  solver
 │   ├── StakeSlashed             the chain has slashed the solver's stake (exit code 3)
 │   ├── RunStoreError            a task's kept run has a hole that replay cannot close
-│   └── KeepingError             a checkpoint cannot be written (exit code 1)
+│   ├── PublicPlaceError         a bucket that is not written, or that the world does not read (exit code 1)
+│   ├── KeepingError             a checkpoint cannot be written (exit code 1)
+│   ├── OrdersError              what the operator told the node cannot be read or written
+│   ├── ControlError             the control socket cannot be used, or the node refuses what is asked
+│   │   └── NotRunning           no node of the home folder runs (exit code 1)
+│   └── AnotherNode              another node of the home folder runs (exit code 1)
 ├── VerifierError                verifier
 │   ├── StateLost                a state that a challenge needs is gone
 │   ├── Unserved                 the solver does not serve what it has committed to
@@ -121,7 +130,19 @@ AssayError
 │   ├── SourceError              the Python file that builds it, or what that returned
 │   ├── NotServed                the bundle is not where the terms would say (exit code 1)
 │   ├── TooFewVerifiers          too few registered accounts would take a seat (exit code 1)
-│   └── ResultError              no result yet, or one that is not the committed one
+│   ├── NobodyTakes              a solver with default settings would not bid on these terms
+│   ├── NotConfirmed             nobody said that the task is to be posted
+│   ├── NotMade                  a folder for a new task that is there already, or has no name
+│   ├── NotCancelled             a task that is not one's own, has a bid, or takes none any more
+│   ├── MetricsError             metrics that are not served, or not those of the committed states
+│   ├── ResultError              no result yet, or one that is not the committed one
+│   │   └── NotHeld              nobody serves a state that was committed to (exit code 1)
+│   ├── ProofError               a proof of a result
+│   │   ├── ProofMalformed       no proof of a version that is read
+│   │   └── ProofMismatch        a field that is not as the chain says (exit code 3)
+│   └── WeightsError             a file of weights
+│       ├── WeightsMalformed     no safetensors file
+│       └── WeightsMismatch      tensors that are not the result's (exit code 3)
 ├── SimError                     sim
 │   ├── ParameterError           a parameter that does not exist, or a value that is impossible
 │   ├── SweepError               a sweep without points, or one that cannot be read
@@ -150,7 +171,7 @@ class ExitCode(IntEnum):
     HOPELESS = 2
     """A restart does not help: wrong input, wrong chain, missing balance."""
     FRAUD = 3
-    """Fraud was found, one's own stake was slashed, or a replay differs from the contracts."""
+    """Fraud was found, one's own stake was slashed, or a replay, a proof or weights differ from the contracts."""
     INTERRUPTED = 130
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator, Sequence
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from fastapi import HTTPException, Path, Query
 from fastapi.responses import Response, StreamingResponse
@@ -17,7 +17,9 @@ from protocol.commitments.hashing import BytesLike
 from protocol.node.http_client import LEAST_RATE
 from solver.concurrency import Budget
 from solver.limits import Message, Receive, Send
-from solver.run_store import RunStore
+
+if TYPE_CHECKING:
+    from solver.run_store import RunStore
 
 PIECE = 1 << 20  # bytes sent at a time
 START_SECONDS = 60.0

@@ -44,8 +44,10 @@ class Assignment:
         self._progress = progress
         self.task = task
         self.terms = context.client.market.terms(task)
+        context.folders.begin(task, self.terms.bundle_hash)
         bundle = task_bundle(context, self.terms)
         self._work = Work.of(task, bundle)
+        context.expect(self._work)
         self._initial = bundle.initial_state
         self._hints = bundle.hints
         self._name = bundle.name
@@ -58,7 +60,7 @@ class Assignment:
             self.terms.segments,
             self.terms.segment_steps,
             context.database,
-            context.store,
+            context.folders.store(task),
         )
         context.catalog.put(self.run_store)
         self.refused: SolverError | None = None

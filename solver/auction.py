@@ -16,14 +16,15 @@ import time
 from concurrent.futures import Future
 from functools import partial
 
-from protocol.chain.views import TaskStatus, TaskView
+from protocol.chain.views import NOBODY, TaskStatus, TaskView
 from protocol.errors import AssayError, InternalError
 from protocol.node.party.eligible import eligible, least_eligible, least_share
 from protocol.node.words import amount, tokens
+from protocol.tasks.admission import Rates
 from protocol.tasks.bundles import BundleError, BundleUnavailable, WrongFile
+from protocol.tasks.offers import Best, Offer, Refusal, decide
 from protocol.tasks.task import Terms, TermsError
 from solver.background import in_thread
-from solver.bidding import Best, Offer, Refusal, decide
 from solver.bundle_cache import Candidates, fetch_candidate, is_here
 from solver.context import Context
 from solver.database import Stage
@@ -53,6 +54,8 @@ class Auction:
         self._context = context
         self._failures = failures
         self._ends = ends
+        self.paused = ""
+        """Why no bid is made now, also none that answers a lower one; empty where bids are made."""
         self._seen = 0
         self._candidates: list[int] = []
         self._fetches: dict[int, Future[None]] = {}
@@ -152,7 +155,8 @@ class Auction:
             return False
         try:
             terms = context.client.market.terms(task)
-            self._offer(terms, view)  # before anything is fetched, the terms alone must promise a profit
+            # Before anything is fetched, the terms alone must promise a profit.
+            self._offer(terms, view, self._context.hopes)
             if not self._is_fetched(task, terms, left):
                 return True
             self._require_eligible(terms)
@@ -199,16 +203,18 @@ class Auction:
         own = {f"task {one}": terms for one, terms in self._context.engaged().items() if one != task}
         return {**own, **self._context.elsewhere()}
 
-    def _offer(self, terms: Terms, view: TaskView) -> Offer:
-        """What to bid now. Raises _NotWorth."""
+    def _offer(self, terms: Terms, view: TaskView, rates: Rates | None = None) -> Offer:
+        """What to bid now, at this machine's rates or at others. Raises _NotWorth."""
         if self._ends:
             raise _NotWorth("new work is taken under later contracts")
+        if self.paused:
+            raise _NotWorth(self.paused)
         client, task = self._context.client, view.task
         figures = self._context.settings.figures(
             client.vault.free(client.address) - self.owed(task),
             self._context.free_disk(),
             self._context.clocks,
-            self._context.rates,
+            rates or self._context.rates,
             client.deployment.parameters.draw_delay,
             client.connection.gas_price,
             self._beside(task),
@@ -227,18 +233,10 @@ class Auction:
         client, settings = self._context.client, self._context.settings
         chain_id = client.connection.chain_id
         least = settings.min_eligible or least_eligible(chain_id, terms.verifiers, terms.jurors)
-        found = eligible(client, terms)
-        if len(found.accounts) < least:
-            raise _NotWorth(
-                f"{len(found.accounts)} verifiers take {terms.verifiers} seats and juries of {terms.jurors}, {least} "
-                f"are asked for (min_eligible){found.why_not_more}"
-            )
         share = least_share(chain_id) if settings.min_share is None else settings.min_share
-        if found.share < share:
-            raise _NotWorth(
-                f"its terms are taken by {found.slots} of {found.registered} slots of registered stake, a share of "
-                f"{found.share:.3g}, {share:g} is asked for (min_share){found.why_not_more}"
-            )
+        refusal = eligible(client, terms).refusal(terms, least, share)
+        if refusal is not None:
+            raise _NotWorth(refusal)
 
     def owed(self, task: int | None = None) -> int:
         """Token units that this solver has to have free for other tasks: the stakes of all that it may come to submit.
@@ -283,7 +281,8 @@ class Auction:
         elif mine and not view.status.is_over:
             self._win(view)
         else:
-            self._lose(task, "assigned to another solver" if not mine else view.status.name.lower())
+            others = view.bidder != NOBODY and not mine
+            self._lose(task, "assigned to another solver" if others else view.status.name.lower())
 
     def _watch(self, view: TaskView) -> None:
         """A bid that was beaten: take it up again when it is the best once more, or the task this solver's after all.

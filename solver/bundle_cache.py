@@ -1,8 +1,8 @@
-"""The solver's bundles: fetched once, verified against the terms, kept under ASSAY_HOME and served on.
+"""The solver's bundles: fetched once, verified against the terms, kept in the solver's own folder and served on.
 
 A submitter may take its own bundle down once a solver has the task; the solver then answers for every root in the terms
-(dispute.md section 7). Before a task is won, its bundle lies among the candidates, which are nobody else's: there it
-can be deleted, while under ASSAY_HOME a submitter may live as well.
+(dispute.md section 7). Before a task is won, its bundle lies among the candidates, and goes when the task does not need
+it; then among those of kept tasks (`task_folders`). What another party of this home has is not fetched.
 """
 
 from __future__ import annotations
@@ -12,11 +12,17 @@ import threading
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from protocol.tasks.bundles import Bundle, BundleError, cached_bundle, prune
+from protocol.execution.loading import load_torch
+from protocol.node.disk import remove
+from protocol.tasks.bundles import BundleError, cached_bundle, link_bundle, prune
 from protocol.tasks.bundles.write import MANIFEST
 from protocol.tasks.task import Terms
 from solver.context import Context
+
+if TYPE_CHECKING:
+    from protocol.tasks.bundles import Bundle
 
 REFETCH_SECONDS = 60.0
 """For a bundle that was kept and is damaged now; meanwhile nothing else is done."""
@@ -24,10 +30,12 @@ REFETCH_SECONDS = 60.0
 
 def task_bundle(context: Context, terms: Terms, seconds: float = REFETCH_SECONDS) -> Bundle:
     """The task's bundle, from disk or, within some seconds, from the submitter. Raises BundleError."""
+    load_torch()
     kept, candidate = _folders(context, terms)
     if (candidate / MANIFEST).is_file() and not (kept / MANIFEST).is_file():
         _take_over(candidate, kept)
-    return cached_bundle(context.home.bundles, terms, context.limits(seconds))
+    link_bundle(context.home.bundle_folders, context.bundles, terms.bundle_hash)
+    return cached_bundle(context.bundles, terms, context.limits(seconds))
 
 
 def is_here(context: Context, terms: Terms) -> bool:
@@ -36,21 +44,26 @@ def is_here(context: Context, terms: Terms) -> bool:
 
 
 def fetch_candidate(context: Context, terms: Terms, seconds: float) -> None:
-    """Fetch the bundle of a task that may be bid on, and check it. Raises BundleError, then there is nothing to bid on,
-    also for a bundle that does not fit on the disk; and OSError, MemoryError.
+    """Fetch the bundle of a task that may be bid on, check it, and reckon with its program. Raises BundleError, then
+    there is nothing to bid on, also for a bundle that does not fit on the disk; and OSError, MemoryError.
     """
+    load_torch()
+    from protocol.execution.replay import Work
+
     limits = context.limits(seconds)
     kept, _ = _folders(context, terms)
     if not (kept / MANIFEST).is_file():
+        link_bundle(context.home.bundle_folders, context.candidates, terms.bundle_hash)
         room = min(limits.total_bytes, context.free_disk())
         try:
-            cached_bundle(context.candidates, terms, replace(limits, total_bytes=room))
+            found = cached_bundle(context.candidates, terms, replace(limits, total_bytes=room))
+            context.expect(Work.of(0, found))
             return
         except (BundleError, OSError):
             # Another task of the same bundle may have been won meanwhile: then its files are kept now.
             if not (kept / MANIFEST).is_file():
                 raise
-    cached_bundle(context.home.bundles, terms, limits)
+    context.expect(Work.of(0, cached_bundle(context.bundles, terms, limits)))
 
 
 class Candidates:
@@ -71,7 +84,7 @@ class Candidates:
         with self._lock:
             bundle = self._wanted.pop(task, None)
             if bundle is not None and bundle not in self._wanted.values():
-                shutil.rmtree(self._folder / bundle, ignore_errors=True)
+                remove(self._folder / bundle)
 
     def sweep(self) -> None:
         """Delete what an earlier process left and no task wants."""
@@ -82,7 +95,7 @@ class Candidates:
 def _folders(context: Context, terms: Terms) -> tuple[Path, Path]:
     """Where a bundle is kept, and where it lies as a candidate."""
     name = terms.bundle_hash.hex()
-    return context.home.bundles / name, context.candidates / name
+    return context.bundles / name, context.candidates / name
 
 
 def _take_over(candidate: Path, kept: Path) -> None:

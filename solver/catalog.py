@@ -8,12 +8,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
+from secrets import token_hex
+from typing import TYPE_CHECKING
 
-from protocol.execution.replay import Replay
 from protocol.execution.turns import Turns
 from solver.concurrency import Budget, OneAtATime
 from solver.metrics import Metrics
-from solver.run_store import Materials, RunStore
+
+if TYPE_CHECKING:
+    from protocol.execution.replay import Replay
+    from solver.run_store import Materials, RunStore
 
 KEPT_RESULTS = 16
 """Tasks that are over and are still shown, the last ones: submitters fetch what they paid for."""
@@ -44,6 +48,8 @@ class Catalog:
         self.turns = turns
         self.answering: Answering = Answering() if beside is None else beside.answering
         self.ready = False
+        self.mark: str = token_hex(16) if beside is None else beside.mark
+        """What tells this node's service from any other: `solver check` looks for it at the announced address."""
         self._bundles = bundles
         self._run_stores: dict[int, RunStore] = {}
         self._over: list[int] = []
@@ -60,6 +66,12 @@ class Catalog:
         self._over.append(task)
         while len(self._over) > KEPT_RESULTS:
             self._run_stores.pop(self._over.pop(0), None)
+
+    def forget(self, task: int) -> None:
+        """Show a task that is over no more."""
+        if task in self._over:
+            self._over.remove(task)
+        self._run_stores.pop(task, None)
 
     def run_store(self, task: int) -> RunStore | None:
         """The run store of a task, or None if this solver does not show it."""

@@ -14,10 +14,12 @@ from protocol.node.options import (
     HomeOption,
     JsonOption,
     LogJsonOption,
+    MonitorPortOption,
     TasksOption,
     VerboseOption,
     at_home,
 )
+from solver.operating import add_operating
 
 if TYPE_CHECKING:
     from solver.settings import SolverSettings
@@ -37,6 +39,7 @@ def _model() -> type[SolverSettings]:
 
 
 add_config(app, _model, "solver", "solver config show")
+add_operating(app)
 
 
 @command(app, connection=SENDS)
@@ -48,6 +51,13 @@ def run(
     host: Annotated[str | None, typer.Option(help="Address to serve on.")] = None,
     port: Annotated[int | None, typer.Option(min=0, max=65_535, help="Port to serve on; 0: any.")] = None,
     url: Annotated[str | None, typer.Option(help="Public address of the service, if another.")] = None,
+    publish: Annotated[
+        str | None,
+        typer.Option(
+            help="Where all that others need is written, such as s3://mine/assay, to be read at --url."
+        ),
+    ] = None,
+    monitor_port: MonitorPortOption = None,
     task: TasksOption = None,
     device: DeviceOption = None,
     processes: Annotated[
@@ -64,11 +74,17 @@ def run(
     home_folder = at_home(home)
     keep_memory()
     with importing():
+        from protocol.chain.accounts import DEVELOPMENT_CHAIN
+        from protocol.execution.device import device_of
+        from protocol.execution.measured import measured
+        from protocol.execution.measuring import device_name
         from protocol.node.party.connection import connect_by
         from protocol.node.party.data import earlier_deployments
         from protocol.node.party.starting import start
         from protocol.node.settings import load
+        from solver.control import require_alone
         from solver.database import Database
+        from solver.machine import machine_of
         from solver.node import SolverNode
         from solver.progress import Progress
         from solver.settings import SolverSettings
@@ -79,18 +95,30 @@ def run(
         "host": host,
         "port": port,
         "url": url,
+        "publish": publish,
+        "monitor_port": monitor_port,
         "tasks": tuple(task) if task else None,
         "device": device,
         "processes": processes,
     }
     settings = load(SolverSettings, "solver", home_folder.config, flags).values
+    require_alone(home_folder)  # before anything is made there; the node looks again
     executor, stop = start(settings, log_json, verbose)
     strategy = Strategy(executor=executor)
     progress = Progress(bar=sys.stderr.isatty() and not log_json)
+    found = measured(home_folder, device_name(device_of(settings.device)))
     with connect_by(settings) as client:
         earlier = earlier_deployments(Database, home_folder, client)
+        local = client.connection.chain_id == DEVELOPMENT_CHAIN
         node = SolverNode(
-            client, settings, home_folder, strategy, stop=stop, progress=progress, earlier=earlier
+            client,
+            settings,
+            home_folder,
+            strategy,
+            stop=stop,
+            progress=progress,
+            earlier=earlier,
+            machine=machine_of(settings, found, local),
         )
         return node.run(once)
 

@@ -14,8 +14,6 @@ from protocol.chain.accounts import DEVELOPMENT_CHAIN
 from protocol.chain.client import Client
 from protocol.chain.errors import Reverted
 from protocol.chain.receipts import Receipt
-from protocol.commitments import BlobStore
-from protocol.execution.replay import Executor
 from protocol.execution.speeds import Speeds
 from protocol.execution.turns import InTurns, Turns
 from protocol.node.home import Home
@@ -26,13 +24,17 @@ from protocol.tasks.bundles import Limits
 from protocol.tasks.task import Terms
 from solver.catalog import Catalog
 from solver.database import LIVE, Database
+from solver.machine import ASSUMED, Machine
 from solver.metrics import Metrics
 from solver.sends import Sends
 from solver.settings import SolverSettings
 from solver.strategy import Strategy
+from solver.task_folders import TaskFolders
 
 if TYPE_CHECKING:
     from structlog.typing import FilteringBoundLogger
+
+    from protocol.execution.replay import Executor, Work
 
 DISK_SHARE = 0.8
 """Of the free disk that one task may take. The rest is for the journal, the logs, and what else lives there."""
@@ -40,9 +42,9 @@ DISK_SHARE = 0.8
 
 @dataclass(frozen=True)
 class Context:
-    """One solver's collaborators. `store` keeps checkpoints, `home.bundles` the bundles of tasks that were won,
-    `candidates` those of tasks that may be. Whatever computes steps waits for one of the `turns`. `relays` have the
-    signatures that draws need.
+    """One solver's collaborators. `folders` keep what there is of tasks that were won, `candidates` the bundles of
+    tasks that may be. Whatever computes steps waits for one of the `turns`. `relays` have the signatures that draws
+    need.
     """
 
     client: Client
@@ -51,13 +53,14 @@ class Context:
     strategy: Strategy
     home: Home
     database: Database
-    store: BlobStore
+    folders: TaskFolders
     catalog: Catalog
     metrics: Metrics
     candidates: Path
     turns: Turns = field(default_factory=Turns)
     sends: Sends = field(default_factory=Sends)
     speeds: Speeds = field(default_factory=Speeds)
+    machine: Machine = ASSUMED
     elsewhere: Callable[[], Mapping[str, Terms]] = dict
     """Terms of what was taken under other contracts, by names: it binds this machine too."""
     log: FilteringBoundLogger = field(default_factory=lambda: get("solver"))
@@ -83,7 +86,18 @@ class Context:
     @property
     def rates(self) -> Rates:
         """What this machine manages."""
-        return Rates(self.settings.speed, programs=self.speeds.measured())
+        return self.machine.rates(self.speeds.measured())
+
+    @property
+    def hopes(self) -> Rates:
+        """What it may manage of a task whose bundle is not here yet."""
+        return self.machine.hopes(self.speeds.measured())
+
+    def expect(self, work: Work) -> None:
+        """Reckon with a program by what it consists of, until its steps are measured."""
+        speed = self.machine.expected(work)
+        if speed is not None:
+            self.speeds.expect(work.program.program.id, speed)
 
     def in_turns(self, executor: Executor, terms: Terms) -> InTurns:
         """An executor of a task whose steps take turns, and are timed."""
@@ -100,9 +114,16 @@ class Context:
         local = self.client.connection.chain_id == DEVELOPMENT_CHAIN
         return Limits(allowed=self.settings.bundles, this_machine=local, seconds=seconds)
 
+    @property
+    def bundles(self) -> Path:
+        """Bundles of tasks that were won, by hash."""
+        return self.folders.bundles
+
     def free_disk(self) -> int:
-        """Bytes of disk that one more task may take."""
-        return int(shutil.disk_usage(self.home.root).free * DISK_SHARE)
+        """Bytes of disk that one more task may take: of the limit in the settings, what nothing takes yet."""
+        free = int(shutil.disk_usage(self.home.root).free * DISK_SHARE)
+        limit = self.settings.disk_limit
+        return free if limit is None else max(0, min(free, limit - self.folders.used()))
 
     def begin(self, task: int, what: str, call: Callable[[], Receipt | None], **about: object) -> None:
         """Send a transaction of a task beside the loop (`sends`). That the contract refuses it is no failure, nor that

@@ -8,12 +8,14 @@ old row or the new one. Checkpoint bytes are blobs elsewhere; a row is written a
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import astuple, dataclass
 from enum import StrEnum
 from pathlib import Path
 
 from protocol.node.database import Identity, NodeDatabase
-from solver.migrations import MIGRATIONS
+from solver.ledger import Flow, Kind, Spent
+from solver.migrations import LEDGER, MIGRATIONS
 
 _SCHEMA = """
 CREATE TABLE tasks (
@@ -66,16 +68,25 @@ class CheckpointRow:
     root: bytes
 
 
+@dataclass(frozen=True, slots=True)
+class Booked:
+    """The ledger is complete up to a block, of this time; the account's transactions are before this nonce."""
+
+    block: int
+    time: int
+    nonce: int
+
+
 class Database(NodeDatabase):
     """The solver's file."""
 
     PARTY = "solver"
-    VERSION = 1
+    VERSION = 2
     APPLICATION = 0x41735331  # "AsS1"
-    SCHEMA = _SCHEMA
+    SCHEMA = _SCHEMA + LEDGER
     MIGRATIONS = MIGRATIONS
 
-    def __init__(self, path: Path, identity: Identity) -> None:
+    def __init__(self, path: Path, identity: Identity | None) -> None:
         super().__init__(path, identity)
         found = self._execute("SELECT stage, count(*) FROM tasks GROUP BY stage")
         self._counts = Counter({Stage(stage): count for stage, count in found})
@@ -136,8 +147,68 @@ class Database(NodeDatabase):
         )
         return [CheckpointRow(*row) for row in rows]
 
+    def kept(self, task: int) -> int:
+        """How many checkpoints of a task there are."""
+        ((count,),) = self._execute("SELECT count(*) FROM checkpoints WHERE task = ?", (task,))
+        return int(count)
+
     def add_checkpoint(self, task: int, row: CheckpointRow) -> None:
         """Keep the next checkpoint of a task, once."""
         self._execute(
             "INSERT INTO checkpoints VALUES (?, ?, ?, ?)", (task, row.number, row.manifest, row.root)
         )
+
+    def kept_tasks(self) -> list[int]:
+        """Tasks that have checkpoints, by id."""
+        return [task for (task,) in self._execute("SELECT DISTINCT task FROM checkpoints ORDER BY task")]
+
+    def drop_checkpoints(self, task: int) -> None:
+        """Forget the checkpoints of a task; its own row stays."""
+        self._execute("DELETE FROM checkpoints WHERE task = ?", (task,))
+
+    def booked(self) -> Booked | None:
+        """How far the ledger goes; None before it was begun."""
+        return next((Booked(*row) for row in self._execute("SELECT block, time, nonce FROM booked")), None)
+
+    def book(self, flows: Iterable[Flow], spent: Iterable[Spent], upto: Booked) -> None:
+        """Add to the ledger, and note how far it goes: all of it or nothing. What is there already stays."""
+        with self._transaction():
+            for flow in flows:
+                values = (*astuple(flow)[:4], flow.kind.value, str(flow.units), flow.lock, flow.transaction)
+                self._execute("INSERT OR IGNORE INTO flows VALUES (?, ?, ?, ?, ?, ?, ?, ?)", values)
+            for one in spent:
+                amounts = (str(one.price), str(one.fee), str(one.value), str(one.credit))
+                values = (*astuple(one)[:6], int(one.succeeded), one.gas, *amounts)
+                self._execute(
+                    "INSERT OR IGNORE INTO spent VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", values
+                )
+            self._execute("INSERT OR REPLACE INTO booked VALUES (1, ?, ?, ?)", astuple(upto))
+
+    def flows(self) -> list[Flow]:
+        """All moves of tokens, in the chain's order."""
+        rows = self._execute("SELECT * FROM flows ORDER BY block, place")
+        return [
+            Flow(block, place, time, task, Kind(kind), int(units), lock, transaction)
+            for block, place, time, task, kind, units, lock, transaction in rows
+        ]
+
+    def spent(self, nonce: int = 0) -> list[Spent]:
+        """The account's transactions from a nonce on, in their order."""
+        rows = self._execute("SELECT * FROM spent WHERE nonce >= ? ORDER BY nonce", (nonce,))
+        return [
+            Spent(
+                transaction,
+                mined,
+                block,
+                time,
+                task,
+                what,
+                bool(done),
+                gas,
+                int(price),
+                int(fee),
+                int(value),
+                int(credit),
+            )
+            for transaction, mined, block, time, task, what, done, gas, price, fee, value, credit in rows
+        ]

@@ -12,21 +12,23 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from threading import Event, Thread
+from typing import TYPE_CHECKING
 
 from protocol.chain.errors import ChainError, Reverted
-from protocol.chain.game_view import GameReader
 from protocol.chain.receipts import Receipt
 from protocol.chain.transactions import Sent
 from protocol.chain.views import GameState
 from protocol.dispute.moves import Move
 from protocol.dispute.provider import Run
 from protocol.dispute.view import GameView, Phase
-from protocol.execution.replay import machine_memory
 from protocol.execution.turns import Stopped
 from protocol.tasks.owed import moves_left
 from solver.context import Context
 from solver.database import TAKEN, Stage
 from solver.failures import WRONG_BITS, Failures
+
+if TYPE_CHECKING:
+    from protocol.chain.game_view import GameReader
 
 STATES_SHARE = 8
 """Of the machine's memory one part in so many may hold states of answers that make way for others of their task."""
@@ -62,6 +64,8 @@ class Defence:
         self._thread = Thread(target=self._run, name="solver-defence", daemon=True)
         self.owes = False
         """Whether a move of this solver is due in some game, as far as was seen."""
+        self.clocks: dict[int, tuple[int, int]] = {}
+        """Of open games whose clock runs, whichever side's: the task, and when it ends."""
         self.failure: BaseException | None = None
         """What ended the defence: that this machine computes wrong bits."""
 
@@ -105,8 +109,11 @@ class Defence:
         self._drop_what_is_over()
         if not (self._open or self._context.database.live(*TAKEN)):  # there is nothing to lose
             self.owes = False
+            self.clocks = {}
             return False
         states = self._look()
+        running = [state for state in states.values() if not state.waits]
+        self.clocks = {state.game: (state.task, state.deadline) for state in running}
         urgencies = self._urgencies(states)
         began, owes, worked = time.monotonic(), False, False
         for number in by_deadline(urgencies, urgencies.__getitem__):
@@ -163,6 +170,8 @@ class Defence:
 
     def _has_room(self, number: int) -> bool:
         """Whether a game may be answered inside of other answers, each of which holds a state: one of each task may."""
+        from protocol.execution.replay import machine_memory
+
         tasks = [self._tasks[other] for other in self._answering if other in self._tasks]
         held = sum(self._bytes.get(task, 0) for task in [*tasks, self._tasks[number]])
         return self._tasks[number] not in tasks or held <= machine_memory() // STATES_SHARE
@@ -228,6 +237,8 @@ class Defence:
         self._seen = max(self._seen, newest)
 
     def _watch(self, number: int, task: int) -> None:
+        from protocol.chain.game_view import GameReader
+
         run_store = self._context.catalog.run_store(task)
         assert run_store is not None
         client = self._context.client

@@ -19,7 +19,33 @@ class RunStoreError(SolverError):
     """A checkpoint that was committed is neither on disk nor can it be computed again."""
 
 
+class PublicPlaceError(SolverError):
+    """A bucket that is not written, or that the world does not read."""
+
+    exit_code = ExitCode.RETRY
+
+
 class KeepingError(SolverError):
     """The disk or the database does not take the next checkpoint. All earlier ones are kept."""
+
+    exit_code = ExitCode.RETRY
+
+
+class OrdersError(SolverError):
+    """The file of what the operator told the node is damaged, or cannot be written."""
+
+
+class ControlError(SolverError):
+    """The control socket cannot be used, or the node has refused what was asked."""
+
+
+class NotRunning(ControlError):
+    """No node of the home folder runs."""
+
+    exit_code = ExitCode.RETRY
+
+
+class AnotherNode(SolverError):
+    """Another node of the home folder runs."""
 
     exit_code = ExitCode.RETRY

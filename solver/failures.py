@@ -18,7 +18,7 @@ from protocol.chain.errors import ChainError
 from protocol.errors import AssayError
 from protocol.execution.turns import Stopped
 from protocol.execution.workers import WorkerFailed
-from protocol.numerics.self_check import SelfCheckError
+from protocol.numerics.errors import SelfCheckError
 from protocol.tasks.bundles import BundleUnavailable
 from solver.metrics import Metrics
 

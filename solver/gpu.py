@@ -40,6 +40,22 @@ def read_gpus() -> list[Reading]:
         pynvml.nvmlShutdown()
 
 
+def driver() -> str | None:
+    """The version of the NVIDIA driver; None without one."""
+    import pynvml
+
+    try:
+        pynvml.nvmlInit()
+    except pynvml.NVMLError:
+        return None
+    try:
+        return str(pynvml.nvmlSystemGetDriverVersion())
+    except pynvml.NVMLError:
+        return None
+    finally:
+        pynvml.nvmlShutdown()
+
+
 def describe(readings: list[Reading]) -> str:
     """One line for people."""
     return "; ".join(map(str, readings)) if readings else "no GPU: training on the CPU"

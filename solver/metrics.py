@@ -2,48 +2,44 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from copy import copy
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, generate_latest
+from prometheus_client import CollectorRegistry, Counter, Gauge
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
 
 from solver.database import Stage
 from solver.gpu import read_gpus
 
 
 class Metrics:
-    """The node's counters and gauges; `render` is the body of GET /metrics. Gauges are of one `market`."""
+    """The node's counters and gauges, in `registry`. Gauges are of one `market`."""
 
     def __init__(self, market: str = "") -> None:
         self._market = market
         self._stages: set[Stage] = set()
-        self._registry = CollectorRegistry()
-        self.steps = Counter("solver_steps", "Training steps run", registry=self._registry)
-        self.checkpoints = Counter("solver_checkpoints", "Checkpoints kept", registry=self._registry)
-        self.transactions = Counter(
-            "solver_transactions", "Transactions mined, by function", ["function"], registry=self._registry
+        self.registry = CollectorRegistry()
+        self.steps = self._counter("steps", "Training steps run")
+        self.checkpoints = self._counter("checkpoints", "Checkpoints kept")
+        self.transactions = self._counter("transactions", "Transactions mined, by function", "function")
+        self.gas = self._counter("gas", "Gas used, by function", "function")
+        self.failures = self._counter(
+            "failures", "Errors kept to one task or one game, by the error's class", "kind", "error"
         )
-        self.gas = Counter("solver_gas", "Gas used, by function", ["function"], registry=self._registry)
-        self.failures = Counter(
-            "solver_failures",
-            "Errors kept to one task or one game, by the error's class",
-            ["kind", "error"],
-            registry=self._registry,
+        self.earned = self._counter("earned_tokens", "Prices of tasks that were settled")
+        self.lost = self._counter(
+            "lost_tokens", "What tasks that were not paid cost, by what was lost", "what"
         )
+        self.requests = self._counter("requests", "HTTP answers, by status", "status")
         self._games = Gauge(
-            "solver_open_games", "Games open against this solver", ["market"], registry=self._registry
+            "assay_solver_open_games", "Games open against this solver", ["market"], registry=self.registry
         )
         self.games = self._games.labels(market)
-        self.tasks = Gauge("solver_tasks", "Tasks by stage", ["market", "stage"], registry=self._registry)
-        self.gpus = Gauge(
-            "solver_gpu",
-            "NVML: utilisation in percent, memory in bytes, energy in millijoules",
-            ["index", "name", "what"],
-            registry=self._registry,
+        self.tasks = Gauge(
+            "assay_solver_tasks", "Tasks by stage", ["market", "stage"], registry=self.registry
         )
-        self.requests = Counter(
-            "solver_requests", "HTTP answers, by status", ["status"], registry=self._registry
-        )
+        self.registry.register(_Gpus())
 
     def count_tasks(self, counts: Mapping[Stage, int]) -> None:
         """Note how many tasks there are of each stage."""
@@ -58,11 +54,29 @@ class Metrics:
         made.games = self._games.labels(market)
         return made
 
-    def render(self) -> bytes:
-        """The text format that Prometheus reads; GPUs are read when asked for."""
+    def _counter(self, name: str, text: str, *labels: str) -> Counter:
+        return Counter(f"assay_solver_{name}", text, labels, registry=self.registry)
+
+
+class _Gpus(Collector):
+    """What NVML says when it is asked."""
+
+    def collect(self) -> Iterator[Metric]:
+        """Of each GPU."""
+        labels = ["index", "name"]
+        busy = GaugeMetricFamily("assay_solver_gpu_utilization_ratio", "Of its time, busy", labels=labels)
+        memory = GaugeMetricFamily("assay_solver_gpu_memory_bytes", "Memory in use", labels=labels)
+        energy = CounterMetricFamily(
+            "assay_solver_gpu_energy_joules", "Since its driver started", labels=labels
+        )
         for gpu in read_gpus():
-            for what, value in (("utilisation", gpu.utilisation), ("memory", gpu.memory_used)):
-                self.gpus.labels(str(gpu.index), gpu.name, what).set(value)
+            which = [str(gpu.index), gpu.name]
+            busy.add_metric(which, gpu.utilisation / 100)
+            memory.add_metric(which, gpu.memory_used)
             if gpu.energy is not None:
-                self.gpus.labels(str(gpu.index), gpu.name, "energy").set(gpu.energy)
-        return generate_latest(self._registry)
+                energy.add_metric(which, gpu.energy / 1000)
+        yield from (busy, memory, energy)
+
+    def describe(self) -> Iterator[Metric]:
+        """Nothing is asked when it is registered."""
+        return iter(())

@@ -1,12 +1,36 @@
-"""What changes between two formats of the solver's database: nothing yet, format 1 is the only one.
+"""What changed between two formats of the solver's database.
 
-The format with the commit that began it is in `tests/vectors/README.md`.
+Formats with the commits that began them are in `tests/vectors/README.md`.
 """
 
 from __future__ import annotations
 
 from typing import Final
 
-from protocol.node.migrations import Migration
+from protocol.node.migrations import Execute, Migration
 
-MIGRATIONS: Final[tuple[Migration, ...]] = ()
+LEDGER: Final = """
+CREATE TABLE flows (
+    block INTEGER NOT NULL, place INTEGER NOT NULL, time INTEGER NOT NULL, task INTEGER NOT NULL, kind TEXT NOT NULL,
+    units TEXT NOT NULL, lock INTEGER NOT NULL, transaction_hash TEXT NOT NULL, PRIMARY KEY (block, place)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE spent (
+    transaction_hash TEXT PRIMARY KEY, nonce INTEGER NOT NULL, block INTEGER NOT NULL, time INTEGER NOT NULL,
+    task INTEGER NOT NULL, what TEXT NOT NULL, succeeded INTEGER NOT NULL, gas INTEGER NOT NULL, price TEXT NOT NULL,
+    fee TEXT NOT NULL, value TEXT NOT NULL, credit TEXT NOT NULL
+) STRICT, WITHOUT ROWID;
+CREATE TABLE booked (
+    one INTEGER PRIMARY KEY CHECK (one = 1), block INTEGER NOT NULL, time INTEGER NOT NULL, nonce INTEGER NOT NULL
+) STRICT;
+"""
+"""Amounts are text: SQLite's integers end at 9.2 tokens."""
+
+
+def _keep_a_ledger(execute: Execute) -> None:
+    for statement in filter(str.strip, LEDGER.split(";")):
+        execute(statement)
+
+
+MIGRATIONS: Final[tuple[Migration, ...]] = (
+    Migration(1, "a ledger: tokens by the vault's events, coin by receipts", _keep_a_ledger),
+)

@@ -11,23 +11,33 @@ wrong in one task stays in that task (`failures`).
 
 from __future__ import annotations
 
+import sqlite3
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
 from functools import partial
+from itertools import chain
+from typing import TYPE_CHECKING
 
 from protocol.chain.accounts import DEVELOPMENT_CHAIN
+from protocol.chain.blocks import Block
 from protocol.chain.client import Client
 from protocol.chain.deployment import Deployment
+from protocol.chain.errors import ChainError
+from protocol.chain.parameters import TOKEN
 from protocol.chain.views import TaskStatus, TaskView
-from protocol.commitments import BlobStore
 from protocol.errors import ExitCode
+from protocol.execution.loading import load_torch
 from protocol.execution.speeds import Speeds
 from protocol.execution.turns import Turns
+from protocol.node.addresses import Address
 from protocol.node.home import Home
 from protocol.node.http import require_public
 from protocol.node.logs import get
+from protocol.node.monitoring.deadlines import Deadline
+from protocol.node.party.balances import Balance, Bound
 from protocol.node.party.data import data_folder, open_database
+from protocol.node.party.followed import follow, training_due
 from protocol.node.party.node import Node
 from protocol.node.party.relays import relays_by
 from protocol.node.serving import Serving, addresses, by_market
@@ -35,19 +45,30 @@ from protocol.node.stopping import Stop
 from protocol.node.words import amount, tokens
 from protocol.tasks.task import Terms
 from solver import gpu, settlement
-from solver.assignment import Assignment
 from solver.auction import Auction
 from solver.background import in_thread
+from solver.bookkeeping import Bookkeeper
 from solver.catalog import KEPT_RESULTS, Catalog
 from solver.context import Context
+from solver.control import Control
 from solver.database import LIVE, TAKEN, Database, Stage
 from solver.defence import Defence
 from solver.errors import SolverError, StakeSlashed
 from solver.failures import Failures
+from solver.machine import Machine, machine_of
 from solver.metrics import Metrics
+from solver.operation import Operation
+from solver.orders import WHY, Mode
 from solver.progress import Progress
+from solver.public_place import place_of
+from solver.publishing import Publisher
+from solver.retention import Retention
 from solver.settings import SolverSettings
 from solver.strategy import HONEST, Strategy
+from solver.task_folders import TaskFolders
+
+if TYPE_CHECKING:
+    from solver.assignment import Assignment
 
 
 class SolverNode(Node):
@@ -64,14 +85,19 @@ class SolverNode(Node):
         progress: Progress | None = None,
         earlier: Sequence[Deployment] = (),
         leading: SolverNode | None = None,
+        machine: Machine | None = None,
     ) -> None:
-        """`earlier` are deployments that are ended beside, by nodes of which this one is the `leading`."""
-        folder, market = data_folder(Database, home, client), client.market.address
+        """`earlier` ones are ended beside, by nodes of which this is the `leading`. No `machine`: not measured."""
+        self._folder = folder = data_folder(Database, home, client)
+        market = client.market.address
         metrics, turns, speeds = (
             (Metrics(market), Turns(), Speeds())
             if leading is None
             else (leading.context.metrics.of(market), leading.context.turns, leading.context.speeds)
         )
+        database = open_database(Database, home, client)
+        folders = TaskFolders(folder, database)
+        known = machine or machine_of(settings, None, local=True)
         log = get("solver") if leading is None and not earlier else get("solver").bind(market=market)
         self.context: Context = Context(
             client,
@@ -79,18 +105,25 @@ class SolverNode(Node):
             settings,
             strategy,
             home,
-            open_database(Database, home, client),
-            BlobStore(folder / "blobs"),
-            Catalog(home.bundles, metrics, turns, None if leading is None else leading.context.catalog),
+            database,
+            folders,
+            Catalog(folders.bundles, metrics, turns, None if leading is None else leading.context.catalog),
             metrics,
             home.folder("solver", folder.name, "candidates"),
             turns,
             speeds=speeds,
+            machine=known,
             elsewhere=self._elsewhere,
             log=log,
         )
+        place = None if settings.publish is None else place_of(settings.publish, market)
+        self._place, self._publisher = place, Publisher(self.context, place)
+        self._retention = Retention(self.context, self._publisher)
         stop, self._progress = stop or Stop(), progress or Progress(bar=False)
         self._leading = leading
+        self._operation: Operation = (
+            Operation(home, stop, self._progress, self._why_not) if leading is None else leading._operation
+        )
         self._earlier: list[SolverNode] = []
         self._earlier = [
             SolverNode(
@@ -101,15 +134,19 @@ class SolverNode(Node):
                 stop=stop,
                 progress=self._progress,
                 leading=self,
+                machine=known,
             )
             for one in earlier
         ]
         super().__init__(settings, log, stop, client, self._earlier)
+        self._due: dict[int, list[Deadline]] = {}
         self._urls: tuple[str, ...] = ()
         """Where the service is; the first is said on the chain when the node is ready."""
         self._short = False
         """Whether tokens are missing for the stake that tasks under earlier contracts still bind."""
         self._failures = Failures("task", metrics, self.context.log)
+        others = [at for one in self._earlier for at in one.context.client.contracts]
+        self._bookkeeper = Bookkeeper(client, self.context.database, others if leading is None else None)
         self._auction = Auction(self.context, self._failures, ends=leading is not None)
         self._defence = Defence(self.context)
         self._assignments: dict[int, Assignment] = {}  # tasks that this solver can still do something for
@@ -128,17 +165,43 @@ class SolverNode(Node):
             for node in nodes
         ]
         serving = Serving(by_market(apps), settings.host, settings.port, settings.proxies)
-        with serving, self._progress:
+        monitored = self._monitored("solver", self._folder, self.context.metrics.registry)
+        self._operation.parts = [(node.context, node._bookkeeper) for node in reversed(nodes)]
+        self._operation.url = settings.url or serving.url
+        with monitored, serving, self._progress:
             for node, (market, _) in zip(nodes, apps, strict=True):
-                node._urls = addresses(settings.url or serving.url, market, node is nodes[0])
+                # What is published lies below its market.
+                first = node is nodes[0] and settings.publish is None
+                node._urls = addresses(settings.url or serving.url, market, first)
             try:
-                for node in nodes:
-                    node._defence.start()
-                return self._loop(once)
+                with Control(self.context.home, self._operation.answer):
+                    for node in nodes:
+                        node._defence.start()
+                    code = self._loop(once)
+                if code is ExitCode.FINE:
+                    self._end_well()
+                return code
             finally:
                 self.context.turns.close()
                 for node in nodes:
                     node._close()
+
+    def _try_writing(self) -> None:
+        self.context.database.try_writing()
+
+    def _end_well(self) -> None:
+        """All work is over: the ledger is complete, and the order to end is carried out."""
+        for node in (*self._earlier, self):
+            node._book()
+        if self._operation.mode is Mode.DRAINING and self._is_drained():
+            self._operation.drained()
+
+    def _book(self) -> None:
+        """Bring the ledger up to date, if the chain answers."""
+        try:
+            self._bookkeeper.book()
+        except (ChainError, sqlite3.Error) as error:
+            self.context.log.warning("ledger is behind", error=str(error))
 
     def _close(self) -> None:
         """Let go of everything."""
@@ -157,6 +220,9 @@ class SolverNode(Node):
         context, (url, *_) = self.context, self._urls
         if context.client.connection.chain_id != DEVELOPMENT_CHAIN:
             require_public(url)
+        if self._place is not None:
+            self._place.require_readable(Address.parse(url))
+        context.folders.tidy()
         if self._leading is None:
             self._fund()
         else:
@@ -166,8 +232,11 @@ class SolverNode(Node):
         if self._leading is None:
             context.log.info(gpu.describe(gpu.read_gpus()))
         for row in context.database.last(Stage.OVER, KEPT_RESULTS):
-            self._serve_result(row.task)
+            if context.folders.has(row.task):
+                self._serve_result(row.task)
         context.catalog.ready = True
+        if self._leading is None and (why := self._why_not()):
+            context.log.warning("no bids are made", reason=why)
         context.log.info("ready", account=context.client.address, url=url, takes_work=self._leading is None)
 
     def _at_stake(self) -> dict[str, object]:
@@ -180,34 +249,44 @@ class SolverNode(Node):
 
     def _is_idle(self) -> bool:
         context = self.context
-        return not (context.database.live(*LIVE) or context.sends.any or self._auction.considers)
+        begun = context.sends.any or self._publisher.pending or self._retention.busy
+        return not (context.database.live(*LIVE) or begun or self._auction.considers)
 
     def _tick(self) -> None:
         """One round, of one block. Once asked to stop, only what cannot wait is done."""
         context = self.context
         if self._defence.failure is not None:
             raise self._defence.failure
+        self._auction.paused = WHY.get(self._operation.mode, "")
         for task, what in context.sends.ended():
             with self._failures.kept(task):
                 context.sends.finish(task, what)
-        with context.client.connection.view():
+        with context.client.connection.view() as block:
             for task in self._taken():
                 if not self._failures.rests(task):
                     with self._failures.kept(task, partial(self._failed_for, task)):
                         self._work_on(task)
             if not self._stop.asked:
                 self._auction.tick(take=self._may_take())
+        self._publisher.tick()
+        self._retention.tick(block.time)
         if self._short and not any(node._taken() or node.context.sends.any for node in self._earlier):
             self._short = False
             context.sends.begin(0, "fund", self._fund)
         context.metrics.count_tasks(context.database.counts())
+        self._say_deadlines()
 
     def _may_take(self) -> bool:
-        """Whether this node may bid on new tasks: on the newest contracts, while no task of any is trained."""
+        """Whether this node may bid on new tasks: on the newest contracts, while none of any is trained."""
         busy = self.context.database.live(Stage.TRAINING) or any(
             node.context.database.live(Stage.TRAINING, Stage.BID) for node in self._earlier
         )
-        return self._leading is None and not busy and self._is_sound()
+        return self._leading is None and not (busy or self._auction.paused or self._why_not())
+
+    def _why_not(self) -> str:
+        """Why this node makes no bid whatever is offered; "" where it may."""
+        sound = self._is_sound()
+        return self.context.machine.why_not if sound else "a run was refused, or a stake slashed"
 
     def _elsewhere(self) -> dict[str, Terms]:
         """Tasks that were taken under the other contracts of this process, or may be."""
@@ -226,6 +305,7 @@ class SolverNode(Node):
     def _work_on(self, task: int) -> None:
         """Begin what is due now on a task that was won."""
         view = self.context.client.market.task(task)
+        self._report(view)
         if view.status.is_over:
             if self.context.client.is_over_for_good(task):
                 self._over(view)
@@ -237,9 +317,31 @@ class SolverNode(Node):
             assignment.pause()
             return
         assignment.tick(view)
+        self._publisher.see(assignment.run_store)
         if assignment.refused is not None:
             self._refused[task] = assignment.refused
             self._assignments.pop(task).close(wait=False)
+
+    def _report(self, view: TaskView) -> None:
+        """Raise what is new of a task, if anybody is told."""
+        if self.alerts is None:
+            return
+        context, terms, market = (
+            self.context,
+            self.context.terms(view.task),
+            self.context.client.market.address,
+        )
+        follow(self.alerts, context.settings, market, view, terms, context.client.now())
+        self._due[view.task] = training_due(market, view, terms)
+
+    def _say_deadlines(self) -> None:
+        market, taken = self.context.client.market.address, self._taken()
+        self._due = {task: due for task, due in self._due.items() if task in taken}
+        moves = [
+            Deadline(market, task, "move", until, self.context.terms(task).clock)
+            for task, until in self._defence.clocks.values()
+        ]
+        self.known.deadlines.put(market, "tasks", [*chain.from_iterable(self._due.values()), *moves])
 
     def _is_sound(self) -> bool:
         """Whether no run of this process was refused or found false: otherwise it takes no more work."""
@@ -250,14 +352,20 @@ class SolverNode(Node):
         """A task that was won, once it is loaded: beside the loop, for its bundle may have to be fetched anew."""
         if task not in self._assignments:
             if task not in self._loading:
-                load = partial(Assignment, self.context, task, self._progress)
-                self._loading[task] = in_thread(load), time.monotonic()
+                self._loading[task] = in_thread(partial(self._loaded, task)), time.monotonic()
             loading, _ = self._loading[task]
             if not loading.done():
                 return None
             self._assignments[task] = loading.result()
             del self._loading[task]
         return self._assignments[task]
+
+    def _loaded(self, task: int) -> Assignment:
+        """On a thread of its own: the first task of a process loads torch."""
+        load_torch()
+        from solver.assignment import Assignment
+
+        return Assignment(self.context, task, self._progress)
 
     def _failed_for(self, task: int) -> float:
         """Seconds that a failure beside the loop took: of loading a task, or since its training's last step."""
@@ -268,23 +376,38 @@ class SolverNode(Node):
     def _serve_result(self, task: int) -> None:
         """Serve the result of a task that is over and was not loaded."""
         with Failures("result", self.context.metrics, self.context.log).kept(task):
-            Assignment(self.context, task, self._progress).retire()
+            assignment = self._loaded(task)
+            assignment.retire()
+            self._publisher.see(assignment.run_store)
 
     def _over(self, view: TaskView) -> None:
         """A task ended: note how and what was lost, stop its training, and take what was earned out of the vault."""
         context, task, status = self.context, view.task, view.status
         lost = settlement.lost(context, view, context.client.market.terms(task))
         context.database.put(task, Stage.OVER, status.name.lower())
+        if self.alerts is not None:
+            self.alerts.forget(context.client.market.address, task)
+        if status is TaskStatus.SETTLED:
+            context.metrics.earned.inc(view.price / TOKEN)
+        for what, lost_tokens in lost.items():
+            context.metrics.lost.labels(what.removesuffix("_tokens")).inc(lost_tokens)
         self._finished[task] = status
         log = context.log.error if lost else context.log.info
         log("task over", task=task, outcome=status.name.lower(), **lost)
         assignment = self._assignments.pop(task, None)
-        if assignment is None:
-            in_thread(partial(self._serve_result, task))
-        else:
+        if assignment is not None:
             assignment.retire()
-        if status in (TaskStatus.SETTLED, TaskStatus.VOID):
-            context.sends.begin(task, "withdraw", partial(settlement.withdraw, context, self._kept()))
+        elif context.folders.has(task):
+            in_thread(partial(self._serve_result, task))
+        self._retention.soon()
+        paid = status in (TaskStatus.SETTLED, TaskStatus.VOID)
+        context.sends.begin(task, "account", partial(self._account_for, self._kept() if paid else None))
+
+    def _account_for(self, kept: int | None) -> None:
+        """Take what is above `kept` out of the vault, unless that is None; bring the ledger up to date."""
+        if kept is not None:
+            settlement.withdraw(self.context, kept)
+        self._book()
 
     def _kept(self) -> int:
         """Token units that stay free in the vault: for stakes of new tasks, or of those that were begun there."""
@@ -295,11 +418,12 @@ class SolverNode(Node):
     def _outcome(self, once: bool) -> ExitCode | None:
         """Whether to end now: with `once` after the first task, or after a slash or refusal; never with work left."""
         nodes = (*self._earlier, self)
-        if any(node._taken() or node.context.sends.any for node in nodes):
+        if any(node._taken() or node.context.sends.any or node._publisher.pending for node in nodes):
             return None
         ended = [(task, status) for node in nodes for task, status in node._finished.items()]
         refused = [error for node in nodes for error in node._refused.values()]
-        if not (ended or refused):
+        drained = self._operation.mode is Mode.DRAINING and self._is_drained()
+        if not (ended or refused or drained):
             return None
         slashed = [task for task, status in ended if status is TaskStatus.SLASHED]
         if slashed:
@@ -311,7 +435,11 @@ class SolverNode(Node):
             )
         if refused:
             raise refused[0]
-        return ExitCode.FINE if once else None
+        return ExitCode.FINE if once or drained else None
+
+    def _is_drained(self) -> bool:
+        """Whether no task of any deployment is this solver's, or may become so."""
+        return not any(node.context.database.live(*LIVE) for node in (*self._earlier, self))
 
     def _fund(self) -> None:
         """Bring the stake into the vault, as far as it is not there or locked already.
@@ -339,7 +467,17 @@ class SolverNode(Node):
 
     def _locked(self) -> int:
         """Token units that this solver has locked in its unfinished tasks: delay penalties and stakes."""
+        return sum(self.context.client.vault.lock_of(lock).remaining for lock in self._locks())
+
+    def _locks(self) -> list[int]:
         client = self.context.client
         views = [client.market.task(task) for task in self.context.database.live(*LIVE)]
-        locks = [view.stake for view in views if view.bidder == client.address and not view.status.is_over]
-        return sum(client.vault.lock_of(lock).remaining for lock in locks)
+        return [view.stake for view in views if view.bidder == client.address and not view.status.is_over]
+
+    def _bound(self) -> Mapping[str, Bound]:
+        return {self.context.client.address: Bound(self._locks())}
+
+    def _lacks(self, balances: Mapping[str, Balance], block: Block) -> str:
+        return settlement.lacking(
+            balances[self.context.client.address], self.context.settings.stake_units, block
+        )

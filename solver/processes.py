@@ -12,9 +12,9 @@ from contextlib import nullcontext
 from pathlib import Path
 
 from protocol.execution.replay import Executor, HonestExecutor, OnStep, Work
-from protocol.execution.workers import TooLittleMemory, WorkerLost, Workers
+from protocol.execution.workers import TooLittleMemory, WorkerLost
 from protocol.execution.workers.memory import available, fitting, needed
-from protocol.execution.workers.pool import Turn
+from protocol.execution.workers.pool import Turn, Workers
 from protocol.node.logs import get
 from protocol.program.parallel.units import units
 from protocol.program.step import State
@@ -27,7 +27,7 @@ ATTEMPTS = 2
 
 
 def runner(context: Context, work: Work, terms: Terms, executor: Executor) -> Runner:
-    """What trains a task in turns, of whose bundle the verified copy lies under the home folder.
+    """What trains a task in turns, of whose bundle the verified copy lies in the solver's folder.
 
     Workers compute as `HonestExecutor` does, on the CPU; any other executor keeps to this process.
     """
@@ -52,7 +52,7 @@ def runner(context: Context, work: Work, terms: Terms, executor: Executor) -> Ru
         )
     if fit == 1:
         return alone
-    folder = context.home.bundles / terms.bundle_hash.hex()
+    folder = context.bundles / terms.bundle_hash.hex()
     return WorkerRunner(work, folder, terms.bundle_hash, fit, alone, context.turns.ordinary)
 
 

@@ -9,11 +9,13 @@ import sys
 import time
 from dataclasses import dataclass
 from types import TracebackType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from protocol.node.logs import get
 from protocol.node.progress_bar import progress_bar
-from protocol.program.step import State, metrics
+
+if TYPE_CHECKING:
+    from protocol.program.step import State
 
 
 @dataclass
@@ -76,7 +78,7 @@ class Progress:
                 task=task,
                 step=number,
                 of=total,
-                **{name: round(value, 6) for name, value in metrics(state).items()},
+                **{name: round(value, 6) for name, value in _metrics(state).items()},
             )
 
     def due(self, task: int, seconds: float) -> float | None:
@@ -90,6 +92,11 @@ class Progress:
         if row is not None:
             self._bar.update(row, due=time.monotonic() + seconds)
         return run.seconds_needed()
+
+    def steps(self, task: int) -> tuple[int, int, float | None] | None:
+        """Steps done and to do of a training that goes on, and the seconds that the rest takes, as far as is known."""
+        run = self._runs.get(task)
+        return None if run is None else (run.done, run.steps, run.seconds_needed())
 
     def end(self, task: int) -> None:
         """The training of a task is over, or given up: its bar goes, and a line of the log stays."""
@@ -120,4 +127,10 @@ class Progress:
 
 
 def _shown(state: State) -> str:
-    return "  ".join(f"{name} {value:.4f}" for name, value in metrics(state).items())
+    return "  ".join(f"{name} {value:.4f}" for name, value in _metrics(state).items())
+
+
+def _metrics(state: State) -> dict[str, float]:
+    from protocol.program.step import metrics
+
+    return metrics(state)

@@ -7,18 +7,16 @@ demanded on-chain (dispute.md section 6), so a busy server may refuse without lo
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from anyio import to_thread
 from fastapi import FastAPI, HTTPException, Request
-from fastapi.responses import FileResponse, JSONResponse, PlainTextResponse, Response
+from fastapi.responses import FileResponse, JSONResponse, Response
 
 from protocol.commitments import segment_tree
 from protocol.commitments.hashing import BytesLike
 from protocol.dispute.provider import Frame, frame_at
-from protocol.execution.replay import Replay
 from protocol.execution.turns import Stopped
-from protocol.program.errors import ProgramError
 from solver.answers import (
     CallPath,
     ChunkRange,
@@ -36,7 +34,10 @@ from solver.answers import (
 from solver.catalog import Catalog
 from solver.concurrency import Budget, Busy, OneAtATime
 from solver.limits import App, Limits
-from solver.run_store import RunStore
+
+if TYPE_CHECKING:
+    from protocol.execution.replay import Replay
+    from solver.run_store import RunStore
 
 Answer = TypeVar("Answer")
 
@@ -61,17 +62,9 @@ def _general(api: FastAPI, catalog: Catalog) -> None:
         detail = "too many questions that take time or memory; ask again later"
         return JSONResponse({"detail": detail}, 503, headers={"retry-after": "5"})
 
-    @api.get("/healthz")
-    async def healthz() -> dict[str, str]:
-        return {"status": "alive"}
-
-    @api.get("/readyz")
-    async def readyz() -> JSONResponse:
-        return JSONResponse({"ready": catalog.ready}, 200 if catalog.ready else 503)
-
-    @api.get("/metrics")
-    async def metrics() -> PlainTextResponse:
-        return PlainTextResponse(catalog.metrics.render())
+    @api.get("/mark")
+    async def mark() -> dict[str, str]:
+        return {"mark": catalog.mark}
 
     @api.get("/bundles/{bundle}/{name:path}")
     def bundle(bundle: Digest, name: FileName) -> FileResponse:
@@ -136,6 +129,8 @@ def _insides(api: FastAPI, catalog: Catalog, questions: OneAtATime, budget: Budg
 
     async def in_frame(task: int, i: int, j: int, path: str, ask: Callable[[Frame], Answer]) -> Answer:
         def answer(run: Replay) -> Answer:
+            from protocol.program.errors import ProgramError
+
             try:
                 run.frame(i, j)  # step by step, each in a turn of its own
                 # In one more turn: frames below it, and values that it does not hold, are computed when asked for.

@@ -8,33 +8,54 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from decimal import Decimal
+from fractions import Fraction
 from ipaddress import IPv4Address, IPv6Address
-from typing import Annotated, Final
+from typing import Annotated, ClassVar, Final, Self
 
-from pydantic import Field
+from pydantic import AfterValidator, Field, model_validator
 
 from protocol.chain.parameters import TOKEN
 from protocol.node.party.settings import NodeSettings, WebUrl
+from protocol.tasks import usual_solver
 from protocol.tasks.admission import Clocks, Rates
 from protocol.tasks.bidding import OPENING
+from protocol.tasks.floor import Costs
+from protocol.tasks.offers import Figures
 from protocol.tasks.task import Terms
-from solver.bidding import Figures
-from solver.floor import Costs
 
 COIN: Final = 10**18
 """Wei of one coin."""
 Tokens = Annotated[Decimal, Field(ge=0, le=10**15)]
 
 
+def _plain(place: str) -> str:
+    """An address of one file system: credentials are in the environment, and never here, where they would be shown."""
+    if (
+        "://" not in place
+        or not place.isprintable()
+        or any(sign in place for sign in ("@", "?", "#", "..", "::"))
+    ):
+        raise ValueError(
+            "expected an address such as s3://bucket/prefix, without '@', '?', '#', '..' and '::'"
+        )
+    return place
+
+
 class SolverSettings(NodeSettings):
     """What an operator may choose. `url` is the public address of the HTTP service, where it is not its own."""
 
+    MONITOR_PORT: ClassVar[int] = 8711
+
     account: str = "dev:1"
-    stake: Tokens = Decimal(1000)
+    stake: Tokens = usual_solver.STAKE
     """Tokens that are brought into the vault for stakes."""
     host: str = "127.0.0.1"
     port: Annotated[int, Field(ge=0, le=65_535)] = 8701
     url: WebUrl | None = None
+    publish: Annotated[str, AfterValidator(_plain)] | None = None
+    """An fsspec URL such as s3://mine/assay, below which what is served is written too: then `url` is the address that
+    its files are read at, and nobody has to reach this server.
+    """
     proxies: tuple[IPv4Address | IPv6Address, ...] = ()
     """Of proxies in front of this server: their connections are those of many clients."""
     min_eligible: Annotated[int, Field(ge=1)] | None = None
@@ -45,7 +66,7 @@ class SolverSettings(NodeSettings):
     """Share of the registered stake whose offers must take a task that is bid on; empty: one half, on a development
     chain none. Else terms could be written for their submitter's own accounts.
     """
-    uplink_mbit: Annotated[float, Field(gt=0, le=10**9)] = 100
+    uplink_mbit: Annotated[float, Field(gt=0, le=10**9)] = usual_solver.UPLINK_MBIT
     """Megabits a second that its line serves: no task whose states it could not serve to all seats, or to a whole jury,
     within half of the attestation period.
     """
@@ -53,20 +74,26 @@ class SolverSettings(NodeSettings):
     """Segments between two progress transactions; 0: a quarter of the task's."""
     processes: Annotated[int, Field(ge=1, le=64)] = 1
     """Processes that train a task together, if it has micro-batches to share: at most one for each of them."""
-    cost_per_hour: Tokens = Decimal(1)
+    cost_per_hour: Tokens = usual_solver.COST_PER_HOUR
     """Of the machine while it trains, without its power."""
-    watts: Annotated[float, Field(ge=0, le=10**9)] = 200
-    kwh_price: Tokens = Decimal("0.25")
-    capital_rate: Annotated[float, Field(ge=0, le=10)] = 0.1
+    watts: Annotated[float, Field(ge=0, le=10**9)] = usual_solver.WATTS
+    kwh_price: Tokens = usual_solver.KWH_PRICE
+    capital_rate: Annotated[float, Field(ge=0, le=10)] = usual_solver.CAPITAL_RATE
     """What a locked token costs in a year, as a fraction."""
-    late_chance: Annotated[float, Field(ge=0, lt=1)] = 0.01
+    late_chance: Annotated[float, Field(ge=0, lt=1)] = usual_solver.LATE_CHANCE
     """Of missing a task's deadline."""
     coin_price: Tokens = Decimal(3000)
     """Tokens for one of the chain's coin, which gas is paid in."""
-    margin: Annotated[float, Field(ge=0, le=100)] = 0.2
+    margin: Annotated[float, Field(ge=0, le=100)] = usual_solver.MARGIN
     """Profit over all of these costs, as a fraction."""
     opening: Annotated[float, Field(gt=0, le=1)] = float(OPENING)
     """Share of the budget that a first bid asks for."""
+
+    @model_validator(mode="after")
+    def _is_read_somewhere(self) -> Self:
+        if self.publish is not None and self.url is None:
+            raise ValueError("with `publish`, expected `url`: the address that what is published is read at")
+        return self
 
     @property
     def stake_units(self) -> int:
@@ -75,12 +102,13 @@ class SolverSettings(NodeSettings):
 
     def costs(self, gas_price: int) -> Costs:
         """What tasks cost here, at so many wei for one gas."""
-        return Costs(
-            machine=float(self.cost_per_hour * TOKEN / 3600),
-            power=self.watts / 1000 * float(self.kwh_price * TOKEN / 3600),
+        return Costs.of(
+            cost_per_hour=self.cost_per_hour,
+            watts=self.watts,
+            kwh_price=self.kwh_price,
             capital=self.capital_rate,
             late=self.late_chance,
-            gas=gas_price / COIN * float(self.coin_price * TOKEN),
+            gas=Fraction(gas_price) * Fraction(self.coin_price) * TOKEN / COIN,
             margin=self.margin,
         )
 
@@ -106,7 +134,7 @@ class SolverSettings(NodeSettings):
             clocks,
             draw_delay,
             taken,
-            self.uplink_mbit * 125_000,
+            self.uplink_mbit * usual_solver.MEGABIT,
         )
 
     def segments_between(self, terms: Terms) -> int:

@@ -5,14 +5,20 @@ from __future__ import annotations
 from functools import partial
 from typing import Final
 
+from protocol.chain.blocks import Block
 from protocol.chain.parameters import TOKEN
 from protocol.chain.views import TaskStatus, TaskView
+from protocol.node.party.balances import Balance
 from protocol.node.party.exits import Exit, Observation, exit_due, observe, perform
-from protocol.node.party.funds import withdraw_above, withdraw_credit
+from protocol.node.party.funds import COIN, withdraw_above, withdraw_credit
 from protocol.node.party.juries import Ending, ending_due
 from protocol.tasks.task import Terms
 from solver.context import Context
 
+GAS: Final = 5_000_000
+"""Of a task: a bid, progress, submission, draws, and the answers of a game whose data are served (contracts/README.md,
+"Gas").
+"""
 GRACE: Final = 10
 """Seconds in which the claimant may ask for the verdict first: it waits for it too, and a reverted call costs gas."""
 
@@ -57,6 +63,17 @@ def lost(context: Context, view: TaskView, terms: Terms) -> dict[str, float]:
         undrawn = context.client.audit.audit(view.task).drawn_at == 0
         return {"price_tokens": (view.price - view.price // 2 * undrawn) / TOKEN}
     return {}
+
+
+def lacking(balance: Balance, stake: int, block: Block) -> str:
+    """What the account needs and does not have, in words: coin for the gas of a task, and the stake in token units."""
+    missing = []
+    due = GAS * 2 * block.base_fee
+    if balance.coin < due:
+        missing.append(f"{balance.coin / COIN:g} of the chain's coin, a task's gas may take {due / COIN:g}")
+    if balance.tokens < stake:
+        missing.append(f"{balance.tokens / TOKEN:g} tokens of {stake / TOKEN:g} for stakes")
+    return "; ".join(missing)
 
 
 def withdraw(context: Context, keep: int) -> None:

@@ -8,21 +8,37 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
 
-from protocol.dispute import defender
 from protocol.dispute.moves import Move
 from protocol.dispute.provider import Run
 from protocol.dispute.view import GameView
-from protocol.execution.replay import ExecutorFactory, Work, honest_executor
-from protocol.program.step import State
 from solver.catalog import Catalog
 from solver.limits import App
 from solver.server import application
 
-Start = Callable[[Work, State], State]
+if TYPE_CHECKING:
+    from protocol.execution.replay import Executor, ExecutorFactory, Work
+    from protocol.program.step import State
+
+Start: TypeAlias = "Callable[[Work, State], State]"
 AppFactory = Callable[[Catalog], App]
 Defence = Callable[[GameView, Run], Sequence[Move]]
 """All moves that the solver owes in a game now."""
+
+
+def honest_executor(work: Work) -> Executor:
+    """The committed program. What computes is imported only when there is a task."""
+    from protocol.execution import replay
+
+    return replay.honest_executor(work)
+
+
+def honest_defence(game: GameView, run: Run) -> Sequence[Move]:
+    """What an honest run gives."""
+    from protocol.dispute import defender
+
+    return defender.moves(game, run)
 
 
 def honest_start(_work: Work, initial: State) -> State:
@@ -37,7 +53,7 @@ class Strategy:
     executor: ExecutorFactory = honest_executor
     start: Start = honest_start
     app: AppFactory = application
-    defence: Defence = defender.moves
+    defence: Defence = honest_defence
 
 
 HONEST = Strategy()

@@ -23,6 +23,7 @@ LONGEST = (
     "same_bits/test_matrix.py",
     "chain/test_verifier_watch.py",
     "chain/test_assay_commands.py",
+    "chain/test_assay_verify.py",
     "chain/test_arbiter_elements.py",
     "chain/test_solver_games.py",
     "unit/sim/test_cli.py",

@@ -9,19 +9,22 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from functools import partial
 from random import SystemRandom
+from typing import TYPE_CHECKING
 
 from protocol.chain.views import Seat, TaskStatus
 from protocol.commitments import BytesLike, step_tree
 from protocol.dispute.accusing import choose_place, evidence
 from protocol.dispute.keys import salt_hash, steps_key
 from protocol.dispute.view import Phase
-from protocol.execution.replay import Replay
 from protocol.node.party.exits import Observation
-from protocol.program.step import StepProgram
 from verifier.context import Context
 from verifier.jobs import Job
 from verifier.look_events import Revealed
 from verifier.looking import asking, different, looked_at
+
+if TYPE_CHECKING:
+    from protocol.execution.replay import Replay
+    from protocol.program.step import StepProgram
 
 NO_GAME = 0
 TRIES = 1

@@ -13,9 +13,9 @@ from protocol.dispute.looks import Look
 from protocol.node.party.exits import Observation
 from verifier.context import Context
 from verifier.database import Challenge
+from verifier.findings import Committed
 from verifier.jobs import Job
 from verifier.look_events import Accused
-from verifier.replaying import Committed
 from verifier.salts import salt_of_challenge, salted_seats
 
 

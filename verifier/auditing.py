@@ -5,7 +5,7 @@ comes to its verdict by steps: fetch the bundle, load it, ask the solver for the
 Where the solver does not serve it, the task is run from its start; or, where the terms have jurors, `item_claims`
 claims that it cannot be had. What own jurors (`juror`) need is fetched and loaded here too. Only fetching and asking
 wait for a stranger, and they have threads of their own, at most one a task. The result is one more segment, without
-steps (`replaying.Committed`).
+steps (`findings.Committed`).
 
 A seat attests the digest of the states that its replays passed, under its own salt, so a segment that two own seats
 have, or that was replayed before the draw, is replayed for each of them. Without every digest nothing is attested.
@@ -33,10 +33,10 @@ from verifier import juror
 from verifier.context import Context
 from verifier.database import UNTIL_OVER, Challenge
 from verifier.deadlines import replays_due
+from verifier.findings import FETCH_SHARE, Committed, Different
 from verifier.jobs import Job, Jobs
 from verifier.look_duties import compared, revealing_seats
 from verifier.material import Material
-from verifier.replaying import FETCH_SHARE, Committed, Different
 from verifier.salts import Salted, salt_of_challenge, salted_seats
 from verifier.seats import attestable, due_segments, open_segments, own_seats, waits_for_jury
 
@@ -163,11 +163,13 @@ def _due(
     challenged: Container[int],
     segments: Mapping[int, Sequence[int]],
 ) -> Iterator[tuple[Observation, int]]:
-    """What own seats ask for in all tasks, `segments`, then, for a whistleblower, all others that were not checked."""
+    """What own seats ask for in all tasks, `segments`, then, for a whistleblower whose disk has room, all
+    others that were not checked.
+    """
     live = [seen for seen in turns if seen.view.task not in challenged]
     late = [seen for seen in turns if seen.view.task in challenged]
     own = ((seen, segment) for seen in [*live, *late] for segment in segments[seen.view.task])
-    if not context.settings.whistleblow:
+    if not context.settings.whistleblow or context.disk.is_over_limit:
         return own
     # Round by round over the tasks: one large task does not keep the others waiting.
     rounds = zip_longest(*(_others(context, seen) for seen in live))

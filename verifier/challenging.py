@@ -12,7 +12,6 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 
 from protocol.chain.client import Client
-from protocol.chain.game_view import GameReader
 from protocol.chain.views import GameState
 from protocol.dispute.errors import NothingToChallenge
 from protocol.dispute.revealed import Revealed
@@ -36,6 +35,8 @@ class Trees:
         self._material = material
         self._run = material.run(challenge)
         self._revealed = Revealed()
+        from protocol.chain.game_view import GameReader
+
         self._reader = GameReader(client.game, challenge.game, material.work.program.program, first)
         self._challenger = challenger
         self._game = client.game

@@ -16,6 +16,7 @@ from protocol.node.options import (
     HomeOption,
     JsonOption,
     LogJsonOption,
+    MonitorPortOption,
     TasksOption,
     VerboseOption,
     at_home,
@@ -56,9 +57,13 @@ def watch(
     host: Annotated[str | None, typer.Option(help="Address to serve results on.")] = None,
     port: Annotated[int | None, typer.Option(min=0, max=65_535, help="Port to serve on; 0: any.")] = None,
     url: Annotated[str | None, typer.Option(help="Public address of the service, if another.")] = None,
+    monitor_port: MonitorPortOption = None,
     whistleblow: Annotated[
         bool | None, typer.Option("--whistleblow/--no-whistleblow", help="Replay every submitted segment.")
     ] = None,
+    only_watch: Annotated[
+        bool, typer.Option("--only-watch", help="Follow tasks without an account: log, metrics, alerts.")
+    ] = False,
     task: TasksOption = None,
     device: DeviceOption = None,
     home: HomeOption = None,
@@ -73,6 +78,17 @@ def watch(
     from protocol.node.process import importing, keep_memory
 
     home_folder = at_home(home)
+    if only_watch:
+        chosen = connection | {
+            "tasks": tuple(task) if task else None,
+            "monitor_port": monitor_port,
+            "port": port,
+        }
+        account = {name: chosen.pop(name) for name in ("account", "password_file")}
+        acting = (further_account, stake, host, url, whistleblow, device, *account.values())
+        return _only_watch(
+            home_folder, chosen, any(given is not None for given in acting), once, log_json, verbose
+        )
     keep_memory()
     with importing():
         from protocol.node.party.connection import connect_by
@@ -88,6 +104,7 @@ def watch(
         "host": host,
         "port": port,
         "url": url,
+        "monitor_port": monitor_port,
         "whistleblow": whistleblow,
         "tasks": tuple(task) if task else None,
         "device": device,
@@ -106,6 +123,28 @@ def watch(
             client, settings, home_folder, strategy, further=further, stop=stop, earlier=earlier
         )
         return node.run(once)
+
+
+def _only_watch(home: Home, flags: Flags, acts: bool, once: bool, log_json: bool, verbose: bool) -> ExitCode:
+    from protocol.node import logs
+    from protocol.node.party.connection import connect_by
+    from protocol.node.settings import SettingsError
+    from protocol.node.stopping import Stop
+    from verifier.only_watch import OnlyWatch
+
+    if acts:
+        raise SettingsError(
+            "--only-watch",
+            expected="no flag of an account, a stake, a service or a device",
+            got="one",
+            remedy="leave it out: nothing is sent, served or replayed",
+        )
+    settings = _settings(home, flags)
+    logs.configure(log_json, verbose)
+    stop = Stop()
+    stop.on_signals()
+    with connect_by(settings, sends=False) as client:
+        return OnlyWatch(client, settings, home, stop).run(once)
 
 
 @command(app, connection=SENDS)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING
@@ -11,7 +11,6 @@ from protocol.beacon.relays import Relays
 from protocol.chain.accounts import DEVELOPMENT_CHAIN
 from protocol.chain.client import Client
 from protocol.errors import exit_code_of
-from protocol.execution.replay import Executor
 from protocol.execution.speeds import Speeds
 from protocol.execution.turns import InTurns, Turns
 from protocol.node import logs
@@ -29,11 +28,14 @@ from verifier.look_events import LookEvents
 from verifier.material import IN_MEMORY, Material, Materials
 from verifier.metrics import Metrics
 from verifier.results import Items, Results
+from verifier.retention import Disk, tidy
 from verifier.settings import VerifierSettings
 from verifier.strategy import Strategy
 
 if TYPE_CHECKING:
     from structlog.typing import FilteringBoundLogger
+
+    from protocol.execution.replay import Executor
 
 
 @dataclass(frozen=True)
@@ -54,8 +56,7 @@ class Context:
     juries: JuryEvents
     relays: Relays
     metrics: Metrics
-    room: Callable[[], int]
-    """Bytes of disk that may be taken for others, beside what is spared."""
+    disk: Disk
     log: FilteringBoundLogger
     turns: Turns
     """At computing: what is due first goes first, whatever it is for."""
@@ -80,12 +81,16 @@ class Context:
         market = client.market.address
         database = open_database(Database, home, client)
         folder = data_folder(Database, home, client)
+        tidy(folder, database)
         juries = JuryEvents(client)
         local = client.connection.chain_id == DEVELOPMENT_CHAIN
         turns, speeds = (Turns(shared=True), Speeds()) if leading is None else (leading.turns, leading.speeds)
 
+        metrics = Metrics(market) if leading is None else leading.metrics.of(market)
+
         def in_turns(executor: Executor, terms: Terms) -> InTurns:
-            return InTurns(executor, turns, speeds.of(terms.program_id, terms.step_operations))
+            note = speeds.of(terms.program_id, terms.step_operations)
+            return InTurns(executor, turns, note, metrics.steps.inc)
 
         materials = Materials(
             folder,
@@ -96,9 +101,10 @@ class Context:
             max(IN_MEMORY, settings.replays),
             juries.sources,
             partial(room, folder, settings.spare_bytes // 10),
-            home.bundles,
+            lambda: home.bundle_folders,
             in_turns,
         )
+        materials.tidy()
         return cls(
             client,
             {one.address: one for one in (client, *further)},
@@ -111,12 +117,16 @@ class Context:
             LookEvents(client),
             juries,
             relays_by(settings, client.deployment.beacon, client.beacon.is_signed_round),
-            Metrics(market) if leading is None else leading.metrics.of(market),
-            partial(room, folder, settings.spare_bytes),
+            metrics,
+            Disk(folder, settings.disk_limit),
             logs.get("verifier") if alone else logs.get("verifier").bind(market=market),
             turns,
             speeds,
         )
+
+    def room(self) -> int:
+        """Bytes of disk that may be taken for others, beside what is spared. Raises OSError."""
+        return self.disk.room(self.settings.spare_bytes)
 
     @property
     def rates(self) -> Rates:

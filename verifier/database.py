@@ -151,7 +151,7 @@ class Database(NodeDatabase):
 
     def digest(self, task: int, salt_hash: bytes, segment: int, root: bytes) -> bytes | None:
         """A segment's digest under the salt with this hash, which stands for an own seat; `root` is the segment tree's.
-        Of the segment that would begin with the result (`replaying.Committed`): the result's.
+        Of the segment that would begin with the result (`findings.Committed`): the result's.
         """
         found = self._execute(
             "SELECT digest FROM digests WHERE task = ? AND salt_hash = ? AND segment = ? AND root = ?",
@@ -246,6 +246,11 @@ class Database(NodeDatabase):
     def held_before(self, now: int) -> list[int]:
         """Tasks whose results need not be held any more."""
         return [task for (task,) in self._execute("SELECT task FROM held WHERE until < ?", (now,))]
+
+    def held_after_end(self) -> list[int]:
+        """Tasks that are over and whose results are held, the one that is to be let go first before all others."""
+        rows = self._execute("SELECT task FROM held WHERE until < ? ORDER BY until, task", (UNTIL_OVER,))
+        return [task for (task,) in rows]
 
     def let_go(self, task: int) -> None:
         """A task's result is not held any more."""

@@ -30,8 +30,8 @@ from protocol.node.party.funds import require_free
 from protocol.node.party.juries import Ending, ending_due
 from verifier import auditing, juror
 from verifier.context import Context
+from verifier.findings import FETCH_SHARE, Committed
 from verifier.jobs import GRACE, Job, unless_refused
-from verifier.replaying import FETCH_SHARE, Committed
 from verifier.salts import salted_seats
 from verifier.seats import attestable
 

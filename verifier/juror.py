@@ -25,13 +25,12 @@ from protocol.dispute.juries import (
 )
 from protocol.dispute.openings import NO_LEAF, Leaf
 from protocol.node.party.exits import Observation
-from protocol.numerics.types import canonical_buffer
 from verifier.context import Context
 from verifier.errors import DiskFull
+from verifier.findings import Committed
 from verifier.jobs import Job
 from verifier.jury import Jury
 from verifier.material import Material
-from verifier.replaying import Committed
 from verifier.salts import salted, secret_of
 from verifier.seats import due_segments
 
@@ -148,6 +147,8 @@ def _held(context: Context, seen: Observation, item: int) -> Held:
     task, material = seen.view.task, context.load(seen.view.task)
     program, terms = material.work.program, material.terms
     if item == constants_item(terms.segments):
+        from protocol.numerics.types import canonical_buffer
+
         context.items.hold_bundle(task, terms.bundle_hash)
         pairs = zip(program.fixed_types, material.work.fixed, strict=True)
         return [canonical_buffer(tensor, type_.dtype) for type_, tensor in pairs], NO_LEAF

@@ -20,10 +20,10 @@ from protocol.node.party.exits import Observation
 from verifier.auditing import digest_parts
 from verifier.context import Context
 from verifier.database import Challenge
+from verifier.findings import Committed
 from verifier.jobs import GRACE, Job, unless_refused
 from verifier.look_duties import compared, unopened
 from verifier.look_events import Revealed
-from verifier.replaying import Committed
 from verifier.salts import Salted, salt_of_challenge, salted_seats, secret_of
 
 

@@ -7,29 +7,27 @@ load it does not. A few tasks are in memory at a time.
 
 from __future__ import annotations
 
-import shutil
 import sys
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from random import SystemRandom
+from typing import TYPE_CHECKING, TypeAlias
 
 from protocol.commitments import BlobStore
 from protocol.commitments.atomic import write_atomically
-from protocol.execution.replay import Executor, Replay, Work
+from protocol.execution.loading import load_torch
 from protocol.node.addresses import Address
-from protocol.program.step import State
+from protocol.node.disk import remove
 from protocol.tasks.bundles import (
-    Bundle,
     BundleError,
     Limits,
     TensorsTooLarge,
     cached_bundle,
     link_bundle,
-    load_bundle,
     prune,
     require_terms,
 )
@@ -37,10 +35,15 @@ from protocol.tasks.bundles.write import MANIFEST
 from protocol.tasks.task import Terms
 from verifier.database import Challenge, Database
 from verifier.errors import DiskFull, StateLost
-from verifier.replaying import Replayer
 from verifier.solver_client import CheckpointProvider
-from verifier.states import States
 from verifier.strategy import Strategy
+
+if TYPE_CHECKING:
+    from protocol.execution.replay import Executor, Replay, Work
+    from protocol.program.step import State
+    from protocol.tasks.bundles import Bundle
+    from verifier.replaying import Replayer
+    from verifier.states import States
 
 IN_MEMORY = 4
 """Tasks in memory besides those under challenge; each holds its dataset and constants."""
@@ -77,6 +80,8 @@ class Material:
         return self.states.own_roots()
 
     def _replay(self, challenge: Challenge, roots: Callable[[], Sequence[bytes] | None]) -> Replay:
+        from protocol.execution.replay import Replay
+
         return Replay(
             self.work.program,
             self.work.fixed,
@@ -105,7 +110,7 @@ def seconds_of_try(attest_period: int, lost: float) -> float:
     return min(max(lost, attest_period * FIRST_TRY, LEAST_TRY), attest_period * LONGEST_TRY)
 
 
-InTurnsOf = Callable[[Executor, Terms], Executor]
+InTurnsOf: TypeAlias = "Callable[[Executor, Terms], Executor]"
 """A task's executor whose steps take turns."""
 Sources = Callable[[int], Sequence[Address]]
 """Addresses of those that serve what a task needs, besides its solver."""
@@ -142,7 +147,7 @@ class Materials:
         in_memory: int = IN_MEMORY,
         sources: Sources = nobody,
         room: Callable[[], int] = lambda: sys.maxsize,
-        shared: Path | None = None,
+        shared: Callable[[], Iterable[Path]] = tuple,
         in_turns: InTurnsOf = lambda executor, _terms: executor,
     ) -> None:
         self._in_turns = in_turns
@@ -183,9 +188,9 @@ class Materials:
         which the seats of other tasks are to be attested, and what a slow one has sent is kept. Raises BundleError,
         DiskFull: the latter says nothing of those that serve it.
         """
+        load_torch()
         self.want(task, terms)
-        if self._shared is not None:
-            link_bundle(self._shared, self._bundles, terms.bundle_hash)
+        link_bundle(self._shared(), self._bundles, terms.bundle_hash)
         room = self._room()
         if room <= 0 and not self._lies_here(terms):
             raise _disk_full(room)
@@ -211,6 +216,9 @@ class Materials:
         found = self.find(task)
         if found is not None:
             return found
+        load_torch()
+        from protocol.tasks.bundles import load_bundle
+
         self.want(task, terms)
         try:
             bundle = load_bundle(self._bundles / terms.bundle_hash.hex(), limits=self._limits)
@@ -230,9 +238,16 @@ class Materials:
         with self._lock:
             self._loaded.pop(task, None)
         with self._bundles_lock:
-            shutil.rmtree(self._task_folder(task), ignore_errors=True)
-            wanted = {path.read_text() for path in self._folder.glob(f"tasks/*/{_BUNDLE}")}
-            prune(self._bundles, wanted)
+            remove(self._task_folder(task))
+            self._prune()
+
+    def tidy(self) -> None:
+        """Delete the bundles that no task needs: a killed process may have left some."""
+        with self._bundles_lock:
+            self._prune()
+
+    def _prune(self) -> None:
+        prune(self._bundles, {path.read_text() for path in self._folder.glob(f"tasks/[0-9]*/{_BUNDLE}")})
 
     def want(self, task: int, terms: Terms) -> None:
         """Note on disk that a task needs its bundle: after a restart others may be over before it is looked at."""
@@ -248,6 +263,10 @@ class Materials:
         return self._folder / "tasks" / str(task)
 
     def _made(self, task: int, terms: Terms, endpoint: Address | None, bundle: Bundle) -> Material:
+        from protocol.execution.replay import Work
+        from verifier.replaying import Replayer
+        from verifier.states import States
+
         folder = self._task_folder(task)
         work = Work.of(task, bundle)
         executor = self._in_turns(self._strategy.executor(work), terms)

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from copy import copy
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, start_http_server
+from prometheus_client import CollectorRegistry, Counter, Gauge
 
 _GAUGES = {
     "open_tasks": "Tasks that are not over",
@@ -16,34 +14,25 @@ _GAUGES = {
 
 
 class Metrics:
-    """The node's counters and gauges. Gauges are of one `market`."""
+    """The node's counters and gauges, in `registry`. Gauges are of one `market`."""
 
     def __init__(self, market: str = "") -> None:
         self.registry = CollectorRegistry()
         self._gauges = {
-            name: Gauge(f"verifier_{name}", text, ["market"], registry=self.registry)
+            name: Gauge(f"assay_verifier_{name}", text, ["market"], registry=self.registry)
             for name, text in _GAUGES.items()
         }
         self._point_at(market)
-        self.failures = Counter(
-            "verifier_failures", "Work on a task that failed, by kind", ["kind"], registry=self.registry
-        )
-        self.informed = Counter(
-            "verifier_informed", "Seats that lost their lock to this informer", registry=self.registry
-        )
-        self.caught = Counter(
-            "verifier_caught", "Seats that lost their lock to a look of this verifier", registry=self.registry
-        )
-        self.claims = Counter(
-            "verifier_claimed", "Claims that an item cannot be fetched", registry=self.registry
-        )
-        self.votes = Counter("verifier_votes", "Votes in juries", ["vote"], registry=self.registry)
-        self.objections = Counter(
-            "verifier_objected", "Objections to juries that have what is claimed", registry=self.registry
-        )
-        self.openings = Counter(
-            "verifier_opened", "Chunks opened as a juror for a claimant that objected", registry=self.registry
-        )
+        self.failures = self._counter("failures", "Work on a task that failed, by kind", "kind")
+        self.steps = self._counter("steps", "Steps replayed")
+        self.withdrawn = self._counter("withdrawn_tokens", "Tokens taken out of the vault")
+        self.late = self._counter("late_seats", "Own seats whose time ran out unattested")
+        self.informed = self._counter("informed", "Seats that lost their lock to this informer")
+        self.caught = self._counter("caught", "Seats that lost their lock to a look of this verifier")
+        self.claims = self._counter("claimed", "Claims that an item cannot be fetched")
+        self.votes = self._counter("votes", "Votes in juries", "vote")
+        self.objections = self._counter("objected", "Objections to juries that have what is claimed")
+        self.openings = self._counter("opened", "Chunks opened as a juror for a claimant that objected")
 
     def of(self, market: str) -> Metrics:
         """The same counters, and gauges of another market."""
@@ -54,16 +43,5 @@ class Metrics:
     def _point_at(self, market: str) -> None:
         self.tasks, self.challenges, self.salts = (gauge.labels(market) for gauge in self._gauges.values())
 
-    @contextmanager
-    def served(self, port: int | None) -> Iterator[None]:
-        """Answer GET /metrics on this machine's loopback, if there is a port. Raises OSError."""
-        if port is None:
-            yield
-            return
-        server, thread = start_http_server(port, "127.0.0.1", self.registry)
-        try:
-            yield
-        finally:
-            server.shutdown()
-            server.server_close()
-            thread.join()
+    def _counter(self, name: str, text: str, *labels: str) -> Counter:
+        return Counter(f"assay_verifier_{name}", text, labels, registry=self.registry)

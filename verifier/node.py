@@ -29,13 +29,27 @@ from protocol.chain.views import TaskStatus, TaskView
 from protocol.errors import ExitCode
 from protocol.node.home import Home
 from protocol.node.http import require_public
+from protocol.node.party.balances import Balance, Bound
+from protocol.node.party.data import data_folder
 from protocol.node.party.exits import Observation
 from protocol.node.party.funds import COIN, NotEnoughTokens, withdraw_above, withdraw_credit
 from protocol.node.party.node import Node
 from protocol.node.serving import Serving, addresses, by_market
 from protocol.node.stopping import Stop
-from verifier import accusing, answering, auditing, compensation, item_claims, juror, keeper, looking
+from verifier import (
+    accusing,
+    answering,
+    auditing,
+    compensation,
+    item_claims,
+    juror,
+    keeper,
+    looking,
+    reporting,
+    retention,
+)
 from verifier.context import Context
+from verifier.database import Database
 from verifier.deadlines import due_next
 from verifier.engagements import Engagements
 from verifier.games import Games
@@ -43,7 +57,8 @@ from verifier.jobs import Job, Jobs, Rests
 from verifier.offered_salts import OfferedSalts
 from verifier.open_tasks import OpenTasks
 from verifier.registration import ensure_registered, speed_of
-from verifier.seats import own_seats, releasable, waits_for_jury
+from verifier.seats import releasable
+from verifier.seeing import see_events
 from verifier.server import application
 from verifier.settings import VerifierSettings
 from verifier.strategy import HONEST, Strategy
@@ -94,6 +109,7 @@ class VerifierNode(Node):
             for one in earlier
         ]
         super().__init__(settings, self.context.log, stop, client, self._earlier)
+        self._folder = data_folder(Database, home, client)
         due = self.context.turns.due
         self._fetches = Jobs(settings.fetches, longest_rest=math.inf)
         self._replays = Jobs(settings.replays, longest_rest=math.inf, due=due, queued=True)
@@ -116,8 +132,7 @@ class VerifierNode(Node):
         self._alive = 1
         """Tasks and challenges that are not over, and work that goes on, as the last look found."""
         self._finished = 0
-        self._late: set[tuple[int, int]] = set()
-        """Tasks and seats whose time ran out unattested."""
+        self._reports = reporting.Reports(self.context)
         self._outcomes: set[str | None] = set()
 
     def run(self, once: bool = False) -> ExitCode:
@@ -128,7 +143,8 @@ class VerifierNode(Node):
         settings, nodes = self.context.settings, (*self._earlier, self)
         try:
             with ExitStack() as serving:
-                serving.enter_context(self.context.metrics.served(settings.metrics_port))
+                registry = self.context.metrics.registry
+                serving.enter_context(self._monitored("verifier", self._folder, registry))
                 if settings.stake:
                     apps = [(node.context.client.market.address, node._app()) for node in nodes]
                     served = Serving(by_market(apps), settings.host, settings.port, settings.proxies)
@@ -170,7 +186,7 @@ class VerifierNode(Node):
     def _take_part(self, speeds: Mapping[str, float], client: Client) -> None:
         if self._leading is None:
             try:
-                ensure_registered(client, self.context.settings, speeds)
+                ensure_registered(client, self.context.settings, speeds, self.context.disk.is_over_limit)
             except NotEnoughTokens as error:
                 if not self._earlier:
                     raise
@@ -247,12 +263,11 @@ class VerifierNode(Node):
         for seen in sorted(observed, key=lambda seen: self._keeps.rests.lost(seen.view.task)):
             for job in juror.keeping(context, seen):
                 self._keeps.offer(job)
-        for task in context.database.held_before(block.time):
-            context.results.drop(task)
-            context.database.let_go(task)
+        retention.release(context, block.time)
         if not self._stop.asked:
             self._finished += self._tasks.finish_past()
         self._take_earnings()
+        self.known.deadlines.put(context.client.market.address, "duties", self._reports.due(observed))
         context.metrics.challenges.set(challenges)
         context.metrics.tasks.set(len(self._tasks))
         return (
@@ -267,8 +282,8 @@ class VerifierNode(Node):
         """The task as it is now, with the transactions that it asks for offered; None if it is over for good."""
         view = self.context.client.market.task(task)
         seen = keeper.observe(self.context, view, block.time)
-        self._see_looks(seen)
-        self._see_juries(seen)
+        self._reports.see(seen, self.alerts)
+        see_events(self.context, seen, (self._fetches, self._keeps))
         bound = (
             releasable(seen, self.context.clients)
             or juror.releasable(self.context, seen)
@@ -280,47 +295,19 @@ class VerifierNode(Node):
             self._over(view, block.time)
             return None
         self._engagements.see(seen)
-        self._say_what_is_late(seen)
+        self._reports.say_what_is_late(seen, self.alerts)
         if not self._stop.asked:
             self._offer_actions(seen)
         return seen
 
-    def _see_looks(self, seen: Observation) -> None:
-        """A node that gives no events keeps no seat from opening its digest."""
-        try:
-            self.context.looks.see(seen)
-        except RpcUnavailable:
-            raise
-        except Exception as error:
-            self.context.failed(seen.view.task, "looks", error)
+    def _bound(self) -> Mapping[str, Bound]:
+        return reporting.bound(self.context)
 
-    def _see_juries(self, seen: Observation) -> None:
-        """The same for attesting what is here. A juror that has what was asked for in vain is asked at once."""
-        if seen.audit is None:
-            return
-        try:
-            terms = self.context.terms(seen.view.task)
-            if self.context.juries.see(seen, terms):
-                for work in (self._fetches, self._keeps):
-                    work.rests.succeeded(seen.view.task)
-        except RpcUnavailable:
-            raise
-        except Exception as error:
-            self.context.failed(seen.view.task, "juries", error)
+    def _lacks(self, balances: Mapping[str, Balance], _block: Block) -> str:
+        return reporting.lacking(self.context, balances)
 
-    def _say_what_is_late(self, seen: Observation) -> None:
-        """Once for each own seat whose time is over."""
-        if seen.view.status is not TaskStatus.SUBMITTED:
-            return
-        for seat in own_seats(seen, self.context.clients):
-            late = seen.view.task, seat.number
-            waits = waits_for_jury(seen, seat)
-            if seen.now > seat.until and not waits and late not in self._late:
-                self._late.add(late)
-                # Whoever is silent in a seat is in no draw until `ensure_registered` is called again.
-                self.context.log.error(
-                    "too late to attest", task=seen.view.task, seat=seat.number, account=seat.account
-                )
+    def _try_writing(self) -> None:
+        self.context.database.try_writing()
 
     def _seen_enough(self) -> bool:
         """Whether the chosen tasks, or at least one task, are over."""
@@ -363,7 +350,7 @@ class VerifierNode(Node):
         self._games.forget(task)
         self._engagements.forget(task)
         self._offered.forget(task)
-        self._late = {late for late in self._late if late[0] != task}
+        self._reports.forget(task, self.alerts)
         works = (self._fetches, self._replays, self._sends, self._informs, self._answers, self._keeps)
         for rests in (*(work.rests for work in works), self._looks):
             rests.forget(task)
@@ -380,6 +367,7 @@ class VerifierNode(Node):
         for client in self.context.clients.values():
             amount, _ = withdraw_above(client, self._games.bonds.kept(client.address))
             if amount:
+                self.context.metrics.withdrawn.inc(amount / TOKEN)
                 self.context.log.info("withdrawn", tokens=amount / TOKEN, account=client.address)
             wei, _ = withdraw_credit(client)
             if wei:

@@ -45,16 +45,21 @@ def speed_of(client: Client, settings: VerifierSettings, accounts: int) -> float
 
 
 def ensure_registered(
-    client: Client, settings: VerifierSettings, others: Mapping[str, float] | None = None
+    client: Client, settings: VerifierSettings, others: Mapping[str, float] | None = None, full: bool = False
 ) -> None:
     """Lock the stake and make the offer of the settings, unless the account is registered. A suspended account is made
     whole: whoever starts the process says that it can attest again. `others` are speeds that further accounts of the
-    process offer, by address. Raises NotEnoughTokens, SettingsError, ChainError.
+    process offer, by address. Where the disk limit is reached (`full`), an account that is in no draw stays in none.
+    Raises NotEnoughTokens, SettingsError, ChainError.
     """
     log = logs.get("verifier").bind(account=client.address)
     unit = client.deployment.parameters.stake_unit
     registration = client.audit.registration(client.address)
-    if registration is None:
+    if full and settings.stake and (registration is None or registration.suspended):
+        log.error(
+            "no new seats", reason=f"more is on the disk than disk_limit_gib = {settings.disk_limit_gib:g}"
+        )
+    elif registration is None:
         if not settings.stake:
             return
         level = settings.level(unit)

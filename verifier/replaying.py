@@ -11,7 +11,7 @@ import math
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from random import SystemRandom
 
 import torch
@@ -22,47 +22,10 @@ from protocol.commitments.opened_chunks import Opening, Place, open_chunk_of
 from protocol.execution.replay import Executor, first_step, run_steps
 from protocol.program.step import State, StepProgram
 from verifier.errors import TwoReplays, Unserved
+from verifier.findings import Committed, Different, Equal, Finding
 from verifier.solver_client import CheckpointProvider
 from verifier.states import States
 
-FETCH_SHARE = 1 / 8
-"""Of the time to attest, what one checkpoint from one source may take, and about what one `ask` may take: in the half
-before a seat claims, two hostile sources leave room for two others.
-"""
-
-
-@dataclass(frozen=True, slots=True)
-class Committed:
-    """A segment tree as the chain holds it: `size` leaves r_0 … under `root`. There is no segment `size`: it would
-    begin with the result, and all that is asked of it is to hold that.
-    """
-
-    root: bytes
-    size: int
-
-
-@dataclass(frozen=True, slots=True)
-class Equal:
-    """The segment is as committed. `digests` are those of its states, or of the result, one for each digester."""
-
-    digests: tuple[bytes, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Different:
-    """The commitment is not what the program gives.
-
-    With the solver's `roots` r_0 …, `segment` is false given the state before it. Without them (None) the segment is
-    not known yet, and one's own run from the initial state is kept. `digests` are those of one's own states of the
-    segment, one for each digester, if it was replayed.
-    """
-
-    segment: int | None
-    roots: tuple[bytes, ...]
-    digests: tuple[bytes, ...] | None = None
-
-
-Finding = Equal | Different
 Others = Callable[[], Iterable[CheckpointProvider]]
 """Who serves a task's checkpoints besides its solver."""
 

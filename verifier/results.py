@@ -7,13 +7,13 @@ after it was settled, items while it lasts. Who fetches them compares their root
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
 from protocol.commitments.atomic import write_atomically
 from protocol.commitments.hashing import HASH_BYTES
+from protocol.node.disk import remove
 
 _ROOTS, _BUNDLE = "roots", "bundle"
 
@@ -31,7 +31,7 @@ class Results:
 
     def drop(self, task: int) -> None:
         """Delete a task's."""
-        shutil.rmtree(self._folder / str(task), ignore_errors=True)
+        remove(self._folder / str(task))
 
     def path(self, task: int, checkpoint: int, tensor: int) -> Path:
         """Where a tensor is, if it is held."""
@@ -79,7 +79,7 @@ class Items(Results):
 
     def bundle_file(self, bundle: str, name: str) -> Path | None:
         """A file of a bundle that is served. Both names may come from anybody; nothing outside is ever named."""
-        if not any(path.read_text() == bundle for path in self._folder.glob(f"*/{_BUNDLE}")):
+        if not any(path.read_text() == bundle for path in self._folder.glob(f"[0-9]*/{_BUNDLE}")):
             return None
         folder = (self._bundles / bundle).resolve()
         path = (folder / name).resolve()

@@ -10,7 +10,7 @@ from protocol.node.party.exits import Observation
 
 
 def due_segments(seat: Seat, segments: Sequence[int], size: int) -> tuple[int, ...]:
-    """A seat's segments, then the number that stands for the result (`replaying.Committed`); of a look its one segment.
+    """A seat's segments, then the number that stands for the result (`findings.Committed`); of a look its one segment.
     `size` is that of the task's segment tree.
     """
     return tuple(segments) if is_look(seat.number) else (*segments, size)

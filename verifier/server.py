@@ -39,13 +39,9 @@ class OfferedSalt(BaseModel):
 
 def application(results: Results, items: Items, offer: Offer) -> FastAPI:
     """GET /tasks/<task>/checkpoints/<n>/tensors/<number>, /tasks/<task>/segments and /bundles/<hash>/<file>, as a
-    solver serves them, POST /salts, and GET /healthz.
+    solver serves them, and POST /salts.
     """
     api = FastAPI(title="Assay verifier", openapi_url=None, docs_url=None, redoc_url=None)
-
-    @api.get("/healthz")
-    async def healthz() -> dict[str, str]:
-        return {"status": "alive"}
 
     @api.get("/tasks/{task}/checkpoints/{checkpoint}/tensors/{tensor}")
     def held(task: Number, checkpoint: Number, tensor: Number) -> FileResponse:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from decimal import ROUND_UP, Decimal
 from fractions import Fraction
 from ipaddress import IPv4Address, IPv6Address
-from typing import Annotated, Final
+from typing import Annotated, ClassVar, Final
 
 from pydantic import Field
 
@@ -29,6 +29,8 @@ Tokens = Annotated[Decimal, Field(ge=0, le=10**15)]
 
 class VerifierSettings(NodeSettings):
     """What an operator may choose. `url` is the public address of the HTTP service, where it is not its own."""
+
+    MONITOR_PORT: ClassVar[int] = 8713
 
     account: str = "dev:2"
     further_accounts: tuple[str, ...] = ()
@@ -68,8 +70,6 @@ class VerifierSettings(NodeSettings):
     url: WebUrl | None = None
     proxies: tuple[IPv4Address | IPv6Address, ...] = ()
     """Of proxies in front of this server: their connections are those of many clients."""
-    hold_days: Annotated[float, Field(ge=0, le=10**4)] = 7
-    """How long a result is served after its task was settled."""
     whistleblow: bool = False
     """Replay all segments of every submitted task, drawn or not."""
     games: Annotated[int, Field(ge=1, le=64)] = 4
@@ -82,18 +82,11 @@ class VerifierSettings(NodeSettings):
     """Of the disk, at most a tenth of it: where less is free nothing is kept for claimants beside what a juror's vote
     binds it to. Where less than a tenth of `spare_gib` is free no bundle is fetched.
     """
-    metrics_port: Annotated[int, Field(ge=1, le=65535)] | None = None
-    """Where Prometheus may read on this machine; by default nowhere."""
 
     @property
     def spare_bytes(self) -> int:
         """`spare_gib` in bytes."""
         return int(self.spare_gib * 2**30)
-
-    @property
-    def hold_seconds(self) -> int:
-        """`hold_days` in seconds."""
-        return int(self.hold_days * 86_400)
 
     def level(self, unit: int) -> int:
         """k: the stake pays 2^k units of so many token units. Raises SettingsError if it pays none."""

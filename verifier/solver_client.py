@@ -15,7 +15,7 @@ import threading
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from protocol.commitments.hashing import HASH_BYTES
 from protocol.dispute.provider import Provider
@@ -24,8 +24,10 @@ from protocol.node.addresses import Address
 from protocol.node.http_client import LEAST_RATE, BadAnswer, HttpClient, NotServed
 from protocol.node.lookups import Permit
 from protocol.node.reach import OutOfReach, Reach
-from protocol.program.program import Program
-from protocol.program.step import StepProgram
+
+if TYPE_CHECKING:
+    from protocol.program.program import Program
+    from protocol.program.step import StepProgram
 
 TRIES = 2
 REST_SECONDS = 60.0

@@ -7,25 +7,41 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
 
-from protocol.dispute import challenger
 from protocol.dispute.moves import Move
 from protocol.dispute.provider import Provider, Run
 from protocol.dispute.revealed import Revealed
 from protocol.dispute.view import GameView
-from protocol.execution.replay import ExecutorFactory, honest_executor
 from protocol.node.addresses import Address
 from protocol.node.reach import Reach
-from protocol.program.step import StepProgram
 from protocol.tasks.task import Terms
-from verifier.replaying import FETCH_SHARE
+from verifier.findings import FETCH_SHARE
 from verifier.solver_client import CheckpointProvider, Shapes, SolverClient
 
-ProviderFactory = Callable[[Address | None, int, StepProgram, Terms, Reach], CheckpointProvider]
+if TYPE_CHECKING:
+    from protocol.execution.replay import Executor, ExecutorFactory, Work
+    from protocol.program.step import StepProgram
+
+ProviderFactory: TypeAlias = "Callable[[Address | None, int, StepProgram, Terms, Reach], CheckpointProvider]"
 """From the address that the solver announced (None: none that can be opened), the task, its program and its terms, and
 where addresses may lead.
 """
 Challenger = Callable[[GameView, Run, Revealed, Provider], Move | None]
+
+
+def honest_executor(work: Work) -> Executor:
+    """The committed program. What computes is imported only when there is a task."""
+    from protocol.execution import replay
+
+    return replay.honest_executor(work)
+
+
+def honest_challenger(game: GameView, run: Run, revealed: Revealed, provider: Provider) -> Move | None:
+    """The move that one's own run gives."""
+    from protocol.dispute import challenger
+
+    return challenger.next_move(game, run, revealed, provider)
 
 
 def over_http(
@@ -46,7 +62,7 @@ class Strategy:
 
     executor: ExecutorFactory = honest_executor
     provider: ProviderFactory = over_http
-    challenger: Challenger = challenger.next_move
+    challenger: Challenger = honest_challenger
 
 
 HONEST = Strategy()

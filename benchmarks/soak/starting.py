@@ -83,6 +83,10 @@ class Ground:
                 found.append((first, second))
         return found
 
+    def make_blocks_every(self, seconds: int) -> None:
+        """From now on, whether anybody sends or not."""
+        self._devnet.make_blocks_every(seconds)
+
     def ends(self, command: Sequence[str], runs: int) -> list[Start]:
         """A command from its start to its end."""
         return [self._run(command) for _ in range(runs)]
@@ -97,8 +101,20 @@ class Ground:
             own.token.mint(own.address, TOKENS)
         yield account, home
 
+    @contextmanager
+    def idle(self, command: Sequence[str]) -> Iterator[int]:
+        """A node of a new account that follows the chain, on which there is nothing to do: its process id."""
+        with self._newcomer() as (account, home), self._following(command, account, home) as pid:
+            yield pid
+
     def _start(self, command: Sequence[str], account: int, home: Path) -> Start:
         began = time.monotonic()
+        with self._following(command, account, home) as pid:
+            return Start(time.monotonic() - began, usage_of(pid).seconds)
+
+    @contextmanager
+    def _following(self, command: Sequence[str], account: int, home: Path) -> Iterator[int]:
+        """A node that has looked at all there is; its process id. It is stopped in the end."""
         process = subprocess.Popen(
             [*self._whole(command), "--dev-account", str(account)],
             env=self._environment(home),
@@ -109,10 +125,12 @@ class Ground:
         try:
             for line in process.stderr:
                 if line.startswith("{") and json.loads(line)["event"] == FOLLOWS:
-                    return Start(time.monotonic() - began, usage_of(process.pid).seconds)
-            raise RuntimeError(
-                f"expected {' '.join(command)} to follow the chain, it has ended: run it by hand"
-            )
+                    break
+            else:
+                raise RuntimeError(
+                    f"expected {' '.join(command)} to follow the chain, it has ended: run it by hand"
+                )
+            yield process.pid
         finally:
             process.terminate()
             process.communicate()

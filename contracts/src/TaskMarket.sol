@@ -24,7 +24,7 @@ import {Terms} from "./types/Terms.sol";
 /// @title TaskMarket: the life of a task (dispute.md section 2), with open descending bids.
 /// @notice Exits that anyone may take: Bidding by `assign`, Training by `expire`, Submitted by `settle`, `voidTask` or `stall` (before
 /// that the board's `draw` and `redraw`), Unpaid by `closeStalled`; an open game delays those that pay, and its clocks end
-/// it. The pauser stops new tasks and nothing else.
+/// it. Bidding without a bid has one more, the submitter's `cancel`. The pauser stops new tasks and nothing else.
 /// @dev Calls only contracts of its own deployment, none of which calls back in here but as documented; so no guard.
 contract TaskMarket is Ends, Pausable {
     uint256 private constant MAX_URL_LENGTH = 256;
@@ -158,14 +158,18 @@ contract TaskMarket is Ends, Pausable {
     function assign(TaskId task) external {
         Task storage entry = _at(task, Status.Bidding);
         if (block.timestamp <= entry.bidsUntil) revert Errors.TooEarly(entry.bidsUntil, block.timestamp);
-        if (entry.bidder == address(0)) {
-            entry.status = Status.Refunded;
-            emit Refunded(task, _releaseAll(entry.escrow), 0);
-            return;
-        }
+        if (entry.bidder == address(0)) return _refund(task, entry);
         entry.status = Status.Training;
         entry.trainUntil = entry.bidsUntil + _terms[task].trainingPeriod;
         emit Assigned(task, entry.bidder, entry.price);
+    }
+
+    /// @inheritdoc ITaskMarket
+    function cancel(TaskId task) external {
+        Task storage entry = _at(task, Status.Bidding);
+        _only(entry.submitter);
+        if (entry.bidder != address(0)) revert Errors.HasBid(task, entry.bidder);
+        _refund(task, entry);
     }
 
     /// @inheritdoc ITaskMarket
@@ -301,6 +305,12 @@ contract TaskMarket is Ends, Pausable {
     /// @dev Locks free tokens of the caller. Locks are counted one by one, so 48 bits hold their numbers.
     function _lock(uint256 amount) private returns (uint48) {
         return uint48(VAULT.lock(msg.sender, amount));
+    }
+
+    /// @dev Ends a task that nobody bid on.
+    function _refund(TaskId task, Task storage entry) private {
+        entry.status = Status.Refunded;
+        emit Refunded(task, _releaseAll(entry.escrow), 0);
     }
 
     /// @dev The task, if the caller is its solver and in time.

@@ -13,11 +13,12 @@ from assay.results import fetch
 from examples.demo.clock import Clock
 from examples.demo.event_lines import EventLines, Line
 from examples.demo.ledger import Ledger
-from examples.demo.names import Names
-from examples.demo.report import caught, game_report, spoken_up, task_report, tokens, verdict, withheld
+from examples.demo.report import caught, game_report, spoken_up, task_report, verdict, withheld
 from examples.demo.stage import ACCOMPLICE, OUTSOURCER_NAME, SEAT, STAMP_NAME, Stage
 from examples.demo.stories import STORIES, Story
+from protocol.chain.parameters import tokens
 from protocol.chain.views import TaskStatus
+from protocol.dispute.names import Names
 
 LIMIT_SECONDS = 1800.0
 """Then what has not ended is reported as it is, and the demo has failed. Ten times what two quiet cores need."""

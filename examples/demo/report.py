@@ -6,14 +6,13 @@ Every number is computed from the chain's events and receipts (`ledger`) and nam
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from decimal import Decimal
 from typing import Any
 
 from examples.demo.ledger import Act, Ledger
-from examples.demo.names import WORD, Names, bits, number, position
-from protocol.chain.parameters import TOKEN
+from protocol.chain.parameters import tokens
 from protocol.chain.receipts import Event
 from protocol.dispute.juries import JuryVerdict, is_juror
+from protocol.dispute.names import WORD, Names, bits, number, position
 from protocol.dispute.splitting import parts
 from protocol.dispute.view import Verdict
 
@@ -195,11 +194,6 @@ def gas(acts: Sequence[Act]) -> dict[str, int | list[int]]:
         elif act.function in REPEATED:
             lists[REPEATED[act.function]].append(act.gas)
     return {**found, **lists, "total": sum(act.gas for act in acts)}
-
-
-def tokens(units: int) -> str:
-    """Token units as tokens, exactly."""
-    return f"{Decimal(units) / TOKEN:f}"
 
 
 def _block(ledger: Ledger, event: Event) -> int | None:

@@ -88,7 +88,8 @@ class Stage:
         # One thread each: a dozen processes share the machine. Read when torch is loaded: by what they are forked from.
         threads = {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
         os.environ.update(threads)
-        self.children = Children(folder / "logs", threads, ROOT, Forked)
+        # Two dozen nodes share the machine, each with a monitoring listener of its own.
+        self.children = Children(folder / "logs", {**threads, "ASSAY_MONITOR_PORT": "0"}, ROOT, Forked)
         self.chain: Devnet
         self.client: Client
         self.prepared: Mapping[str, Prepared]

@@ -41,7 +41,7 @@ from protocol.capture.optimisers.schedules import as_in_another_step, learning_r
 from protocol.capture.optimisers.update import Update, update_of
 from protocol.capture.preflight.repeat import moved, traced_otherwise
 from protocol.capture.preflight.run import Preflight, worst
-from protocol.capture.result import CapturedStep
+from protocol.capture.result import CapturedStep, Origin
 from protocol.capture.tracing.checks import TraceError, left_untouched, unvalidated
 from protocol.capture.tracing.step import Objective
 from protocol.capture.tracing.tracer import TracedStep, as_torch_raises, constants_of, is_traced, trace_step
@@ -185,7 +185,10 @@ def _captured(model: nn.Module, phases: Sequence[Phase], dataset: Any, told: _Op
             parts.append(Part(step, roles, update, tuple(names), number, *when))
         notes = dict.fromkeys(note for part, one in zip(parts, kept) for note in _notes(part.traced, one))
         assembled, captured = _assembled(model, parts, data.committed, rates, told)
-        captured = replace(captured, notes=tuple(notes))
+        graphs = tuple(part.traced for part in parts)
+        resumes = told.resume is not None
+        origin = Origin(model, tuple(phases), graphs, assembled.draws, told.drawing, resumes)
+        captured = replace(captured, notes=tuple(notes), origin=origin)
         if not told.preflight:
             return captured
         reports = []

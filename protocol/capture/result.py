@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import torch
 from torch import Tensor, nn
 
+from protocol.capture.assembly.batch import Drawing
 from protocol.capture.assembly.state import KEY
+from protocol.capture.lowering.context import Draw
+from protocol.capture.optimisers.phases import Phase
+from protocol.capture.tracing.tracer import TracedStep
 from protocol.errors import AssayError
 from protocol.program.cost import Cost, cost
 from protocol.program.execute import Interpreter
@@ -44,6 +48,22 @@ class Report:
 
 
 @dataclass(frozen=True)
+class Origin:
+    """What a step was captured from, as it was before: for training it by torch too (`preflight.following`).
+
+    `draws` tells of each phase how its random draws are drawn, by the name of their node in its `traced` graph. A step
+    that is `resumed` starts from another task's state, not from the model's.
+    """
+
+    model: nn.Module
+    phases: Sequence[Phase]
+    traced: Sequence[TracedStep]
+    draws: Sequence[Mapping[str, Draw]]
+    drawing: Drawing
+    resumed: bool
+
+
+@dataclass(frozen=True)
 class CapturedStep:
     """A training step as data. `dataset` and `constants` are the committed tensors, in the program's order.
 
@@ -59,6 +79,8 @@ class CapturedStep:
     """What the submitter should know: parameters that no step changes, differences that precision explains."""
     preflight: Report | None = None
     """How near the step came to torch; None where it was not compared."""
+    origin: Origin | None = field(default=None, repr=False, compare=False)
+    """The submitter's own objects, on the submitter's machine alone; None where the step was not made by `capture`."""
 
     @property
     def root(self) -> bytes:

@@ -50,6 +50,10 @@ class Contract:
         return {entry["name"]: entry for entry in self.abi if entry["type"] == "function"}
 
     @cached_property
+    def _selectors(self) -> dict[bytes, ABIFunction]:
+        return {function_abi_to_4byte_selector(entry): entry for entry in self._functions.values()}
+
+    @cached_property
     def events(self) -> dict[bytes, ABIEvent]:
         """Events by their first topic."""
         return {event_abi_to_log_topic(entry): entry for entry in self.abi if entry["type"] == "event"}
@@ -58,6 +62,12 @@ class Contract:
         """Call data. Raises eth-abi's EncodingError when the arguments do not fit."""
         entry = self._functions[function]
         return function_abi_to_4byte_selector(entry) + encode(get_abi_input_types(entry), list(arguments))
+
+    def arguments(self, data: bytes) -> dict[str, Any]:
+        """What call data gives a function, by its parameters' names. Raises eth-abi's DecodingError, KeyError."""
+        entry = self._selectors[data[:4]]
+        values = decode_values(get_abi_input_types(entry), data[4:])
+        return {item["name"]: value for item, value in zip(entry["inputs"], values, strict=True)}
 
     def decode(self, function: str, data: bytes) -> tuple[Any, ...]:
         """The values that a function returned."""

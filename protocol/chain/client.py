@@ -84,10 +84,12 @@ class Client:
         """The chain's clock: time of the newest block in seconds since 1970."""
         return self.connection.block().time
 
-    def tokens(self) -> tuple[int, int]:
-        """The account's tokens, in the vault and outside of it, at one block that is not behind any seen before."""
-        block = self.connection.block().number
-        return self.vault.free(self.address, block), self.token.balance_of(self.address, block)
+    def tokens(self, account: str | None = None) -> tuple[int, int]:
+        """An account's tokens, by default this one's, in the vault and outside of it, at one block that is not behind
+        any seen before.
+        """
+        block, owner = self.connection.block().number, account or self.address
+        return self.vault.free(owner, block), self.token.balance_of(owner, block)
 
     def is_final(self, receipt: Receipt) -> bool:
         """Whether a transaction is in a final block: what cannot be undone waits for it."""

@@ -67,6 +67,8 @@ class Connection:
         self._pinned = _Pinned()
         self._highest = 0
         """Number of the newest block that any node has shown."""
+        self.latest: Block | None = None
+        """The newest block as it was last read, without asking."""
 
     @property
     def url(self) -> str:
@@ -233,7 +235,7 @@ class Connection:
                 break
             self._nodes.doubt()
             time.sleep(wait)
-        self._highest = found.number
+        self._highest, self.latest = found.number, found
         return found
 
     def raw_block(self, block: BlockId) -> dict[str, Any]:
@@ -249,12 +251,13 @@ class Connection:
         return self._retried(ask, failures=RpcError)
 
     @contextmanager
-    def view(self) -> Iterator[Block]:
-        """The newest block; as long as the context lasts, this thread's calls of the latest state are all at its
-        hash, so that what they tell fits together. What was told in an earlier view of this block is not asked again.
-        Nothing is sent from within.
+    def view(self, at: BlockId = "latest") -> Iterator[Block]:
+        """The newest block, or the one `at`; as long as the context lasts, this thread's calls of the latest state are
+        all at its hash, so that what they tell fits together. What was told in an earlier view of this block is not
+        asked again. Nothing is sent from within. Raises RpcRefused if no node has the block, as do the calls where its
+        state is gone.
         """
-        pinned, block = self._pinned, self.block()
+        pinned, block = self._pinned, self.block(at)
         if pinned.told_of != block.hash:
             pinned.told_of, pinned.told = block.hash, {}
         pinned.block = block

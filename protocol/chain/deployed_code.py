@@ -88,13 +88,19 @@ def _state_differences(connection: Connection, deployment: Deployment) -> Iterat
         yield f"market: its parameters are {Parameters.from_abi(values)}"
 
 
+def is_early_block(connection: Connection, deployment: Deployment) -> bool:
+    """Whether the vault was not initialised yet in the file's block. Raises RpcRefused where the node cannot tell."""
+    block = deployment.block
+    return block <= connection.block().number and not is_initialised(connection, deployment.addresses, block)
+
+
 def _require_early_block(connection: Connection, deployment: Deployment) -> None:
     """Parties read events from the file's block on: with a later one a solver would not see a challenge, and be
     slashed. A node that cannot tell is no reason to trust the file.
     """
-    head, block = connection.block().number, deployment.block
+    block = deployment.block
     try:
-        late = block > head or is_initialised(connection, deployment.addresses, block)
+        early = is_early_block(connection, deployment)
     except RpcRefused as error:
         raise DeploymentError(
             "block of the deployment file",
@@ -102,10 +108,10 @@ def _require_early_block(connection: Connection, deployment: Deployment) -> None
             got=f"{error.message}: the contracts are this package's, but the block could not be verified",
             remedy="name the URL of an archive node with --rpc; with a wrong block a party misses challenges",
         ) from error
-    if late:
+    if not early:
         raise DeploymentError(
             "block of the deployment file",
             expected="one before the vault was initialised, for events begin after it",
-            got=f"{block}, and the newest block is {head}",
+            got=f"{block}, and the newest block is {connection.block().number}",
             remedy="take part with a file that has the right block, for this one hides challenges",
         )

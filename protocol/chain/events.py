@@ -28,7 +28,8 @@ NEWEST: Final = 8
 """Blocks that are read by hash: no node that answers is further behind."""
 _TRIES: Final = 5
 
-Topics = Sequence[bytes | None]
+Topics = Sequence[bytes | Sequence[bytes] | None]
+"""At each place the topic, one of several, or any."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,10 +136,16 @@ class Follower:
     def _logs(self, blocks: dict[str, str]) -> list[Log]:
         query: dict[str, Any] = {
             "address": list(self._contracts),
-            "topics": [None if topic is None else "0x" + topic.hex() for topic in self._topics],
+            "topics": [_topic(topic) for topic in self._topics],
         }
         found = self._connection.request("eth_getLogs", query | blocks, refusals="blockHash" in blocks)
         return [Log.read(fields) for fields in found]
+
+
+def _topic(topic: bytes | Sequence[bytes] | None) -> str | list[str] | None:
+    if topic is None:
+        return None
+    return "0x" + topic.hex() if isinstance(topic, bytes) else ["0x" + one.hex() for one in topic]
 
 
 def first_block(connection: Connection, low: int, time: int) -> int:

@@ -76,7 +76,7 @@ class Offers:
         """The fields of a signed transaction with fees that nodes take as a replacement: an eighth more. Raises
         InsufficientFunds.
         """
-        fields = _unsigned(raw, self._chain_id)
+        fields = unsigned(raw, self._chain_id)
         for name in ("gasPrice", "maxPriorityFeePerGas", "maxFeePerGas"):
             if name in fields:
                 fields[name] = max(-(-fields[name] * 9 // 8) + 1, self._fees.get(name, 0))
@@ -127,7 +127,7 @@ def _fees(connection: Connection, block: Block) -> dict[str, Any]:
     }
 
 
-def _unsigned(raw: bytes, chain_id: int) -> dict[str, Any]:
+def unsigned(raw: bytes, chain_id: int) -> dict[str, Any]:
     """The fields of a signed transaction without its signature."""
     if raw[0] < 0xC0:  # a type byte; RLP lists begin at 0xc0 (EIP-2718)
         from eth_account.typed_transactions.typed_transaction import TypedTransaction

@@ -137,6 +137,10 @@ class Journal:
         """Transactions from this nonce on that are pending or were mined, by nonce, the latest attempt last."""
         return self._select("status != 'dropped' AND nonce >= ?", (nonce,))
 
+    def signed(self, nonce: int) -> list[Entry]:
+        """All that was signed from this nonce on, whatever became of it, by nonce."""
+        return self._select("nonce >= ?", (nonce,))
+
     def _select(self, condition: str, values: tuple[object, ...]) -> list[Entry]:
         # `condition` is one of the constants above; values are bound.
         query = (

@@ -32,6 +32,10 @@ class Market(BoundContract):
         """After bidding: make the best bidder the solver, or refund."""
         return self.write_once("assign", task)
 
+    def cancel(self, task: int) -> Receipt:
+        """The submitter, as long as nobody has bid: take the task back; its whole escrow is free again."""
+        return self.write_once("cancel", task)
+
     def progress(
         self, task: int, root: bytes, size: int, first_path: Sequence[bytes], consistency: Sequence[bytes]
     ) -> Receipt:

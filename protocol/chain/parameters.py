@@ -15,14 +15,17 @@ from pathlib import Path
 from typing import Any, Final
 
 from protocol.errors import AssayError
-
-TOKEN: Final = 10**18
-"""Units of one token: the test token has 18 decimals, as OpenZeppelin's ERC-20 has by default."""
+from protocol.tasks.task import TOKEN as TOKEN
 
 AMOUNTS: Final = ("draw_fee", "stake_unit", "game_floor")
 """Fields that are amounts of tokens: whole tokens in a file, as text."""
 PRESETS: Final = Path(__file__).with_name("presets")
 MAX_BYTES: Final = 1 << 16
+
+
+def tokens(units: int) -> str:
+    """Token units as tokens, exactly."""
+    return f"{Decimal(units) / TOKEN:f}"
 
 
 class ParametersError(AssayError):

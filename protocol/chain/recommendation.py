@@ -60,6 +60,7 @@ def setting(
     game_time: int,
     gas_price: Fraction | None = None,
     attest_period: int = 0,
+    jurors: int = 0,
 ) -> Setting:
     """What `protocol.tasks.amounts.derive` takes, for a task of a deployment with these parameters. The settlement
     follows the submission after the draw's delay and the challenge period, and with looks, whose
@@ -79,6 +80,7 @@ def setting(
         gas_price=gas_units() if gas_price is None else gas_price,
         draw_delay=parameters.draw_delay,
         attest_period=attest_period,
+        jurors=jurors,
     )
 
 

@@ -11,8 +11,9 @@ import contextlib
 import os
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import BinaryIO
 
 from protocol.commitments.hashing import BytesLike
 
@@ -22,20 +23,26 @@ _STALE_SECONDS = 24 * 3600  # no single write takes a day, so what is older was 
 
 def write_atomically(path: Path, data: BytesLike) -> None:
     """Make `path` hold exactly `data`; on any failure `path` is as before and the OSError is passed on."""
-    _write(path, data, os.replace)
+    with atomic_file(path) as file:
+        file.write(memoryview(data).cast("B"))
 
 
 def write_new(path: Path, data: BytesLike) -> None:
     """As `write_atomically`, where nothing is. Raises FileExistsError, also where another process was faster."""
-    _write(path, data, _link)
+    with atomic_file(path, _link) as file:
+        file.write(memoryview(data).cast("B"))
 
 
-def _write(path: Path, data: BytesLike, name_it: Callable[[str, Path], None]) -> None:
+@contextlib.contextmanager
+def atomic_file(path: Path, name_it: Callable[[str, Path], None] = os.replace) -> Iterator[BinaryIO]:
+    """A file that takes the place of `path` when the block ends, by `name_it` of its temporary name; on any failure
+    `path` is as before.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
     descriptor, name = tempfile.mkstemp(prefix=TEMPORARY_PREFIX, dir=path.parent)
     try:
         with os.fdopen(descriptor, "wb") as file:
-            file.write(memoryview(data).cast("B"))
+            yield file
             file.flush()
             os.fsync(file.fileno())
         name_it(name, path)

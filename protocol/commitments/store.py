@@ -11,11 +11,14 @@ from __future__ import annotations
 import mmap
 import os
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from hashlib import sha256
+from io import BytesIO
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
-from protocol.commitments.atomic import remove_stale, write_atomically
+from protocol.commitments.atomic import atomic_file, remove_stale, write_atomically
 from protocol.commitments.errors import BlobError, BlobTooLarge, CorruptBlob, MissingBlob
 from protocol.commitments.hashing import BytesLike
 
@@ -46,7 +49,7 @@ class BlobStore:
     def put(self, data: BytesLike) -> str:
         """Store `data` and return its id. Storing it again is free; a damaged copy is replaced."""
         nbytes = memoryview(data).nbytes
-        self._require_size("blob", nbytes, self.max_bytes)
+        _require_size("blob", nbytes, self.max_bytes)
         blob_id = sha256(data).hexdigest()
         if self._is_intact(blob_id, nbytes):
             return blob_id
@@ -57,6 +60,22 @@ class BlobStore:
             self._fs.pipe_file(path, bytes(data))
         return blob_id
 
+    @contextmanager
+    def arriving(self, blob_id: str) -> Iterator[Arriving]:
+        """Take in a blob piece by piece; locally it is never in memory whole. Kept when the block ends, unless the
+        bytes are not those of its id: then CorruptBlob.
+        """
+        path = self._path(blob_id)
+        if not self._local:
+            body = BytesIO()
+            yield (arriving := Arriving(body, self.max_bytes))
+            arriving.require(path, blob_id)
+            self._fs.pipe_file(path, body.getvalue())
+            return
+        with atomic_file(Path(path)) as file:
+            yield (arriving := Arriving(file, self.max_bytes))
+            arriving.require(path, blob_id)
+
     def get(self, blob_id: str, *, max_bytes: int | None = None) -> bytes:
         """Bytes of a blob, checked against its id.
 
@@ -64,9 +83,9 @@ class BlobStore:
         """
         path = self._path(blob_id)
         limit = self.max_bytes if max_bytes is None else min(max_bytes, self.max_bytes)
-        self._require_size(path, self.size(blob_id), limit)
+        _require_size(path, self.size(blob_id), limit)
         data = bytes(self._fs.cat_file(path))
-        self._require_intact(path, blob_id, data)
+        _require_intact(path, blob_id, sha256(data).hexdigest())
         return data
 
     def map(self, blob_id: str) -> memoryview:
@@ -75,12 +94,12 @@ class BlobStore:
         """
         path = self._path(blob_id)
         size = self.size(blob_id)
-        self._require_size(path, size, self.max_bytes)
+        _require_size(path, size, self.max_bytes)
         if not self._local or not size:
             return memoryview(self.get(blob_id))
         with open(path, "rb") as file:
             data = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
-        self._require_intact(path, blob_id, data)
+        _require_intact(path, blob_id, sha256(data).hexdigest())
         return data
 
     def link(self, blob_id: str, path: Path) -> None:
@@ -133,23 +152,50 @@ class BlobStore:
         # 256 folders keep directory listings short at millions of blobs.
         return f"{self._base}/{blob_id[:2]}/{blob_id}"
 
-    @staticmethod
-    def _require_intact(path: str, blob_id: str, data: BytesLike) -> None:
-        found = sha256(data).hexdigest()
-        if found != blob_id:
-            raise CorruptBlob(
-                f"corrupt blob {path}",
-                expected=f"SHA-256 {blob_id}",
-                got=found,
-                remedy="delete this file and fetch or store the blob again",
-            )
 
-    @staticmethod
-    def _require_size(what: str, nbytes: int, limit: int) -> None:
-        if nbytes > limit:
-            raise BlobTooLarge(
-                what,
-                expected=f"at most {limit} bytes",
-                got=f"{nbytes} bytes",
-                remedy="raise max_bytes if this size is legitimate",
-            )
+class Arriving:
+    """The bytes of a blob that have come so far: written, hashed and let go."""
+
+    def __init__(self, file: BinaryIO, most: int) -> None:
+        self._file, self._most = file, most
+        self._hash = sha256()
+        self._length = 0
+
+    def __len__(self) -> int:
+        return self._length
+
+    def extend(self, piece: bytes) -> None:
+        """Add bytes. Raises BlobTooLarge, OSError."""
+        self._length += len(piece)
+        _require_size("blob", self._length, self._most)
+        self._hash.update(piece)
+        self._file.write(piece)
+
+    @property
+    def id(self) -> str:
+        """The id of what has come."""
+        return self._hash.hexdigest()
+
+    def require(self, path: str, blob_id: str) -> None:
+        """Raise CorruptBlob unless what has come is the blob of this id."""
+        _require_intact(path, blob_id, self.id)
+
+
+def _require_intact(path: str, blob_id: str, found: str) -> None:
+    if found != blob_id:
+        raise CorruptBlob(
+            f"corrupt blob {path}",
+            expected=f"SHA-256 {blob_id}",
+            got=found,
+            remedy="delete this file and fetch or store the blob again",
+        )
+
+
+def _require_size(what: str, nbytes: int, limit: int) -> None:
+    if nbytes > limit:
+        raise BlobTooLarge(
+            what,
+            expected=f"at most {limit} bytes",
+            got=f"{nbytes} bytes",
+            remedy="raise max_bytes if this size is legitimate",
+        )

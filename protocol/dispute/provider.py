@@ -6,11 +6,13 @@ The verifier's replay and the solver's run store both implement `Run`; tests and
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from protocol.commitments import Tree
 from protocol.commitments.hashing import BytesLike
-from protocol.program.program import Program
+
+if TYPE_CHECKING:
+    from protocol.program.program import Program
 
 
 class Frame(Protocol):

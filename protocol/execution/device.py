@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from protocol.dispute.provider import Frame
-from protocol.errors import AssayError
+from protocol.execution.errors import DeviceError
 from protocol.execution.replay import Executor, ExecutorFactory, Work, honest_executor
 from protocol.execution.versions import untested_torch
 from protocol.numerics.self_check import require_mode, self_check
@@ -28,10 +28,6 @@ WARM_STEPS = 2
 """Steps before recording: the first self-tests the kernels and compiles them, the second shows that nothing is left."""
 
 _log = logging.getLogger("assay.numerics")
-
-
-class DeviceError(AssayError):
-    """The device that the settings ask for is not there."""
 
 
 def device_of(setting: str) -> torch.device:

@@ -20,10 +20,10 @@ from typing import TYPE_CHECKING
 
 from protocol.dispute.provider import Frame
 from protocol.errors import InternalError
-from protocol.program.step import State
 
 if TYPE_CHECKING:
     from protocol.execution.replay import Executor
+    from protocol.program.step import State
 
 
 class Stopped(InternalError):
@@ -175,15 +175,20 @@ class Turns:
 
 class InTurns:
     """An executor whose every step and trace waits for an ordinary turn. `note` is told the seconds of each step, but
-    not on a device, which still computes it when it is asked for the next.
+    not on a device, which still computes it when it is asked for the next; `count` is called after each.
     """
 
     def __init__(
-        self, executor: Executor, turns: Turns, note: Callable[[float], object] = lambda _seconds: None
+        self,
+        executor: Executor,
+        turns: Turns,
+        note: Callable[[float], object] = lambda _seconds: None,
+        count: Callable[[], object] = lambda: None,
     ) -> None:
         self._executor = executor
         self._turns = turns
         self._note = note
+        self._count = count
 
     @contextmanager
     def turn(self) -> Iterator[None]:
@@ -198,6 +203,7 @@ class InTurns:
             after = self._executor.step(state, number)
             if all(tensor.device.type == "cpu" for tensor in after.values()):
                 self._note(time.perf_counter() - begun)
+            self._count()
             return after
 
     def trace(self, state: State, number: int, /) -> Frame:

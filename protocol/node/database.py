@@ -47,9 +47,14 @@ class NodeDatabase:
     MIGRATIONS: ClassVar[tuple[Migration, ...]] = ()
     """From every earlier version to the next, by version from 1 on."""
 
-    def __init__(self, path: Path, identity: Identity) -> None:
+    def __init__(self, path: Path, identity: Identity | None) -> None:
+        """Without an identity a file of this version is opened to be read, whosever it is."""
         self._path = path
         self._lock = threading.RLock()
+        if identity is None:
+            self._open_to_read()
+            return
+        self.identity = identity
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         try:
             self._connection = sqlite3.connect(
@@ -60,6 +65,25 @@ class NodeDatabase:
             self._execute("PRAGMA foreign_keys = ON")
             self._prepare(identity)
         except sqlite3.DatabaseError as error:
+            raise self._refuse(f"a SQLite database of a {self.PARTY}", str(error)) from error
+
+    def _open_to_read(self) -> None:
+        try:
+            uri = f"{self._path.absolute().as_uri()}?mode=ro"
+            self._connection = sqlite3.connect(
+                uri, uri=True, check_same_thread=False, isolation_level=None, timeout=10
+            )
+            ((version,),) = self._execute("PRAGMA user_version")
+            ((application,),) = self._execute("PRAGMA application_id")
+            if (application, version) != (self.APPLICATION, self.VERSION):
+                raise self._refuse(
+                    f"version {self.VERSION}",
+                    f"application {application:#x}, version {version}",
+                    f"start the {self.PARTY} of this release once: it brings an earlier version to this one",
+                )
+            ((*found,),) = self._execute("SELECT * FROM identity")
+            self.identity = Identity(*found)
+        except (sqlite3.Error, ValueError, TypeError) as error:
             raise self._refuse(f"a SQLite database of a {self.PARTY}", str(error)) from error
 
     @classmethod
@@ -75,6 +99,10 @@ class NodeDatabase:
         except (sqlite3.Error, ValueError) as error:
             raise _refused(path, f"a SQLite database of a {cls.PARTY}", str(error)) from error
         return str(market)
+
+    def try_writing(self) -> None:
+        """Write what is there already. Raises sqlite3.Error where the disk does not take it."""
+        self._execute("UPDATE identity SET chain = chain")
 
     def close(self) -> None:
         """Close the file; the database may not be used afterwards."""

@@ -1,9 +1,16 @@
-"""How much may be written to a disk that others need too: one's own database above all."""
+"""How much may be written to a disk that others need too, how much a party has written, and how a folder of it goes."""
 
 from __future__ import annotations
 
+import os
 import shutil
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from pathlib import Path
+from uuid import uuid4
+
+REMOVED = ".removed-"
+"""Begins the name of a folder that is being deleted."""
 
 
 def room(folder: Path, spare: int) -> int:
@@ -12,3 +19,34 @@ def room(folder: Path, spare: int) -> int:
     """
     usage = shutil.disk_usage(folder)
     return usage.free - min(spare, usage.total // 10)
+
+
+def used(folders: Iterable[Path]) -> int:
+    """Bytes that the files below some folders take on the disk; a file with several names counts once. Files may come
+    and go meanwhile.
+    """
+    found = {(stat.st_dev, stat.st_ino): stat.st_blocks * 512 for one in folders for stat in _files(one)}
+    return sum(found.values())
+
+
+def remove(folder: Path) -> None:
+    """Delete a folder: it is gone at once under its name, so that a process killed meanwhile leaves it whole or gone.
+    What such a process has left of it `remove_rests` deletes.
+    """
+    gone = folder.with_name(f"{REMOVED}{uuid4().hex}")
+    with suppress(FileNotFoundError):
+        folder.rename(gone)
+        shutil.rmtree(gone, ignore_errors=True)
+
+
+def remove_rests(parent: Path) -> None:
+    """Delete what killed processes left of folders in `parent` that they were deleting."""
+    for path in parent.glob(f"{REMOVED}*"):
+        shutil.rmtree(path, ignore_errors=True)
+
+
+def _files(folder: Path) -> Iterator[os.stat_result]:
+    for path, _, names in os.walk(folder):
+        for name in names:
+            with suppress(FileNotFoundError):
+                yield os.stat(os.path.join(path, name), follow_symlinks=False)

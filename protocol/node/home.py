@@ -74,6 +74,13 @@ class Home:
         """Bundles, one folder each, named by the SHA-256 of their manifest."""
         return self.folder("bundles")
 
+    @property
+    def bundle_folders(self) -> list[Path]:
+        """Where parties of this home keep bundles: the submitter's, and each node's own. Whoever needs one takes it by
+        `link_bundle`, so that each may delete its own.
+        """
+        return [self.bundles, *sorted(self.root.glob("*/*/bundles"))]
+
     def deployment(self, chain_id: int) -> Path:
         """The file that says where the contracts of a chain are."""
         return self.folder("deployments") / f"{chain_id}.json"

@@ -1,4 +1,5 @@
-"""GET of a few bytes from a stranger's server: redirects and encodings refused, no byte read beyond what is due.
+"""GET of so many bytes from a stranger's server, and POST: redirects and encodings refused, no byte read beyond what is
+due.
 
 Whatever goes wrong with a peer is a BadAnswer, whichever library notices: name lookup, socket, TLS or HTTP. The time
 limit is the caller's, around the whole exchange: no timeout of single reads ends a server that trickles.
@@ -7,11 +8,11 @@ limit is the caller's, around the whole exchange: no timeout of single reads end
 from __future__ import annotations
 
 import ssl
-from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Mapping, Sequence
+from contextlib import aclosing, asynccontextmanager, suppress
 from functools import cache
 from types import TracebackType
-from typing import Any, Final, Self
+from typing import Any, Final, Protocol, Self
 from urllib.parse import urlencode
 
 import httpcore
@@ -65,6 +66,16 @@ class TooLong(BadAnswer):
         super().__init__(expected=f"at most {most} bytes", got="more")
 
 
+class Body(Protocol):
+    """Where the bytes of an answer go: a bytearray, or what keeps none of them in memory."""
+
+    def __len__(self) -> int:
+        """How many have come."""
+
+    def extend(self, piece: bytes, /) -> None:
+        """Take the next ones."""
+
+
 class HttpClient:
     """Asks servers; follows no redirect, reads no proxy from the environment and asks for plain bytes. Connections
     belong to the event loop that it is used in, and close with the context.
@@ -79,7 +90,7 @@ class HttpClient:
         self._pool = httpcore.AsyncConnectionPool(ssl_context=_tls(), network_backend=self._wire)
 
     async def get(
-        self, address: Address, most: int, into: bytearray, parameters: Mapping[str, str] | None = None
+        self, address: Address, most: int, into: Body, parameters: Mapping[str, str] | None = None
     ) -> None:
         """Read the body at `address`, at most `most` bytes, into `into`, which shows how far it has come. One at a
         time. Raises BadAnswer, and what `permit` raises.
@@ -88,14 +99,53 @@ class HttpClient:
         try:
             await self._ask(address, most, into, parameters)
         except Broken:
-            if into or self._wire.opened > opened:
+            if len(into) or self._wire.opened > opened:
                 raise
             # The connection was kept from an earlier question, and the server has closed it: servers may at any time.
             await self._ask(address, most, into, parameters)
 
-    async def _ask(
-        self, address: Address, most: int, into: bytearray, parameters: Mapping[str, str] | None
+    async def post(
+        self, address: Address, body: bytes, content_type: str, parameters: Mapping[str, str] | None = None
     ) -> None:
+        """Post `body`, and read no more of the answer than its status. Raises BadAnswer, NotServed unless the status is
+        one of success, and what `permit` raises.
+        """
+        headers = [("content-type", content_type), ("content-length", str(len(body)))]
+        async with self._answer("POST", address, 0, parameters, headers, body) as answer:
+            if not 200 <= answer.status < 300:
+                raise NotServed(answer.status)
+
+    async def _ask(
+        self, address: Address, most: int, into: Body, parameters: Mapping[str, str] | None
+    ) -> None:
+        # What `into` raises, such as for a full disk, is no fault of the server's.
+        async with aclosing(self._pieces(address, most, parameters)) as pieces:
+            async for piece in pieces:
+                into.extend(piece)
+
+    async def _pieces(
+        self, address: Address, most: int, parameters: Mapping[str, str] | None
+    ) -> AsyncGenerator[bytes]:
+        async with self._answer("GET", address, most, parameters) as answer:
+            _require_plain(answer)
+            left = most
+            async for piece in answer.aiter_stream():
+                left -= len(piece)
+                if left < 0:
+                    raise TooLong(most)
+                yield piece
+
+    @asynccontextmanager
+    async def _answer(
+        self,
+        method: str,
+        address: Address,
+        most: int,
+        parameters: Mapping[str, str] | None,
+        further: Sequence[tuple[str, str]] = (),
+        body: bytes | None = None,
+    ) -> AsyncIterator[httpcore.Response]:
+        """The answer to a request, of which `most` bytes of body are due."""
         self._wire.most, self._wire.left = most, 2 * most + OVERHEAD
         target = (address.path or "/") + (f"?{urlencode(parameters)}" if parameters else "")
         url = httpcore.URL(
@@ -104,11 +154,13 @@ class HttpClient:
             port=address.port,
             target=target.encode(),
         )
-        headers = [("host", address.authority), ("accept", "*/*"), ("accept-encoding", "identity")]
+        headers = [("host", address.authority), ("accept", "*/*"), ("accept-encoding", "identity"), *further]
         extensions = {"timeout": self._timeouts}
         try:
-            async with self._pool.stream("GET", url, headers=headers, extensions=extensions) as answer:
-                await _read(answer, most, into)
+            async with self._pool.stream(
+                method, url, headers=headers, content=body, extensions=extensions
+            ) as answer:
+                yield answer
         except (AssayError, MemoryError):
             raise
         except Exception as error:
@@ -200,17 +252,14 @@ class _Counted(httpcore.AsyncNetworkStream):
         return self._stream.get_extra_info(info)
 
 
-async def _read(answer: httpcore.Response, most: int, into: bytearray) -> None:
+def _require_plain(answer: httpcore.Response) -> None:
+    """Raise BadAnswer unless the answer is a file's plain bytes."""
     if answer.status != 200:
         raise NotServed(answer.status)
     named = (value for name, value in answer.headers if name.lower() == b"content-encoding")
     encoding = b", ".join(named).decode("latin-1")
     if encoding not in ("", "identity"):
         raise Encoded(encoding)
-    async for piece in answer.aiter_stream():
-        into += piece
-        if len(into) > most:
-            raise TooLong(most)
 
 
 @cache

@@ -26,6 +26,9 @@ DeviceOption = Annotated[
 JsonOption = Annotated[bool, typer.Option("--json", help="A versioned JSON envelope on stdout.")]
 TasksOption = Annotated[list[int] | None, typer.Option("--task", min=1, help="Only this task (repeatable).")]
 LogJsonOption = Annotated[bool, typer.Option("--log-json", help="One JSON object a line on stderr.")]
+MonitorPortOption = Annotated[
+    int | None, typer.Option(min=0, max=65_535, help="Port of /healthz, /readyz and /metrics; 0: any.")
+]
 VerboseOption = Annotated[bool, typer.Option("--verbose", help="Log more.")]
 
 

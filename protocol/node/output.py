@@ -1,8 +1,11 @@
-"""What a command prints: prose on stderr; with `--json` one versioned envelope on stdout and nothing else there."""
+"""What a command prints: prose; with `--json` that goes to stderr, and stdout has one versioned envelope, or, of a
+command that follows something, one a line.
+"""
 
 from __future__ import annotations
 
 import json
+import math
 import sys
 from dataclasses import asdict, is_dataclass
 from typing import Any
@@ -11,7 +14,9 @@ ENVELOPE_VERSION = 1
 
 
 def plain(value: Any) -> Any:
-    """A value as JSON can hold it: bytes as 0x-hex, dataclasses as objects, integers beyond 2^53 as strings."""
+    """A value as JSON can hold it: bytes as 0x-hex, dataclasses as objects, integers beyond 2^53 and what is not finite
+    as strings.
+    """
     if isinstance(value, bytes):
         return "0x" + value.hex()
     if is_dataclass(value) and not isinstance(value, type):
@@ -20,6 +25,8 @@ def plain(value: Any) -> Any:
         return {str(key): plain(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
         return [plain(item) for item in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
     if isinstance(value, int) and not isinstance(value, bool) and abs(value) >= 1 << 53:
         return str(value)
     return value
@@ -39,5 +46,12 @@ class Output:
     def result(self, data: Any) -> None:
         """The command's result, for programs; printed only with `--json`."""
         if self.as_json:
-            envelope = {"version": ENVELOPE_VERSION, "command": self.command, "data": plain(data)}
-            print(json.dumps(envelope, indent=2), flush=True)
+            print(json.dumps(self._envelope(data), indent=2), flush=True)
+
+    def line(self, data: Any) -> None:
+        """One of many results, in a line of its own; printed only with `--json`."""
+        if self.as_json:
+            print(json.dumps(self._envelope(data)), flush=True)
+
+    def _envelope(self, data: Any) -> dict[str, Any]:
+        return {"version": ENVELOPE_VERSION, "command": self.command, "data": plain(data)}

@@ -12,9 +12,9 @@ from functools import lru_cache
 import torch
 from torch import Tensor
 
-from protocol.errors import AssayError
 from protocol.numerics import elementary_torch
 from protocol.numerics.elementwise import sqrt
+from protocol.numerics.errors import SelfCheckError
 from protocol.numerics.kernels.dispatch import NoKernel, kernel_for
 
 GRAIN = 1 << 15
@@ -31,10 +31,6 @@ ELEMENTARY = {
     "rsqrt": 0x3F21E89B,
 }
 """Each elementary function at 2.5."""
-
-
-class SelfCheckError(AssayError, RuntimeError):
-    """This machine computes other bits than the arithmetic asks for; nothing it produces may be committed."""
 
 
 def self_check(device: torch.device | str = "cpu") -> None:

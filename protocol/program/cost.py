@@ -46,17 +46,13 @@ class Cost:
     holds, so that three times as long is enough for a segment and the trace of a step (`task.clock`).
 
     `peak_bytes`: most canonical bytes alive at once in fast execution without fused kernels, inputs included.
-    Primitives and kernels need up to `WORKSPACE` times that with what they make on the way.
+    Primitives and kernels need up to five times that with what they make on the way (`protocol.tasks.bundles.limits`).
     `traced_bytes`: bytes of all values of the frame and of all frames below it, what a full trace hashes.
     """
 
     operations: int
     peak_bytes: int
     traced_bytes: int
-
-
-WORKSPACE = 5
-"""Measured: 4.2 times for `round_scaled`, 5.0 for a `dot` of batches, 2 for most."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,13 +18,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
 from math import ceil, floor, inf, isclose, isfinite
-from typing import Final
 
 from protocol.node.words import duration
-from protocol.tasks.task import HASH_RATE, SAFETY
-
-BEGUN: Final = 2
-"""Steps of others that are waited for each time: one that runs, and one that began before it was this one's turn."""
+from protocol.tasks.task import BEGUN, HASH_RATE, SAFETY
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,10 +51,13 @@ class Rates:
     hashed_bytes: float = HASH_RATE
     programs: Mapping[bytes, float] = field(default_factory=dict)
 
+    def of(self, program: bytes) -> float:
+        """Operations a second of a program."""
+        return self.programs.get(program, self.operations)
+
     def seconds(self, work: Work, program: bytes = b"") -> float:
         """What the work takes at a third of the rates, transactions aside: the machine does other work too."""
-        speed = self.programs.get(program, self.operations)
-        return SAFETY * (work.operations / speed + work.hashed_bytes / self.hashed_bytes)
+        return SAFETY * (work.operations / self.of(program) + work.hashed_bytes / self.hashed_bytes)
 
 
 @dataclass(frozen=True, slots=True)

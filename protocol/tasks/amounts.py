@@ -9,7 +9,7 @@ B is the budget, K the segments, q those of a seat, V the seats, c = B / K what 
     auditFee       `replay` c + a seat's gas / q
     S              S_min(B, G, the price given back) + restitution + max(R, retrainReward): what a cheater that is its
                    own challenger, retrainer and submitter gets back is not counted on. More where what a conviction
-                   owes, or the bond, asks for it
+                   owes, the bond, or a jury's part of it asks for it
     R              2 gameCost, at most S / 8
     retrainReward  3 B, at most S / 8; of a stake that is given, no more than leaves a quarter of it to burn
     bond           2 (gameCost + the stake's capital while a game lasts), the least that the deployment allows
@@ -46,7 +46,7 @@ from protocol.tasks.economics import (
     least_look_lock,
     minimum_stake,
 )
-from protocol.tasks.task import LOOK_LOCK, MAX_LOCK, MAX_SEAT_SEGMENTS, RATE_OF_ALL, least_stake
+from protocol.tasks.task import JURY_SHARE, LOOK_LOCK, MAX_LOCK, MAX_SEAT_SEGMENTS, RATE_OF_ALL, least_stake
 from protocol.tasks.trust import (
     YEAR,
     Amounts,
@@ -221,7 +221,11 @@ def _derived(setting: Setting, rules: Rules, given: Mapping[str, int], q: int, l
         # What a cheater that is its own challenger gets back is not counted on, whether its task stalls or not.
         most = max(reward, retrain_reward)
         stake = max(
-            kept + most, least_stake(most + seats), _covers_bond(setting, game_cost), _covers_given(given)
+            kept + most,
+            least_stake(most + seats),
+            _covers_bond(setting, game_cost),
+            _covers_claim(setting, fee),
+            _covers_given(given),
         )
         if stake > MAX_LOCK:
             raise NoRecommendation(
@@ -301,6 +305,11 @@ def _require_room(setting: Setting, given: Mapping[str, int], stake: int, seats:
             f"{tokens(game_cost)}, "
             "fees and restitution; give more, or choose a lower game_cost, audit_fee or restitution too"
         )
+
+
+def _covers_claim(setting: Setting, fee: int) -> int:
+    """A stake of which a jury may take a claimant's audit fee and draw fee."""
+    return JURY_SHARE * (fee + setting.draw_fee) if setting.jurors else 0
 
 
 def _covers_given(given: Mapping[str, int]) -> int:

@@ -16,6 +16,8 @@ from protocol.dispute.looks import LEVELS, MAX_LOOKS
 from protocol.errors import AssayError
 from protocol.node.words import duration, tokens
 
+TOKEN: Final = 10**18
+"""Units of one token: the test token has 18 decimals, as OpenZeppelin's ERC-20 has by default."""
 MAX_SEGMENTS: Final = 1 << 20
 MAX_SEGMENT_STEPS: Final = 1 << 16
 MAX_THINNING: Final = 64
@@ -286,22 +288,29 @@ INCLUSION_BLOCKS: Final = 2
 """Blocks until a move is mined at least: it may just miss the next one."""
 SAFETY: Final = 3
 """Times that a replay takes on a machine that does other work; it holds the trace of a step too."""
+BEGUN: Final = 2
+"""Steps of others that are waited for each time: one that runs, and one that began before it was this one's turn."""
 ASSUMED_SPEED: Final = 10**9
 """Scalar operations a second that each side of a game is assumed to manage where terms are derived."""
 
 
 def replay_seconds(terms: Terms, operations_a_second: float) -> float:
     """Seconds to replay a segment: its operations, and the hashing of a state each step."""
-    return _replay(terms.segment_steps, terms.step_operations, terms.state_bytes, operations_a_second)
+    return replay_seconds_of(
+        terms.segment_steps, terms.step_operations, terms.state_bytes, operations_a_second
+    )
 
 
 def replay_allowance(segment_steps: int, step_operations: int, state_bytes: int) -> int:
     """Seconds to replay a segment safely in each of the games that are played at once, rounded up."""
-    replay = _replay(segment_steps, step_operations, state_bytes, ASSUMED_SPEED)
+    replay = replay_seconds_of(segment_steps, step_operations, state_bytes, ASSUMED_SPEED)
     return ceil(SAFETY * GAMES_AT_ONCE * replay)
 
 
-def _replay(segment_steps: int, step_operations: int, state_bytes: int, operations_a_second: float) -> float:
+def replay_seconds_of(
+    segment_steps: int, step_operations: int, state_bytes: int, operations_a_second: float
+) -> float:
+    """`replay_seconds` of a segment of which there are no terms yet."""
     return (
         segment_steps * step_operations / operations_a_second + state_bytes * (segment_steps + 1) / HASH_RATE
     )

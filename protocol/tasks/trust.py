@@ -80,6 +80,8 @@ class Setting:
     """Seconds from asking for a draw to its word: how much longer looks make an audit."""
     attest_period: int = 0
     """Seconds that a seat or look has to attest; half of them are taken to be used."""
+    jurors: int = 0
+    """Of a jury, 0 without: a claim may take a share of the stake."""
     utilisation: Fraction = Fraction(3, 10)
     """Share of the time in which what a verifier keeps for a lock is locked. It counts where there are looks: else a
     lock is about what a seat is paid.

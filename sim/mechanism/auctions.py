@@ -54,7 +54,7 @@ def bids(asks: Sequence[int], budget: int, *, late: bool = False) -> list[Bid]:
 
 
 def descending(asks: Amounts, budget: Amounts) -> Assignment:
-    """Open bids that go down: contracts/src/TaskMarket.sol, as the node bids (`solver.bidding`).
+    """Open bids that go down: contracts/src/TaskMarket.sol, as the node bids (`protocol.tasks.offers`).
 
     The lowest ask opens, and the two lowest answer each other by the least undercut down to their asks; others, beaten
     before their turn or soon, change no price. All bids are in time, so the undercut stays the first.

@@ -34,6 +34,8 @@ class Scenario:
     """Segments that the first draw is to give to each seat: the solver submits at such a time. Empty: any."""
     picked: tuple[tuple[int, ...], ...] = ()
     """Slots that the first draw of each level of looks is to pick: what is attested last is at such a time."""
+    cancelled: bool = False
+    """The submitter takes a task back that nobody has bid on, before bidding ends."""
     moot: bool = False
     """Accusations that could be answered are still open when games are played."""
     exact: bool = False

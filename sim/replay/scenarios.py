@@ -151,6 +151,15 @@ _ALL = (
         terms={"training_cost": 200 * TOKEN},
     ),
     story(
+        "cancelled",
+        "nobody bids, and the submitter takes the task back before bidding ends: everything returns",
+        "unsold",
+        Solver(),
+        (_HONEST,),
+        cancelled=True,
+        terms={"training_cost": 200 * TOKEN},
+    ),
+    story(
         "silent_seat",
         "two seats are silent and drawn again: the first pays the draw, what else both lose burns; then all are paid",
         "settled",

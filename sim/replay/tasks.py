@@ -57,8 +57,12 @@ class Life:
     def _play(self, engine: Task) -> str:
         task = self._post()
         won = self._bid(task)
-        self._stage.until(self._submitter.market.task(task).bids_until)
-        self._referee.market.assign(task)
+        if self._stage.scenario.cancelled:
+            self._stage.same("the winner of a task that is taken back", None, won)
+            self._submitter.market.cancel(task)
+        else:
+            self._stage.until(self._submitter.market.task(task).bids_until)
+            self._referee.market.assign(task)
         if won is None:
             self._books.close_escrow()
             return self._ended(task, "unsold")

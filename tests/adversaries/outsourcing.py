@@ -22,7 +22,7 @@ from tests.adversaries.machines import Machine
 from tests.adversaries.seats import own_seat, seated
 from tests.adversaries.waiting import until
 from verifier.context import Context
-from verifier.replaying import Committed, Equal
+from verifier.findings import Committed, Equal
 from verifier.salts import salted
 from verifier.strategy import Strategy
 

@@ -158,8 +158,9 @@ def until(what: Callable[[], bool], *parties: Process) -> None:
         sleep(0.05)
 
 
-def metric(url: str, name: str, **labels: str) -> float:
-    """The sum of a counter's values with these labels, as a party serves them at `url`."""
+def metric(party: Process, name: str, **labels: str) -> float:
+    """The sum of a counter's values with these labels, as a party serves them to its operator."""
+    url = party.until("monitoring")["url"]
     families = text_string_to_metric_families(httpx.get(f"{url}/metrics", timeout=PATIENCE).text)
     samples = [sample for family in families for sample in family.samples if sample.name == name]
     return sum(sample.value for sample in samples if labels.items() <= sample.labels.items())

@@ -16,7 +16,6 @@ import pytest
 
 from protocol.chain.parameters import TOKEN
 from protocol.chain.views import TaskStatus
-from protocol.node.http import free_port
 from tests.attacks.blinding import Scene, trickling
 from tests.attacks.blinding import scene as staged
 from tests.attacks.processes import Party, metric, until
@@ -24,7 +23,6 @@ from tests.chain.rounds import ANYTHING
 
 pytestmark = pytest.mark.chain
 
-HOST = "127.0.0.1"
 LONG_CLOCK = 2_000
 """Seconds that a sacrificed task's game lasts at least: longer than the window of the others."""
 
@@ -79,13 +77,12 @@ def test_an_endpoint_that_no_library_takes_serves_nothing(scene: Scene) -> None:
 
 def test_work_that_crashes_is_its_tasks_failure_alone(scene: Scene) -> None:
     """One worker, a task that takes too much memory and one whose bundle is nowhere: the third is accused."""
-    port = free_port(HOST)
 
     def failed(kind: str) -> bool:
-        return metric(f"http://{HOST}:{port}", "verifier_failures_total", kind=kind) > 0
+        return metric(verifier, "assay_verifier_failures_total", kind=kind) > 0
 
     flags, adversary = ("--unloadable", "1"), "honest-accuser"
-    with Party(scene, "verifier", *flags, adversary=adversary, replays=1, metrics_port=port) as verifier:
+    with Party(scene, "verifier", *flags, adversary=adversary, replays=1) as verifier:
         tasks = [
             scene.post(),
             scene.post(bundle="https://xn--a/", bundle_hash=bytes(31) + b"\x01"),

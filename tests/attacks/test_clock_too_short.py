@@ -11,9 +11,9 @@ from dataclasses import replace
 from protocol.chain.parameters import DEVNET
 from protocol.node.words import duration
 from protocol.tasks.admission import Rates
+from protocol.tasks.floor import Costs
+from protocol.tasks.offers import Figures, Offer, Refusal, decide
 from protocol.tasks.task import Terms
-from solver.bidding import Figures, Offer, Refusal, decide
-from solver.floor import Costs
 from tests.chain.trees import terms
 
 COSTS = Costs(machine=0.0, power=0.0, capital=0.05, late=0.0, gas=0.0, margin=0.2)

@@ -10,10 +10,11 @@ import torch
 from protocol.numerics.types import DType
 from protocol.program.builder import Builder
 from protocol.program.check import check
-from protocol.program.cost import DISPATCH, HASHED, WORKSPACE, cost
+from protocol.program.cost import DISPATCH, HASHED, cost
 from protocol.program.execute import Interpreter
 from protocol.program.program import Program
 from protocol.program.types import TensorType
+from protocol.tasks.bundles.limits import WORKSPACE
 
 ONE = TensorType(DType.F32, (1,))
 LARGE = TensorType(DType.F32, (1 << 20,))

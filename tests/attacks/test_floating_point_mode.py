@@ -21,6 +21,7 @@ import pytest
 import torch
 
 from protocol.execution.replay import HonestExecutor
+from protocol.numerics.errors import SelfCheckError
 from protocol.numerics.kernels import attention, attention_self_test, convolution_self_test, dispatch
 from protocol.numerics.kernels.attention_shape_classes import Kind, Plan
 from protocol.numerics.kernels.channels import Channels
@@ -28,7 +29,7 @@ from protocol.numerics.kernels.compiled import int8_amx, int16
 from protocol.numerics.kernels.convolution import Convolution
 from protocol.numerics.kernels.convolution_shape_classes import AT_INPUT, AT_WEIGHT, FORWARD, ConvolutionCall
 from protocol.numerics.kernels.fused import FUSED, Map
-from protocol.numerics.self_check import SelfCheckError, require_mode, self_check
+from protocol.numerics.self_check import require_mode, self_check
 from protocol.numerics.types import DType
 from protocol.program.builder import Builder
 from protocol.program.execute import Interpreter
@@ -205,7 +206,8 @@ def in_a_process(code: str, **environment: str) -> tuple[str, str]:
 
 WORKER = """
 torch.set_num_threads(1)  # no second thread yet
-from protocol.numerics.self_check import SelfCheckError, require_mode, self_check
+from protocol.numerics.errors import SelfCheckError
+from protocol.numerics.self_check import require_mode, self_check
 from tests.attacks.test_floating_point_mode import own_results
 self_check()
 right = own_results()
@@ -238,7 +240,8 @@ BEFORE = """
 torch.set_flush_denormal(True)
 from protocol.numerics.contract import contract
 from protocol.numerics.kernels.dispatch import NoKernel
-from protocol.numerics.self_check import SelfCheckError, self_check
+from protocol.numerics.errors import SelfCheckError
+from protocol.numerics.self_check import self_check
 x = torch.full((3, 200), 2.0**-70)
 try:
     for _ in range(2):

@@ -29,9 +29,8 @@ def test_it_is_tried_again_and_the_other_is_drawn_and_settled(tmp_path: Path) ->
             bad = scene.sold()
             assert bad == BAD
             scene.until(bad, lambda view: view.status is TaskStatus.TRAINING)
-            url = market.endpoint_of(solver.address)
             failed = {"kind": "task", "error": "ZeroDivisionError"}
-            until(lambda: metric(url, "solver_failures_total", **failed) >= 2, solver)
+            until(lambda: metric(solver, "assay_solver_failures_total", **failed) >= 2, solver)
             scene.until_drawn(good)
             scene.attest(good)
             scene.end_challenges(good)

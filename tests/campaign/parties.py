@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from protocol.chain.accounts import DEVELOPMENT_CHAIN
 from protocol.chain.devnet import HOST
@@ -26,7 +27,7 @@ POLL = 0.2
 def solver_under_test(world: World, dawdle: float = 0.0) -> None:
     """`solver run`; each step takes `dawdle` seconds more."""
     flags = ["--log-json", "--stake", str(STAKE), "--port", str(free_port(HOST))]
-    settings = {"poll": POLL, "progress_every": 1}
+    settings = {"poll": POLL, "progress_every": 1, "monitor_port": 0}
     world.party = under_test(world, "solver", ["run", *flags], settings, [SOLVER], dawdle)
     world.awaited.append(lambda: world.party_said("ready"))
     world.honest["solver"] = address(SOLVER)
@@ -36,7 +37,7 @@ def verifier_under_test(world: World, *accounts: int, dawdle: float = 0.0) -> No
     """`verifier watch` of these accounts."""
     further = [part for index in accounts[1:] for part in ("--further-account", f"dev:{index}")]
     flags = ["--log-json", "--port", str(free_port(HOST)), *further]
-    settings = {"poll": POLL, "stake": LOCK_TOKENS}
+    settings = {"poll": POLL, "stake": LOCK_TOKENS, "monitor_port": 0}
     world.party = under_test(world, "verifier", ["watch", *flags], settings, accounts, dawdle)
     world.awaited.append(lambda: world.party_said("ready"))
     for index in accounts:
@@ -74,7 +75,15 @@ def solver_beside(world: World, strategy: Strategy = HONEST, **settings: object)
     """An honest solver, or a cheat, in this process, behind a proxy."""
     port = free_port(HOST)
     url = world.peer(f"http://{HOST}:{port}")
-    chosen = {"port": port, "url": url, "poll": POLL, "stake": STAKE, "progress_every": 1, **settings}
+    chosen: dict[str, Any] = {
+        "port": port,
+        "url": url,
+        "monitor_port": 0,
+        "poll": POLL,
+        "stake": STAKE,
+        "progress_every": 1,
+    }
+    chosen |= settings
     node = world.act(lambda: Solver(world.at("solver"), strategy, False, **chosen))
     world.stack.callback(node.close)
     world.honest |= {"solver": node.client.address} if strategy is HONEST else {}
@@ -92,7 +101,7 @@ def verifier_beside(
     """A verifier of these accounts in this process, behind a proxy."""
     port = free_port(HOST)
     url = world.peer(f"http://{HOST}:{port}")
-    chosen = {"port": port, "url": url, "poll": POLL, **settings}
+    chosen = {"port": port, "url": url, "monitor_port": 0, "poll": POLL, **settings}
     made, others = strategy or VerifierStrategy(), [f"dev:{index}" for index in beside]
     own = world.at(f"verifier-{account}")
     node = world.act(

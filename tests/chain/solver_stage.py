@@ -119,7 +119,14 @@ class Stage:
         """Settings of a solver that may read the submitter's folder."""
         allowed = (self.bundles.parent.as_uri(),)
         return SolverSettings.model_validate(
-            {"port": 0, "poll": 0.05, "bundles": allowed, "relays": (self.relay,), **changes}
+            {
+                "port": 0,
+                "poll": 0.05,
+                "bundles": allowed,
+                "relays": (self.relay,),
+                "low_disk_gib": 0,
+                **changes,
+            }
         )
 
     def attest(self, task: int) -> None:
@@ -173,12 +180,16 @@ def tiny_bundle(arithmetic: int = ARITHMETIC) -> Bundle:
 class Solver:
     """A node in a thread. `ended` holds its exit code, or the error that ended it."""
 
+    account = SOLVER
+
     def __init__(
         self, stage: Stage, strategy: Strategy = HONEST, once: bool = True, **settings: object
     ) -> None:
         self.stop = Stop()
-        self.client = stage.client(SOLVER)
-        self.node = SolverNode(self.client, stage.settings(**settings), stage.home, strategy, stop=self.stop)
+        self.client = stage.client(self.account)
+        self.node = SolverNode(
+            self.client, stage.settings(**settings), self.home(stage), strategy, stop=self.stop
+        )
         self.ended: ExitCode | BaseException | None = None
         self._once = once
         self._thread = Thread(target=self._run)
@@ -192,6 +203,10 @@ class Solver:
         except Exception as error:
             self.ended = error
 
+    def home(self, stage: Stage) -> Home:
+        """The node's own."""
+        return stage.home
+
     def join(self, seconds: float = 60) -> ExitCode | BaseException | None:
         """Wait for the end."""
         self._thread.join(seconds)
@@ -203,6 +218,16 @@ class Solver:
         self.stop.ask()
         self._thread.join(30)
         self.client.close()
+
+
+class SecondSolver(Solver):
+    """Another one on the same stage: from an account, and with a home, of its own."""
+
+    account = "dev:2"
+
+    def home(self, stage: Stage) -> Home:
+        """Beside the first one's."""
+        return Home(stage.home.root.with_name("second-home"))
 
 
 @contextmanager

@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 from eth_account import Account
 
-from assay.commands import Context, check_contracts, deploy_contracts, submit
+from assay.commands import Context, check_contracts, deploy_contracts
+from assay.posting import Choices, submit
 from protocol.beacon.networks import DEVELOPMENT, EVMNET
 from protocol.chain.abi import contract
 from protocol.chain.accounts import DEVELOPMENT_CHAIN, development_account
@@ -57,7 +58,7 @@ def test_only_a_development_chain_gets_a_token_that_anyone_can_mint(tmp_path: Pa
         with pytest.raises(DeploymentError, match="--token"):
             deploy_contracts(context(tmp_path, real.url), None, None, dry_run=True)
         with pytest.raises(NotPublic, match="--bundles-url"):
-            submit(context(tmp_path, real.url), EXAMPLE, dry_run=False)
+            submit(context(tmp_path, real.url), EXAMPLE, Choices(yes=True))
 
 
 def test_the_file_of_other_contracts_on_the_same_chain_is_kept(deployed: Deployment) -> None:

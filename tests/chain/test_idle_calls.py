@@ -12,6 +12,7 @@ from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from threading import Semaphore, Thread
 
+import httpx
 import pytest
 
 from benchmarks.soak.history import History
@@ -32,6 +33,7 @@ from tests.chain.rounds import signature
 from tests.chain.rpc_proxy import RpcProxy
 from verifier.database import Database as VerifierDatabase
 from verifier.node import VerifierNode
+from verifier.only_watch import OnlyWatch
 from verifier.settings import VerifierSettings
 
 pytestmark = pytest.mark.chain
@@ -81,13 +83,21 @@ Make = Callable[[Client, Home, Stop], Node]
 
 
 def solver(client: Client, home: Home, stop: Stop) -> Node:
-    settings = SolverSettings.model_validate({"port": 0, "stake": 100, "relays": RELAYS})
+    settings = SolverSettings.model_validate({"port": 0, "stake": 100, "relays": RELAYS, "low_disk_gib": 0})
     return SolverNode(client, settings, home, stop=stop)
+
+
+def only_watch(client: Client, home: Home, stop: Stop) -> Node:
+    settings = VerifierSettings.model_validate({"port": 0, "relays": RELAYS, "low_disk_gib": 0})
+    reading = Client(client.connection, client.deployment, None)
+    return OnlyWatch(reading, settings, home, stop)
 
 
 def verifier(accounts: int) -> Make:
     def make(client: Client, home: Home, stop: Stop) -> Node:
-        settings = VerifierSettings.model_validate({"port": 0, "stake": 10, "relays": RELAYS})
+        settings = VerifierSettings.model_validate(
+            {"port": 0, "stake": 10, "relays": RELAYS, "low_disk_gib": 0}
+        )
         further = [client.for_account(f"dev:{20 + number}", sending=SENDING) for number in range(1, accounts)]
         for one in further:
             one.token.mint(one.address, 1_000 * TOKEN)
@@ -123,7 +133,9 @@ def market(chain: Devnet, deployed: Deployment) -> Iterator[History]:
 
 @pytest.mark.parametrize("past", [0, 100])
 @pytest.mark.parametrize(
-    "make", [solver, verifier(1), verifier(10)], ids=["solver", "verifier", "ten accounts"]
+    "make",
+    [solver, verifier(1), verifier(10), only_watch],
+    ids=["solver", "verifier", "ten accounts", "only watch"],
 )
 def test_an_idle_node_asks_twice_for_each_block(
     chain: Devnet, market: History, tmp_path: Path, make: Make, past: int
@@ -141,6 +153,7 @@ def test_an_idle_node_asks_twice_for_each_block(
                 assert asked(proxy, stop.look) == {HEAD: 1}, "no block is new"
                 chain.mine()
                 assert asked(proxy, stop.look) == {HEAD: 1, CALL: 1}
+            assert asked(proxy, lambda: scrape(node)) == {}
 
 
 @pytest.mark.parametrize("make", [solver, verifier(1)], ids=["solver", "verifier"])
@@ -184,6 +197,13 @@ def become_idle(chain: Devnet, node: Node, stop: Paced) -> None:
         chain.mine(chain.connection.chain.reorg_depth)
         stop.look()
     stop.look()
+
+
+def scrape(node: Node) -> None:
+    """What Prometheus and a supervisor ask of it."""
+    for path in ("/metrics", "/readyz", "/healthz"):
+        answer = httpx.get(node.monitoring_url + path, timeout=60)
+        assert answer.status_code == 200, answer.text
 
 
 def asked(proxy: RpcProxy, look: Callable[[], object]) -> Counter[str]:

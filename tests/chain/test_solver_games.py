@@ -24,9 +24,11 @@ from protocol.errors import ExitCode
 from protocol.execution.replay import Executor, HonestExecutor, Work, honest_executor
 from protocol.program import Op
 from solver.errors import StakeSlashed
+from solver.ledger import Spent
 from solver.strategy import Strategy
 from tests.adversaries.perturbing import Perturbation, PerturbedExecutor, find, one_ulp
 from tests.chain.arena import Subject, replay
+from tests.chain.ledgers import adds_up, ledger_of
 from tests.chain.rounds import draw_first
 from tests.chain.solver_stage import Solver, Stage, over, submitted
 from tests.unit.solver import tiny
@@ -168,6 +170,10 @@ def test_a_false_solver_answers_until_it_is_slashed(scene: Stage) -> None:
         ended = solver.join()
         assert isinstance(ended, StakeSlashed)
         assert ended.exit_code is ExitCode.FRAUD
+        sums = adds_up(scene, solver.client.address)
+        # The reward and the restitution; the rest is burned once nobody can claim it any more.
+        assert (sums.lost, sums.locked + sums.burned) == (60 * TOKEN, 440 * TOKEN)
+        assert sums.earned in (0, scene.deployment.parameters.draw_fee), "by executing its draw"
     finally:
         solver.close()
         accuser.close()
@@ -188,6 +194,10 @@ def test_an_honest_solver_outlasts_a_false_accuser_and_is_paid(scene: Stage) -> 
         scene.end_challenges(task)  # the accuser's clock ends before
         assert solver.join() is ExitCode.FINE
         assert scene.submitter.game.game(game).verdict is Verdict.CHALLENGER_SILENT
+        sums = adds_up(scene, solver.client.address)
+        assert sums.earned >= 100 * TOKEN, "the price, and half of the accuser's bond"
+        moves = {one.what for one in ledger_of(scene) if isinstance(one, Spent) and one.task == task}
+        assert {"TaskMarket.bid", "DisputeGame.expandSteps", "DisputeGame.expandTrace"} <= moves
         assert scene.submitter.market.task(task).status is TaskStatus.SETTLED
     finally:
         solver.close()

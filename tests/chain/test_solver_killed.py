@@ -128,7 +128,9 @@ def test_killed_while_it_keeps_a_checkpoint_nothing_is_announced_that_is_not_the
             assert [row[0] for row in rows] == list(range(len(rows)))
             assert scene.submitter.market.task(task).size <= sent <= len(rows)
             for _, manifest, root in rows:
-                load_checkpoint(BlobStore(file.parent / "blobs"), manifest, state_root=root)
+                load_checkpoint(
+                    BlobStore(file.parent / "tasks" / str(task) / "blobs"), manifest, state_root=root
+                )
         assert len(rows) >= 4  # two of the second process, two of the last
         with started(scene):
             view = scene.until(task, submitted, 90)

@@ -13,26 +13,34 @@ from typing import Any
 
 import httpx
 import pytest
+from prometheus_client.parser import text_string_to_metric_families
 
 from protocol.chain.errors import Reverted
 from protocol.chain.parameters import TOKEN
 from protocol.chain.views import TaskStatus
 from protocol.errors import ExitCode
 from protocol.execution.replay import HonestExecutor, Work
+from protocol.node.party import node
 from protocol.program import Interpreter
 from protocol.program.step import State
 from protocol.tasks.bundles import write_bundle
 from solver.database import Stage as TaskStage
 from solver.errors import SolverError
 from solver.strategy import Strategy
+from tests.chain.ledgers import adds_up
 from tests.chain.solver_stage import Solver, Stage, over, submitted, tiny_bundle
+from tests.receiver import Receiver
 from tests.unit.solver import tiny
 
 pytestmark = pytest.mark.chain
 
 
-def test_an_honest_solver_is_paid_and_serves_the_result(scene: Stage, tmp_path: Path) -> None:
-    solver = Solver(scene)
+def test_an_honest_solver_is_paid_serves_the_result_and_tells_its_operator(
+    scene: Stage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(node, "MEASURE_SECONDS", 0)
+    receiver = Receiver(500)
+    solver = Solver(scene, webhook=receiver.url, deadline_minutes=0.01)
     try:
         task = scene.sold()
         scene.until(task, submitted)
@@ -41,10 +49,17 @@ def test_an_honest_solver_is_paid_and_serves_the_result(scene: Stage, tmp_path: 
         url = scene.submitter.market.read("endpointOf", solver.client.address)
         result = httpx.get(f"{url}/tasks/{task}/result").json()
         overview = httpx.get(f"{url}/tasks/{task}").json()
+        samples = scraped(solver)
         scene.end_challenges(task)
         assert solver.join() is ExitCode.FINE
+        assert receiver.events == ["settled"]
     finally:
         solver.close()
+        receiver.listener.close()
+    assert samples["assay_solver_steps_total"] == tiny.SEGMENTS * tiny.STEPS
+    assert samples["assay_node_stake_at_risk_tokens"] >= 5
+    assert sum(samples[name] for name in HELD) == pytest.approx(200_000)
+    assert solver.node.context.metrics.registry.get_sample_value("assay_solver_earned_tokens_total") == 90
     view = scene.submitter.market.task(task)
     expected = tiny.trained(tmp_path / "expected")
     assert view.status is TaskStatus.SETTLED
@@ -58,6 +73,24 @@ def test_an_honest_solver_is_paid_and_serves_the_result(scene: Stage, tmp_path: 
     assert free == 1000 * TOKEN
     earned = scene.submitter.token.balance_of(solver.client.address) - 199_000 * TOKEN
     assert earned >= 90 * TOKEN
+    sums = adds_up(scene, solver.client.address)
+    assert (sums.earned, sums.lost, sums.burned) == (earned, 0, 0)
+
+
+HELD = ("assay_node_stake_at_risk_tokens", "assay_node_tokens")
+
+
+def scraped(solver: Solver) -> dict[str, float]:
+    """What Prometheus reads, samples of one name added up; the node is ready, and its data port tells none of it."""
+    url, samples = solver.node.monitoring_url, dict[str, float]()
+    ready = httpx.get(f"{url}/readyz")
+    assert ready.status_code == 200, ready.text
+    public = solver.client.market.endpoint_of(solver.client.address)
+    assert httpx.get(f"{public}/metrics").status_code == 404
+    for family in text_string_to_metric_families(httpx.get(f"{url}/metrics").text):
+        for sample in family.samples:
+            samples[sample.name] = samples.get(sample.name, 0.0) + sample.value
+    return samples
 
 
 def elsewhere(_work: Work, initial: State) -> State:
@@ -97,6 +130,8 @@ def test_a_solver_that_is_late_loses_the_penalty_and_gets_the_rest_back(scene: S
     finally:
         solver.close()
     assert scene.submitter.vault.free(solver.client.address) == 995 * TOKEN
+    sums = adds_up(scene, solver.client.address)
+    assert (sums.earned, sums.lost + sums.burned) == (0, 5 * TOKEN)
 
 
 class Stuck(HonestExecutor):
@@ -185,7 +220,9 @@ def test_a_server_of_another_bundle_is_asked_again_until_it_has_the_right_one(sc
     try:
         task = scene.post(manifest=b"{}", bidding_period=200)
         deadline = monotonic() + 30
-        while b'error="WrongFile",kind="task"' not in solver.node.context.metrics.render():
+        failed = {"error": "WrongFile", "kind": "task"}
+        counted = solver.node.context.metrics.registry.get_sample_value
+        while counted("assay_solver_failures_total", failed) is None:
             assert monotonic() < deadline
             sleep(0.05)
         assert int(scene.submitter.market.task(task).bidder, 16) == 0

@@ -145,8 +145,8 @@ def test_who_has_its_digest_computed_loses_its_lock_to_an_informer(
     assert registration.suspended
     assert scene.submitter.vault.lock_of(registration.lock).remaining == PARAMETERS.stake_unit - LOCK
     metrics, market = watcher.node.context.metrics.registry, {"market": client.market.address}
-    wait(lambda: metrics.get_sample_value("verifier_informed_total") == 1)
-    assert metrics.get_sample_value("verifier_offered_salts", market) == 0
+    wait(lambda: metrics.get_sample_value("assay_verifier_informed_total") == 1)
+    assert metrics.get_sample_value("assay_verifier_offered_salts", market) == 0
 
 
 def test_salts_that_fit_nothing_cost_the_verifier_nothing(served: tuple[Stage, Watcher, Solver, int]) -> None:

@@ -158,8 +158,8 @@ def test_data_that_nobody_can_fetch_end_the_task_unpaid(scene: Stage) -> None:
         scene.end_challenges(case.task)
         assert scene.until(case.task, over).status is TaskStatus.VOID
         metrics = [node.node.context.metrics.registry for node in (claimant, jury)]
-        assert metrics[0].get_sample_value("verifier_claimed_total") == 1
-        assert metrics[1].get_sample_value("verifier_votes_total", {"vote": "no"}) == JURORS
+        assert metrics[0].get_sample_value("assay_verifier_claimed_total") == 1
+        assert metrics[1].get_sample_value("assay_verifier_votes_total", {"vote": "no"}) == JURORS
 
 
 def cut_off(scene: Stage, wholly: bool = False) -> Strategy:
@@ -272,7 +272,7 @@ def test_honest_jurors_open_what_is_objected_to(scene: Stage, item: int) -> None
             wealth(scene, case.address(name)) - share for name, share in zip(case.others, shares, strict=True)
         ]
         assert paid == [FEE // JURORS] * JURORS
-        opened = jury.node.context.metrics.registry.get_sample_value("verifier_opened_total")
+        opened = jury.node.context.metrics.registry.get_sample_value("assay_verifier_opened_total")
         assert opened == JURORS
 
 

@@ -41,7 +41,9 @@ class Process:
         deployment = home / "deployment.json"
         deployment.write_text(scene.deployment.model_dump_json())
         bundles = json.dumps([scene.bundles.as_uri()])
-        settings = f'poll = 0.05\nport = 0\nrelays = ["{scene.relay}"]\nbundles = {bundles}\n'
+        settings = (
+            f'poll = 0.05\nport = 0\nmonitor_port = 0\nrelays = ["{scene.relay}"]\nbundles = {bundles}\n'
+        )
         (home / "config.toml").write_text(f"[verifier]\n{settings}")
         self.command = ["verifier.cli", "watch", "--once"]
         self.command += [*(flags or ("--whistleblow",)), "--dev-account", str(account)]

@@ -151,7 +151,7 @@ def test_a_rubber_stamp_loses_its_lock(scene: Stage, pair: Pair) -> None:
         scene.end_challenges(task)
         assert scene.until(task, over).status.name == "SETTLED"
         assert scene.submitter.vault.free(lazy.address) == free, "it has no fee"
-        assert watcher.node.context.metrics.registry.get_sample_value("verifier_caught_total") == 1
+        assert watcher.node.context.metrics.registry.get_sample_value("assay_verifier_caught_total") == 1
     finally:
         watcher.close()
         lazy.close()

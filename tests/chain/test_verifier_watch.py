@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from pathlib import Path
 from threading import Thread
 from time import monotonic, sleep
+from typing import Any
 
 import pytest
 
@@ -14,11 +16,14 @@ from protocol.chain.views import TaskStatus
 from protocol.dispute.view import Phase, Verdict
 from protocol.errors import ExitCode
 from protocol.execution import speeds
+from protocol.node.party import node
 from protocol.node.stopping import Stop
 from solver.strategy import Strategy as SolverStrategy
 from tests.adversaries.solvers import says_nothing
 from tests.adversaries.tiny import moves_a_weight_far
 from tests.chain.solver_stage import Solver, Stage, over
+from tests.forked import start
+from tests.receiver import SECRET, Receiver
 from verifier.node import VerifierNode
 from verifier.settings import VerifierSettings
 from verifier.strategy import HONEST, Strategy
@@ -26,6 +31,8 @@ from verifier.strategy import HONEST, Strategy
 pytestmark = pytest.mark.chain
 
 WATCHER = "dev:2"
+QUIET: dict[str, Any] = {"deadline_minutes": 0.001, "low_disk_gib": 0}
+"""No alert because a machine is slow or its disk full."""
 
 
 class Watcher:
@@ -116,6 +123,12 @@ def is_suspended(scene: Stage, watcher: Watcher) -> bool:
     return registration is not None and registration.suspended
 
 
+def measured(watcher: Watcher, name: str) -> float:
+    """The sum of a gauge's values over its labels."""
+    families = watcher.node.context.metrics.registry.collect()
+    return sum(sample.value for family in families for sample in family.samples if sample.name == name)
+
+
 def until_registered(scene: Stage) -> None:
     """A task is taken only once somebody is in the draw."""
     wait(lambda: scene.submitter.audit.registered() > 0)
@@ -149,21 +162,44 @@ def test_an_honest_task_is_attested_and_the_verifier_is_paid(alone: Stage) -> No
 
 
 @pytest.mark.parametrize("serving", [True, False])
-def test_a_cheat_is_walked_down_and_slashed(alone: Stage, serving: bool) -> None:
-    scene = alone
-    watcher = Watcher(scene, whistleblow=True)
+def test_a_cheat_is_walked_down_and_slashed_and_who_watches_is_told(
+    alone: Stage, tmp_path: Path, serving: bool
+) -> None:
+    scene, log = alone, tmp_path / "only-watch.log"
+    receivers = Receiver(), Receiver(500, 302)
+    watcher = Watcher(scene, whistleblow=True, webhook=receivers[0].url, **QUIET)
+    only = start(
+        "verifier.cli",
+        *("watch", "--only-watch", "--once", "--log-json", "--port", "0", "--rpc", scene.url),
+        log=log,
+        environment={
+            "ASSAY_HOME": str(scene.home.root),
+            "ASSAY_WEBHOOK": receivers[1].url,
+            **{f"ASSAY_{name.upper()}": str(value) for name, value in QUIET.items()},
+        },
+    )
     until_registered(scene)
     cheat = SolverStrategy(executor=moves_a_weight_far)
     strategy = cheat if serving else replace(cheat, app=says_nothing)
     solver = Solver(scene, strategy)
     try:
         task = scene.sold()
-        view = scene.until(task, over, 90)
+        view = scene.until(task, over, 200)
         game = scene.submitter.game.game(1)
         assert watcher.join() is ExitCode.FRAUD
+        assert only.wait(90) == ExitCode.FRAUD, log.read_text()
     finally:
         watcher.close()
         solver.close()
+        only.kill()
+        for receiver in receivers:
+            receiver.listener.close()
+    for receiver in receivers:
+        # A game may begin and end between two looks.
+        assert set(receiver.events) - {"challenged"} == {"slashed"}
+        assert {document["task"] for document in receiver.taken} == {task}
+    assert SECRET not in log.read_text()
+    assert '"status": "slashed"' in log.read_text()
     assert view.status is TaskStatus.SLASHED
     assert (game.verdict, game.segment, game.step) == (Verdict.SOLVER_FALSE, 2, 2)
     assert game.challenger == watcher.client.address
@@ -196,11 +232,20 @@ def test_no_bond_is_risked_where_the_clock_is_shorter_than_a_replay(
         solver.close()
 
 
-def test_a_false_accuser_loses_its_bond_and_the_solver_is_paid(scene: Stage) -> None:
-    watcher = Watcher(scene, Strategy(executor=moves_a_weight_far), whistleblow=True, stake=0)
-    solver = Solver(scene)
+def test_a_false_accuser_loses_its_bond_and_the_solver_is_paid(
+    scene: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(node, "MEASURE_SECONDS", 0)
+    receivers = Receiver(), Receiver()
+    hooks = [{"webhook": receiver.url, **QUIET} for receiver in receivers]
+    accusing = Strategy(executor=moves_a_weight_far)
+    watcher = Watcher(scene, accusing, whistleblow=True, stake=0, **hooks[0])
+    solver = Solver(scene, **hooks[1])
     try:
         task = scene.sold()
+        # The game is open until its challenger's time is over.
+        wait(lambda: all(receiver.events == ["challenged"] for receiver in receivers), 200)
+        wait(lambda: measured(watcher, "assay_node_stake_at_risk_tokens") == 20)
         pass_false_accuser(scene)
         game = scene.submitter.game.game(1)
         scene.until_drawn(task)
@@ -208,7 +253,11 @@ def test_a_false_accuser_loses_its_bond_and_the_solver_is_paid(scene: Stage) -> 
         scene.end_challenges(task)
         assert scene.until(task, over).status is TaskStatus.SETTLED
         assert watcher.join() is ExitCode.FRAUD
+        assert solver.join() is ExitCode.FINE
+        assert all(receiver.events == ["challenged", "settled"] for receiver in receivers)
     finally:
         watcher.close()
         solver.close()
+        for receiver in receivers:
+            receiver.listener.close()
     assert game.verdict is Verdict.CHALLENGER_SILENT

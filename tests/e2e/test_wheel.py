@@ -183,7 +183,7 @@ def test_a_task_from_its_file_to_its_payment(operator: Operator) -> None:
     (operator.folder / "tiny.py").write_text(SOURCE)
     (operator.folder / "tiny.toml").write_text(TASK)
     served = ("--bundles-url", f"http://127.0.0.1:{bundles}")
-    assert operator.assay("submit", "tiny.toml", "--dev-account", "1", *served)["task"] == 1
+    assert operator.assay("submit", "tiny.toml", "--yes", "--dev-account", "1", *served)["task"] == 1
     with connect(operator.rpc, Path(deployed["file"])) as seen:  # the tests' own eyes; it sends nothing
         operator.wait_until(lambda: seen.market.task(1).bidder != NOBODY, "a bid")
         seen.connection.request("evm_increaseTime", hex(30))

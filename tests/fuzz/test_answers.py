@@ -22,7 +22,7 @@ from protocol.node.addresses import Address
 from protocol.node.http_client import BadAnswer, HttpClient
 from protocol.node.reach import Reach
 from protocol.tasks.bundles import BundleError, Limits
-from protocol.tasks.bundles.sources import open_source
+from protocol.tasks.bundles.sources import open_source, read
 from protocol.tasks.bundles.write import MANIFEST
 from tests.fuzz.strangers import kind
 from tests.unit.node.servers import serving
@@ -175,7 +175,7 @@ def test_answers_to_a_verifier_and_to_who_fetches_a_bundle() -> None:
     def manifest() -> str:
         with closing(open_source(server.url, Limits(seconds=PATIENCE))) as source:
             try:
-                return f"{len(source.read(MANIFEST, DUE)) <= DUE}"
+                return f"{len(read(source, MANIFEST, DUE)) <= DUE}"
             except BundleError as error:
                 return kind(error, answers.said[:300])
 

@@ -1,7 +1,7 @@
 """One hash for every instruction set, number of threads and kernel: arithmetic.md sections 8 and 9.
 
 `make test` trains a little under seven settings that hold every value of each, and by bodies; `make test-heavy` whole
-runs under all of them, one test per setting.
+runs under settings that hold every three values together, one test per setting.
 """
 
 from __future__ import annotations

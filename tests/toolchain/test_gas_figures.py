@@ -25,6 +25,7 @@ QUOTED: Mapping[str, Mapping[str, str]] = {
         "bid": "bid #k",
         "bid again": "(#k to release another's",
         "assign": "assign #k",
+        "cancel": "cancel #k",
         "first progress": "first progress #k",
         "progress": ", progress #k",
         "submit": "submit #k",

@@ -25,8 +25,8 @@ from protocol.commitments.errors import CommitmentError
 from protocol.dispute.errors import NothingToChallenge
 from protocol.errors import AssayError, ExitCode, InternalError, Retryable, exit_code_of
 from protocol.execution.workers.errors import WorkerFailed, WorkerLost
+from protocol.numerics.errors import SelfCheckError
 from protocol.numerics.kernels.dispatch import NoKernel
-from protocol.numerics.self_check import SelfCheckError
 from protocol.numerics.types import NumericsError
 from protocol.program.errors import ProgramError
 from protocol.program.parallel.errors import TooManyProcesses

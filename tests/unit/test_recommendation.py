@@ -11,12 +11,15 @@ from assay.deriving import Derived, Place
 from assay.description import read
 from assay.errors import DescriptionError
 from protocol.chain.parameters import DEVNET, RECOMMENDED, TOKEN
+from protocol.chain.periods import Load
 from protocol.chain.recommendation import GAS_PRICE, RULES, gas_units, setting
 from protocol.tasks.amounts import OPTIONAL, derive
+from protocol.tasks.task import replay_allowance
 
 BUDGET = 100 * TOKEN
 EXAMPLES = Path(__file__).parents[2] / "examples"
-ALLOWANCE = 7
+LOAD = Load(8, 50, 2_900_000, 3_000, 100_000)
+ALLOWANCE = replay_allowance(LOAD.segment_steps, LOAD.step_operations, LOAD.state_bytes)
 
 
 def described(folder: Path, left_out: list[str], segments: int = 8) -> Path:
@@ -30,7 +33,7 @@ def described(folder: Path, left_out: list[str], segments: int = 8) -> Path:
 
 def derived(file: Path, place: Place | None = None) -> Derived:
     """Its amounts on a development chain."""
-    return Derived.of(read(file), place or Place(DEVNET), ALLOWANCE)
+    return Derived.of(read(file), place or Place(DEVNET), LOAD)
 
 
 def test_a_file_that_gives_no_amounts_asks_for_the_derived_ones(tmp_path: Path) -> None:

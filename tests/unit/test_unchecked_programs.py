@@ -28,6 +28,7 @@ from protocol.tasks.task import Terms
 from solver.bundle_cache import fetch_candidate, task_bundle
 from solver.context import Context
 from solver.settings import SolverSettings
+from solver.task_folders import TaskFolders
 from tests.chain.trees import terms
 from tests.unit.solver import tiny
 from verifier.material import Materials
@@ -84,7 +85,8 @@ def test_who_posts_a_task_writes_no_such_bundle(tmp_path: Path) -> None:
 def test_a_solver_neither_bids_on_it_nor_trains_it(posted: Terms, tmp_path: Path) -> None:
     settings = SolverSettings(bundles=(tmp_path.as_uri(),))
     home, candidates = Home(tmp_path / "home"), tmp_path / "candidates"
-    context = Context(CLIENT, NEVER, settings, NEVER, home, NEVER, NEVER, NEVER, NEVER, candidates)
+    folders = TaskFolders(tmp_path, NEVER)
+    context = Context(CLIENT, NEVER, settings, NEVER, home, NEVER, folders, NEVER, NEVER, candidates)
     with pytest.raises(BundleMalformed, match="pass `check`"):
         fetch_candidate(context, posted, 60)
     with pytest.raises(BundleMalformed, match="pass `check`"):

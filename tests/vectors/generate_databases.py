@@ -23,6 +23,7 @@ from typing import Final
 FOLDER: Final = Path(__file__).with_name("databases")
 FORMATS: Final = {
     "solver-1": "aa59d97c",
+    "solver-2": "4a1106a6",
     "verifier-1": "aa59d97c",
     "verifier-2": "387978a8",
     "verifier-3": "acdc9d5d",

@@ -108,7 +108,7 @@ interface ITaskMarket {
     /// @notice The task is over: the solver got `paid`, verifiers their fees, the submitter the rest.
     event Settled(TaskId indexed task, address indexed solver, uint256 paid);
     /// @notice The task is over without a submission: the submitter got `refund` from its escrow. The solver lost `penalty`: half of it
-    /// went to the submitter, the rest was burned (0 if nobody bid).
+    /// went to the submitter, the rest was burned (0 if nobody bid, or the submitter cancelled).
     event Refunded(TaskId indexed task, uint256 refund, uint256 penalty);
     /// @notice The submitted task will not be paid as its terms say: it stalled, or a jury found that data are withheld. Anybody may challenge it until `challengeUntil`.
     event Stalled(TaskId indexed task, uint64 challengeUntil);
@@ -143,6 +143,10 @@ interface ITaskMarket {
 
     /// @notice Anyone, after bidding: the best bidder becomes the solver; without a bid the submitter is refunded.
     function assign(TaskId task) external;
+
+    /// @notice Submitter, as long as nobody has bid: takes the task back, and the whole escrow returns. A first bid that is mined before
+    /// it stands, and one that is mined after it is refused before it locks anything.
+    function cancel(TaskId task) external;
 
     /// @notice Solver: extends the segment tree. The first progress proves leaf 0 = r_0 with `firstPath` in the new tree; a later
     /// one proves consistency with the last root.

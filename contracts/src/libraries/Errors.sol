@@ -51,6 +51,8 @@ library Errors {
     error TooLate(uint64 until, uint256 time);
     /// @notice Too early: this is possible after `until`.
     error TooEarly(uint64 until, uint256 time);
+    /// @notice `bidder` has bid on the task: its submitter cannot take it back any more.
+    error HasBid(TaskId task, address bidder);
     /// @notice `openGames` games are open on the task; this waits for their end.
     error GamesOpen(TaskId task, uint32 openGames);
     /// @notice A bid must be lower than the best one by at least `undercut`.

@@ -12,7 +12,7 @@ import {IERC20} from "@openzeppelin/contracts/token/ERC20/IERC20.sol";
 
 /// @title What always holds (dispute.md section 10), as far as vault, market, audit board, looks and juries can break it.
 contract MarketInvariants is LooksInvariants {
-    uint256 private constant ACTIONS = 54;
+    uint256 private constant ACTIONS = 55;
 
     function setUp() public {
         _watch(new Ending());
@@ -315,13 +315,14 @@ contract MarketInvariants is LooksInvariants {
         if (i == 35) return handler.open.selector;
         if (i == 36) return handler.close.selector;
         if (i == 37) return handler.dropClaim.selector;
-        // Sixteen chances in fifty-four.
+        if (i == 38) return handler.cancel.selector;
+        // Sixteen chances in fifty-five.
         return handler.advance.selector;
     }
 
-    /// @dev What a handler counts of looks and juries: each is to happen.
+    /// @dev What a handler counts of looks, juries and cancelled tasks: each is to happen.
     function _names() private pure returns (bytes32[] memory names) {
-        names = new bytes32[](20);
+        names = new bytes32[](21);
         (names[0], names[1], names[2]) = ("inform", "reveal", "takeUnrevealed");
         (names[3], names[4], names[5]) = ("lapse", "lapse of a jury", "accuse");
         (names[6], names[7], names[8]) = ("answer", "contest", "takeUnanswered");
@@ -329,6 +330,7 @@ contract MarketInvariants is LooksInvariants {
         (names[12], names[13], names[14]) = ("claim of a look", "yes", "no");
         (names[15], names[16], names[17]) = ("object", "open", "drop of a claim");
         (names[18], names[19]) = ("verdict that goes on", "verdict that it is withheld");
+        names[20] = "cancel";
     }
 
     /// @dev What is left of the stake: of a convicted task what was not paid out, until it burns; at least a quarter burns.

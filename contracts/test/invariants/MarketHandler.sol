@@ -104,6 +104,15 @@ contract MarketHandler is HonestHandler {
         market.assign(task);
     }
 
+    /// @notice The submitter takes back what nobody has bid on; seldom, for few tasks would get any further.
+    function cancel(uint256 seed) external action {
+        (TaskId task, ITaskMarket.Task memory entry) = _find(seed, ITaskMarket.Status.Bidding);
+        if (TaskId.unwrap(task) == 0 || entry.bidder != address(0) || seed % 4 != 0) return;
+        vm.prank(entry.submitter);
+        market.cancel(task);
+        ++done["cancel"];
+    }
+
     function progress(uint256 seed, uint32 size) external action {
         (TaskId task, ITaskMarket.Task memory entry) = _find(seed, ITaskMarket.Status.Training);
         if (TaskId.unwrap(task) == 0 || _time > entry.trainUntil || entry.size == SEGMENTS) return;

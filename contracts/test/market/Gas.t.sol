@@ -56,6 +56,14 @@ contract MarketGasTest is Deployment, Snapshot {
     }
 
     /// forge-config: default.isolate = true
+    function test_gas_cancel_belowTargets_succeeds() public {
+        TaskId task = _post();
+        vm.prank(submitter);
+        market.cancel(task);
+        _matches("cancel", 60_000);
+    }
+
+    /// forge-config: default.isolate = true
     function test_gas_oneSeatMore_belowTargets_succeeds() public {
         TaskId task = _drawnWith(4);
         _matches("draw of 4 seats", 390_000);

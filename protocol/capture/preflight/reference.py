@@ -88,7 +88,7 @@ class Draws:
         return drawn(self._key, self._counter, draw.stream, tuple(x.shape), draw.below)
 
 
-class _Drawing(TorchDispatchMode):
+class Drawn(TorchDispatchMode):
     """torch's random numbers are the program's while it is active."""
 
     def __init__(self, draws: Draws) -> None:
@@ -129,7 +129,7 @@ def by_torch(
         f"model.{place}": with_attributes(tensors[name], originals[name])
         for place, name in places(model).items()
     }
-    with _Drawing(draws), decomposed_kernels(), drawn_once():
+    with Drawn(draws), decomposed_kernels(), drawn_once():
         found = functional_call(StepModule(model, objective), named, (dict(batch), leaves), tie_weights=False)
     gradients = {name: g.detach() for name, g in zip(traced.parameters, found.gradients)}
     place_of = {name: place for place, name in places(model).items()}

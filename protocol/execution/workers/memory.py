@@ -1,7 +1,8 @@
 """How many workers this machine's free memory holds: known from the program alone, before any starts.
 
-Not a promise: a kernel may need more on the way (`protocol.program.cost.WORKSPACE`), a fused one needs less, others may
-take memory later, and a container's own limit is not read. It refuses numbers that could never have fitted.
+Not a promise: a kernel may need more on the way (`WORKSPACE` in `protocol.tasks.bundles.limits`), a fused one needs
+less, others may take memory later, and a container's own limit is not read. It refuses numbers that could never have
+fitted.
 """
 
 from __future__ import annotations

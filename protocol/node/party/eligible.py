@@ -49,6 +49,22 @@ class Eligible:
         """Of the registered slots; 0 where there are none."""
         return self.slots / self.registered if self.registered else 0.0
 
+    def refusal(self, terms: Terms, least: int, share: float) -> str | None:
+        """Why no solver works for these terms that asks for `least` accounts and a share of the registered stake: a
+        task whose seats stay empty is never paid, and a submitter's own accounts can be silent. None if these suffice.
+        """
+        if len(self.accounts) < least:
+            return (
+                f"{len(self.accounts)} verifiers take {terms.verifiers} seats and juries of {terms.jurors}, {least} "
+                f"are asked for (min_eligible){self.why_not_more}"
+            )
+        if self.share < share:
+            return (
+                f"its terms are taken by {self.slots} of {self.registered} slots of registered stake, a share of "
+                f"{self.share:.3g}, {share:g} is asked for (min_share){self.why_not_more}"
+            )
+        return None
+
     @property
     def why_not_more(self) -> str:
         """For people: what passes the other accounts over."""

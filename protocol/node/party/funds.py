@@ -23,15 +23,20 @@ def require_free(client: Client, amount: int, purpose: str = "") -> None:
 
     `purpose` is for the message: "for the escrow".
     """
-    have = sum(client.tokens())
+    require_tokens(client, client.address, amount, purpose)
+    client.fund(amount)
+
+
+def require_tokens(client: Client, account: str, amount: int, purpose: str = "") -> None:
+    """Whether the account has `amount` units, in the vault or outside of it. Raises NotEnoughTokens, ChainError."""
+    have = sum(client.tokens(account))
     if have < amount:
         raise NotEnoughTokens(
-            f"account {client.address}",
+            f"account {account}",
             expected=f"{tokens(amount)} {purpose}".rstrip(),
             got=shown(have, at_most=True),
             remedy="send tokens to it, on a development chain by `assay fund`",
         )
-    client.fund(amount)
 
 
 class NotEnoughCoin(AssayError):
@@ -50,6 +55,18 @@ def require_coin(client: Client, games: int) -> None:
             expected=f"{coin(due)} for deposits and gas of {games} of the longest games",
             got=shown(have, at_most=True),
             remedy="send coin to it: deposits of nodes that the solver does not answer come back",
+        )
+
+
+def require_gas(client: Client, account: str, gas: int) -> None:
+    """Whether the account's coin pays for so much gas at the present price. Raises NotEnoughCoin, ChainError."""
+    due, have = gas * client.connection.gas_price, client.connection.balance(account)
+    if have < due:
+        raise NotEnoughCoin(
+            f"account {account}",
+            expected=f"{due / COIN:g} of the chain's coin for {gas:,} gas",
+            got=f"{have / COIN:g}",
+            remedy="send coin to it",
         )
 
 

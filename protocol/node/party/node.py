@@ -8,7 +8,10 @@ from __future__ import annotations
 
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from protocol.chain.client import Client
@@ -22,11 +25,23 @@ from protocol.chain.errors import (
     WrongChain,
 )
 from protocol.errors import ExitCode
+from protocol.node.monitoring.alerts import Alerts
+from protocol.node.party.balances import Balance, Bound, read
+from protocol.node.party.collector import Known
+from protocol.node.party.monitor import Monitor
 from protocol.node.party.settings import LONGEST, NodeSettings
 from protocol.node.stopping import Stop
 
 if TYPE_CHECKING:
+    from prometheus_client import CollectorRegistry
     from structlog.typing import FilteringBoundLogger
+
+    from protocol.chain.blocks import Block
+
+MEASURE_SECONDS: Final = 30.0
+"""Between two looks at balances while there is something to do."""
+IDLE_SECONDS: Final = 600.0
+"""While there is nothing: somebody may have sent coin meanwhile. Few questions for each block, or none."""
 
 AWAY: tuple[type[ChainError], ...] = (RpcError, NotMined, NonceTaken, UnstableChain, Reverted, WrongChain)
 """What a chain raises that is out of reach for a while, or whose nodes are behind one another: one that is a block
@@ -53,6 +68,12 @@ class Node(ABC):
         self._nodes: Sequence[Node] = (*earlier, self)
         """Those of earlier deployments and this one, which drives them: what was begun there comes before new work."""
         self._prepared = False
+        self.known = Known()
+        self.alerts: Alerts | None = None
+        """While it is monitored."""
+        self.monitoring_url = ""
+        self._measured: float | None = None
+        self._idle_measured = False
         self._settings = settings
         self._log = log
         self._stop = stop or Stop()
@@ -81,6 +102,35 @@ class Node(ABC):
         """Whether nothing is to be done before the chain says so."""
         return False
 
+    def _bound(self) -> Mapping[str, Bound]:
+        """The accounts, by address, with what of their tokens is bound. Inside of a view. Raises ChainError."""
+        return {}
+
+    def _lacks(self, _balances: Mapping[str, Balance], _block: Block) -> str:
+        """What the accounts need and do not have, in words. Inside of a view. Raises ChainError."""
+        return ""
+
+    def _try_writing(self) -> object:
+        """Write to the database. Raises sqlite3.Error."""
+        return None
+
+    @contextmanager
+    def _monitored(self, party: str, folder: Path, registry: CollectorRegistry) -> Iterator[None]:
+        """Serve health and metrics, and raise alerts, as long as the context lasts. `folder` has the node's data.
+        Raises PortTaken, NotStarted.
+        """
+        assert self._client is not None, "who is monitored has one"
+        about = party, self._settings, self._client, folder, self.known, self._log, registry
+        with Monitor(*about, self._try_writing_all, needs=self._client.sender is not None) as monitor:
+            self.monitoring_url = monitor.url
+            for node in self._nodes:
+                node.alerts, node.known = monitor.alerts, self.known
+            yield
+
+    def _try_writing_all(self) -> None:
+        for node in self._nodes:
+            node._try_writing()
+
     def _loop(self, once: bool) -> ExitCode:
         """Until the node ends. Raises what a tick raised, if it may not pass or has not passed in time."""
         failing: float | None = None
@@ -90,6 +140,7 @@ class Node(ABC):
             away = [error for node in self._nodes if (error := node._advance()) is not None]
             if not away:
                 failing, told = None, ""
+                self._note_answer()
                 if not followed and self._client is not None:
                     followed = True
                     self._log.info("following", block=self._client.connection.newest)
@@ -109,6 +160,7 @@ class Node(ABC):
                 for node in self._nodes:
                     node._log.warning("stopped", **node._at_stake())
                 return ExitCode.INTERRUPTED
+            self.known.pulse.turn(time.monotonic(), self._pause())
             self._rest()
 
     def _advance(self) -> ChainError | None:
@@ -123,6 +175,41 @@ class Node(ABC):
         except AWAY as error:
             return error
         return None
+
+    def _note_answer(self) -> None:
+        """The chain has answered all nodes: note that, and measure what is due."""
+        if self._client is None:
+            return
+        block = self._client.connection.latest
+        if block is not None:
+            self.known.pulse.answer(time.monotonic(), block.number, block.time)
+        if self.alerts is None:
+            return
+        now, idle = time.monotonic(), all(node._is_idle() for node in self._nodes)
+        rest = IDLE_SECONDS if idle and self._idle_measured else MEASURE_SECONDS
+        if self._measured is None or now - self._measured >= rest or (idle and not self._idle_measured):
+            self._measured, self._idle_measured = now, idle
+            try:
+                self._measure()
+            except AWAY as error:
+                self._log.warning("balances not read", error=str(error))
+
+    def _measure(self) -> None:
+        """Read the balances of all nodes' accounts."""
+        lacks = ""
+        for node in self._nodes:
+            assert node._client is not None, "who is monitored has one"
+            with node._client.connection.view() as block:
+                bound = node._bound()
+                found = read(node._client, bound) if bound else {}
+                if node is self:
+                    lacks = node._lacks(found, block)
+                else:  # what is outside of the vault is counted once
+                    found = {account: replace(one, wallet=0) for account, one in found.items()}
+            market = node._client.market.address
+            mine = {(market, account): one for account, one in found.items()}
+            self.known.balances = {**self.known.balances, **mine}
+        self.known.lacks = lacks
 
     def _rest(self) -> None:
         """Wait for the next look. A node that was asked to stop and still has to act does not look without a pause."""

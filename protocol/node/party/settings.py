@@ -3,22 +3,30 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Final, Literal
+from typing import Annotated, ClassVar, Final, Literal
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, SecretStr
 
 from protocol.beacon.networks import Relay
 from protocol.chain.chains import Finality
 from protocol.node.addresses import require_web_url
+from protocol.tasks.usual_solver import PACE as PACE
+from protocol.tasks.usual_solver import SPEED
 
-PACE: Final = 0.5
-"""Seconds."""
 LONGEST: Final = 60.0
 """Seconds between two looks at most."""
 
 
 WebUrl = Annotated[str, AfterValidator(require_web_url)]
 """http or https, with a host."""
+
+
+def _webhook(given: SecretStr | None) -> SecretStr | None:
+    from protocol.node.monitoring.webhook import Webhook  # an HTTP client is no part of most commands
+
+    if given is not None:
+        Webhook.parse(given.get_secret_value())
+    return given
 
 
 class ConnectionSettings(BaseModel):
@@ -60,14 +68,56 @@ class NodeSettings(ConnectionSettings):
     """
     patience: Annotated[float, Field(gt=0)] = 300.0
     """Seconds that the chain's node may be out of reach before this one gives up."""
-    speed: Annotated[float, Field(gt=0)] = 2e9
-    """Scalar operations a second that this machine manages: for the solver's price, and to enter no task or game whose
-    clock is too short.
+    speed: Annotated[float, Field(gt=0)] = SPEED
+    """Scalar operations a second that this machine manages, to enter no task or game whose clock is too short. A solver
+    for which it is not set goes by what `solver bench` measured, for its price too.
     """
     device: Literal["auto", "cpu", "cuda"] = "auto"
     """Where steps run; auto: on a CUDA device if torch has one. The bits are the same."""
     tasks: tuple[Annotated[int, Field(ge=1)], ...] = ()
     """Tasks to work on; empty: all."""
+    disk_limit_gib: Annotated[float, Field(gt=0, le=10**6)] | None = None
+    """Of disk that this node may take, in GiB; without, all that is free. What is kept of tasks that are over goes
+    first, the earliest first, before `hold_days` are over; what is at stake is kept all the same, and where that is
+    more, nothing new is taken.
+    """
+    hold_days: Annotated[float, Field(ge=0, le=10**4)] = 7
+    """How long what is kept of a task stays on the disk, and is served, after the task was over."""
+
+    @property
+    def disk_limit(self) -> int | None:
+        """`disk_limit_gib` in bytes."""
+        return None if self.disk_limit_gib is None else int(self.disk_limit_gib * 2**30)
+
+    @property
+    def hold_seconds(self) -> int:
+        """`hold_days` in seconds."""
+        return int(self.hold_days * 86_400)
+
+    MONITOR_PORT: ClassVar[int]
+    """Where the party's monitoring listens unless the settings say."""
+    port: Annotated[int, Field(ge=0, le=65_535)] = 0
+    """Of the service for strangers; 0: any free one."""
+    monitor_host: str = "127.0.0.1"
+    """Where /healthz, /readyz and /metrics are served, which are no stranger's business."""
+    monitor_port: Annotated[int, Field(ge=0, le=65_535)] | None = None
+    """0: any free one. Unsaid: the party's own, or any free one where `port` is 0."""
+    webhook: Annotated[
+        SecretStr | None, AfterValidator(_webhook), Field(json_schema_extra={"secret": True})
+    ] = None
+    """Address that alerts are posted to as JSON: https, or http on this machine."""
+    deadline_minutes: Annotated[float, Field(gt=0, le=10**6)] = 60
+    """Before a deadline for its alert; a fifth of its period where that is less."""
+    silent_minutes: Annotated[float, Field(gt=0, le=10**7)] | None = None
+    """Without progress of a task in training for its alert; unsaid, a third of its training period."""
+    low_disk_gib: Annotated[float, Field(ge=0, le=10**6)] = 5
+    """Of free disk for the alert and for not being ready; a tenth of the disk where that is less."""
+
+    @property
+    def monitor_port_bound(self) -> int:
+        """The port that monitoring listens on; 0: any free one."""
+        own = self.MONITOR_PORT if self.port else 0
+        return own if self.monitor_port is None else self.monitor_port
 
     @property
     def pace(self) -> float:

@@ -1,20 +1,66 @@
-"""What a node sets up before it begins: logs, the check that this machine computes the right bits, device, signals."""
+"""What a node sets up before it begins: logs, the check that this machine computes the right bits, device, signals.
+
+The check needs torch, and the node does not before it has a task: so it is made in a process that ends, and made again
+in this one when the first task has brought torch here (`executors`).
+"""
 
 from __future__ import annotations
 
-from protocol.execution.device import checked, executor_on
-from protocol.execution.replay import ExecutorFactory
+import logging
+import sys
+from functools import cache
+from threading import Lock
+from typing import TYPE_CHECKING
+
+from protocol.execution.loading import load_torch
+from protocol.execution.machine_check import check_machine
+from protocol.execution.versions import untested_torch
 from protocol.node import logs
 from protocol.node.party.settings import NodeSettings
 from protocol.node.stopping import Stop
-from protocol.numerics.self_check import self_check
+
+if TYPE_CHECKING:
+    from protocol.execution.replay import Executor, ExecutorFactory, Work
+
+_log = logging.getLogger("assay.numerics")
 
 
 def start(settings: NodeSettings, log_json: bool, verbose: bool) -> tuple[ExecutorFactory, Stop]:
-    """What makes the executor of a task, and what a signal asks to stop. Raises SelfCheckError, DeviceError."""
+    """What makes the executor of a task, and what a signal asks to stop. Raises SelfCheckError, DeviceError, and
+    CheckLost.
+    """
     logs.configure(log_json, verbose)
-    self_check()
-    executor = executor_on(checked(settings.device))
+    if "torch" in sys.modules:  # somebody has loaded it: what it is set to counts
+        _checked_here(settings.device)
+    else:
+        machine = check_machine(settings.device)
+        if (warning := untested_torch(machine.torch)) is not None:
+            _log.warning(warning)
+        if machine.name:
+            _log.info("steps run on %s", machine.name)
     stop = Stop()
     stop.on_signals()
-    return executor, stop
+    return executors(settings.device), stop
+
+
+def executors(device: str) -> ExecutorFactory:
+    """What makes the executor of a task on `device` (a setting). The first one loads torch and checks this process: it
+    raises SelfCheckError, DeviceError. Any thread may ask.
+    """
+    lock, checked_here = Lock(), cache(lambda: _checked_here(device))
+
+    def make(work: Work) -> Executor:
+        with lock:
+            factory = checked_here()
+        return factory(work)
+
+    return make
+
+
+def _checked_here(device: str) -> ExecutorFactory:
+    load_torch()
+    from protocol.execution.device import checked, executor_on
+    from protocol.numerics.self_check import self_check
+
+    self_check()
+    return executor_on(checked(device))

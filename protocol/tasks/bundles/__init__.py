@@ -4,9 +4,14 @@ A bundle is a folder: `manifest.json`, which names everything, and `blobs/`, a b
 manifest, stands in the terms. `write_bundle` makes one, `fetch_bundle` gets one from a stranger, believing nothing,
 `require_terms` compares it with what was posted, `cached_bundle` does both and keeps it. Not here: evaluation on
 held-out data, which is the submitter's own business.
+
+A bundle in memory needs torch, and a node that waits for a task has none: `Bundle` and what makes one are imported when
+they are first asked for.
 """
 
-from protocol.tasks.bundles.bundle import Bundle
+from importlib import import_module
+from typing import TYPE_CHECKING
+
 from protocol.tasks.bundles.cache import cached_bundle, link_bundle, prune
 from protocol.tasks.bundles.errors import (
     BundleError,
@@ -18,10 +23,13 @@ from protocol.tasks.bundles.errors import (
     TensorsTooLarge,
     WrongFile,
 )
-from protocol.tasks.bundles.fetch import fetch_bundle, load_bundle
 from protocol.tasks.bundles.limits import Limits
 from protocol.tasks.bundles.terms import committed_terms, require_terms
 from protocol.tasks.bundles.write import write_bundle
+
+if TYPE_CHECKING:
+    from protocol.tasks.bundles.bundle import Bundle
+    from protocol.tasks.bundles.fetch import fetch_bundle, load_bundle
 
 __all__ = [
     "Bundle",
@@ -43,3 +51,14 @@ __all__ = [
     "require_terms",
     "write_bundle",
 ]
+
+_WITH_TORCH = {"Bundle": "bundle", "fetch_bundle": "fetch", "load_bundle": "fetch"}
+
+
+def __getattr__(name: str) -> object:
+    """What is imported late. Python calls this for names that the module does not have yet."""
+    if name not in _WITH_TORCH:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    found: object = getattr(import_module(f"{__name__}.{_WITH_TORCH[name]}"), name)
+    globals()[name] = found
+    return found

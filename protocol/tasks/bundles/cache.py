@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-import shutil
-from collections.abc import Container, Sequence
+from collections.abc import Container, Iterable, Sequence
 from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from protocol.commitments import BlobStore
-from protocol.commitments.atomic import write_atomically
+from protocol.commitments.atomic import TEMPORARY_PREFIX, write_atomically
 from protocol.node.addresses import Address
-from protocol.tasks.bundles.bundle import Bundle
+from protocol.node.disk import remove
 from protocol.tasks.bundles.errors import BundleError, TensorsTooLarge
-from protocol.tasks.bundles.fetch import fetch_bundle, load_bundle
 from protocol.tasks.bundles.limits import Limits
 from protocol.tasks.bundles.terms import require_terms
 from protocol.tasks.bundles.write import BLOBS, MANIFEST
 from protocol.tasks.task import Terms
+
+if TYPE_CHECKING:
+    from protocol.tasks.bundles.bundle import Bundle
 
 
 def cached_bundle(
@@ -34,30 +36,42 @@ def cached_bundle(
     return bundle
 
 
-def link_bundle(place: Path, bundles: Path, bundle_hash: bytes) -> None:
-    """Take a whole bundle from another party's folder on this machine, by its hash below `place`, into one's own below
-    `bundles`: without a second copy, and each may delete its own. Not where that cannot be: then it is fetched.
+def link_bundle(places: Iterable[Path], bundles: Path, bundle_hash: bytes) -> None:
+    """Take a whole bundle from another party's folder on this machine, by its hash below one of `places`, into one's
+    own below `bundles`: without a second copy, and each may delete its own. Not where that cannot be: then it is
+    fetched.
     """
-    there, here = place / bundle_hash.hex(), bundles / bundle_hash.hex()
-    if not (there / MANIFEST).is_file() or (here / MANIFEST).is_file():
+    here = bundles / bundle_hash.hex()
+    for place in places:
+        if (here / MANIFEST).is_file():
+            return
+        with suppress(OSError):  # another file system, or its owner deletes it now
+            _link(place / bundle_hash.hex(), here)
+
+
+def _link(there: Path, here: Path) -> None:
+    if not (there / MANIFEST).is_file():
         return
-    with suppress(OSError):  # another file system
-        for path in sorted(there.rglob("*"), key=lambda path: path.name == MANIFEST):
-            if path.is_file():
-                link = here / path.relative_to(there)
-                link.parent.mkdir(parents=True, exist_ok=True)
-                with suppress(FileExistsError):
-                    link.hardlink_to(path)
+    for path in sorted(there.rglob("*"), key=lambda path: path.name == MANIFEST):
+        if path.is_file() and not path.name.startswith(TEMPORARY_PREFIX):
+            link = here / path.relative_to(there)
+            link.parent.mkdir(parents=True, exist_ok=True)
+            with suppress(FileExistsError):
+                link.hardlink_to(path)
 
 
 def prune(bundles: Path, wanted: Container[str]) -> None:
-    """Delete the bundles below a folder that are not wanted, by hash. Nobody else may keep any there."""
+    """Delete the bundles below a folder that are not wanted, by hash, and what a killed process has left of such.
+    Nobody else may keep any there.
+    """
     for folder in list(bundles.iterdir()) if bundles.is_dir() else ():
         if folder.name not in wanted:
-            shutil.rmtree(folder, ignore_errors=True)
+            remove(folder)
 
 
 def _kept(folder: Path, terms: Terms, limits: Limits) -> Bundle | None:
+    from protocol.tasks.bundles.fetch import load_bundle
+
     manifest = folder / MANIFEST
     if manifest.is_file() and sha256(manifest.read_bytes()).digest() == terms.bundle_hash:
         with suppress(BundleError):  # damaged since: fetched again
@@ -66,6 +80,8 @@ def _kept(folder: Path, terms: Terms, limits: Limits) -> Bundle | None:
 
 
 def _fetched(folder: Path, terms: Terms, limits: Limits, others: Sequence[str | Address]) -> Bundle:
+    from protocol.tasks.bundles.fetch import fetch_bundle
+
     store = BlobStore(folder / BLOBS)
     failures = []
     for place in [terms.bundle, *others]:

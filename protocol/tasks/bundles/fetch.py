@@ -22,6 +22,7 @@ from protocol.commitments import BlobStore, CommitmentError, CorruptBlob
 from protocol.commitments.tensors import CODES, Tensor, is_canonical
 from protocol.commitments.threads import each
 from protocol.node.addresses import Address
+from protocol.node.http_client import Body
 from protocol.numerics.types import DType
 from protocol.program.errors import ProgramError
 from protocol.program.library import Hint
@@ -39,7 +40,7 @@ from protocol.tasks.bundles.errors import (
 )
 from protocol.tasks.bundles.limits import Limits
 from protocol.tasks.bundles.manifest import Manifest, ProgramEntry, TensorEntry, parse_manifest
-from protocol.tasks.bundles.sources import FileSource, Source, open_source
+from protocol.tasks.bundles.sources import FileSource, Source, open_source, read
 from protocol.tasks.bundles.write import BLOBS, MANIFEST
 
 Content = TypeVar("Content", bytes, memoryview)
@@ -68,13 +69,13 @@ def load_bundle(folder: Path, store: BlobStore | None = None, limits: Limits | N
     """The bundle in a local folder of one's own, verified like any other."""
     source = FileSource(str(folder))
     limits = limits or Limits()
-    data = source.read(MANIFEST, limits.manifest_bytes)
+    data = read(source, MANIFEST, limits.manifest_bytes)
     return _load(source, sha256(data).digest(), store or BlobStore(folder / BLOBS), limits)
 
 
 def _load(source: Source, bundle_hash: bytes, store: BlobStore, limits: Limits) -> Bundle:
-    data = source.read(MANIFEST, limits.manifest_bytes)
-    _require_hash("bundle hash", bundle_hash.hex(), data)
+    data = read(source, MANIFEST, limits.manifest_bytes)
+    _require_hash("bundle hash", bundle_hash.hex(), sha256(data).hexdigest())
     manifest = parse_manifest(data)
     if not is_computed(manifest.arithmetic):
         raise BundleMismatch(
@@ -194,23 +195,23 @@ class _OneByOne:
     def __init__(self, source: Source) -> None:
         self._source, self._turn = source, Lock()
 
-    def read(self, name: str, limit: int) -> bytes:
+    def copy(self, name: str, limit: int, into: Body) -> None:
         with self._turn:
-            return self._source.read(name, limit)
+            self._source.copy(name, limit, into)
 
     def close(self) -> None:
         self._source.close()
 
 
-def _blob(source: Source, store: BlobStore, blob: str, limit: int, read: Callable[[str], Content]) -> Content:
-    """A blob as `read` gives it of the store, which it is put into if need be."""
+def _blob(source: Source, store: BlobStore, blob: str, limit: int, take: Callable[[str], Content]) -> Content:
+    """A blob as `take` gives it of the store, into which it is copied if need be."""
     if store.has(blob):
         with suppress(CorruptBlob):  # fetched again, and the damaged copy replaced
-            return read(blob)
-    data = source.read(f"{BLOBS}/{blob[:2]}/{blob}", limit)
-    _require_hash(f"SHA-256 of blob {blob}", blob, data)
-    store.put(data)
-    return read(blob)
+            return take(blob)
+    with store.arriving(blob) as arriving:
+        source.copy(f"{BLOBS}/{blob[:2]}/{blob}", limit, arriving)
+        _require_hash(f"SHA-256 of blob {blob}", blob, arriving.id)
+    return take(blob)
 
 
 def _require(what: str, expected: object, got: object) -> None:
@@ -218,8 +219,8 @@ def _require(what: str, expected: object, got: object) -> None:
         raise BundleMismatch(what, expected=expected, got=got, remedy="refuse this bundle")
 
 
-def _require_hash(what: str, expected: str, data: bytes) -> None:
-    if (got := sha256(data).hexdigest()) != expected:
+def _require_hash(what: str, expected: str, got: str) -> None:
+    if got != expected:
         raise WrongFile(what, expected=expected, got=got, remedy="try again later, or do not take this task")
 
 

@@ -11,29 +11,41 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any, Protocol
 from urllib.parse import unquote
 
 from protocol.node.addresses import Address, BadAddress
-from protocol.node.http_client import BadAnswer, Broken, Encoded, HttpClient, NotServed, TooLong
+from protocol.node.http_client import BadAnswer, Body, Broken, Encoded, HttpClient, NotServed, TooLong
 from protocol.node.lookups import Permit
 from protocol.node.reach import OutOfReach
 from protocol.tasks.bundles.errors import BundleRefused, BundleUnavailable, WrongFile
 from protocol.tasks.bundles.limits import Limits
 
+PIECE = 1 << 20
+"""Bytes of a file that are in memory at a time."""
 READ_SECONDS = 20.0
 """For each read, below the limit for all of a bundle."""
 
 
 class Source(Protocol):
-    """Reads one file below a bundle's address, whole, at most `limit` bytes of it."""
+    """Copies one file below a bundle's address, whole, at most `limit` bytes of it."""
 
-    def read(self, name: str, limit: int) -> bytes:
-        """Raises BundleUnavailable, WrongFile, or BundleRefused for a name that leads where it must not."""
+    def copy(self, name: str, limit: int, into: Body) -> None:
+        """Raises BundleUnavailable, WrongFile, or BundleRefused for a name that leads where it must not; and what
+        `into` raises.
+        """
 
     def close(self) -> None:
         """Let go of connections."""
+
+
+def read(source: Source, name: str, limit: int) -> bytes:
+    """A small file's bytes. Raises as `Source.copy` does."""
+    data = bytearray()
+    source.copy(name, limit, data)
+    return bytes(data)
 
 
 def open_source(place: str | Address, limits: Limits, *, anywhere: bool = False) -> Source:
@@ -68,17 +80,22 @@ class FileSource:
         except Exception as error:  # each file system has errors of its own
             raise _refused(url, "an address that fsspec opens", type(error).__name__) from error
 
-    def read(self, name: str, limit: int) -> bytes:
-        """The file's bytes."""
+    def copy(self, name: str, limit: int, into: Body) -> None:
+        """The file's bytes, piece by piece."""
         path = f"{self._base}/{name}"
+        for piece in self._pieces(path):
+            if len(into) + len(piece) > limit:
+                raise _too_long(path, limit)
+            into.extend(piece)
+
+    def _pieces(self, path: str) -> Iterator[bytes]:
+        # Only what the file system raises: a disk that is full while a piece is kept is another matter.
         try:
             with self._system.open(path, "rb") as file:
-                data = bytes(file.read(limit + 1))
+                while piece := bytes(file.read(PIECE)):
+                    yield piece
         except Exception as error:
             raise _unavailable(path, type(error).__name__) from error
-        if len(data) > limit:
-            raise _too_long(path, len(data), limit)
-        return data
 
     def close(self) -> None:
         """Nothing is held."""
@@ -97,24 +114,22 @@ class HttpSource:
         self._loop = asyncio.Runner()
         self._client = HttpClient(READ_SECONDS, permit)
 
-    def read(self, name: str, limit: int) -> bytes:
-        """The file's bytes. Raises BundleRefused too."""
-        return self._loop.run(self._read(self._address / name, limit))
+    def copy(self, name: str, limit: int, into: Body) -> None:
+        """The file's bytes, as they come. Raises BundleRefused too."""
+        self._loop.run(self._copy(self._address / name, limit, into))
 
-    async def _read(self, address: Address, limit: int) -> bytes:
-        data = bytearray()
+    async def _copy(self, address: Address, limit: int, into: Body) -> None:
         try:
             async with asyncio.timeout(self._deadline - time.monotonic()):
-                await self._client.get(address, limit, data)
+                await self._client.get(address, limit, into)
         except TooLong as error:
-            raise _too_long(str(address), len(data), limit) from error
+            raise _too_long(str(address), limit) from error
         except OutOfReach as error:
             raise _refused(str(address), error.expected or "", str(error.got)) from error
         except TimeoutError as error:
-            raise _unavailable(str(address), f"{len(data)} bytes when the time was over") from error
+            raise _unavailable(str(address), f"{len(into)} bytes when the time was over") from error
         except BadAnswer as error:
             raise _unavailable(str(address), _said(error)) from error
-        return bytes(data)
 
     def close(self) -> None:
         """Close the connection."""
@@ -161,10 +176,10 @@ def _unavailable(where: str, got: str) -> BundleUnavailable:
     )
 
 
-def _too_long(where: str, got: int, limit: int) -> WrongFile:
+def _too_long(where: str, limit: int) -> WrongFile:
     return WrongFile(
         f"bundle file {where}",
         expected=f"at most {limit} bytes",
-        got=f"more ({got})",
+        got="more",
         remedy="try again later, or do not take this task",
     )

@@ -4,11 +4,13 @@ everyone else.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from protocol.tasks.bundles.bundle import Bundle
 from protocol.tasks.bundles.errors import BundleMismatch
 from protocol.tasks.task import Terms
+
+if TYPE_CHECKING:
+    from protocol.tasks.bundles.bundle import Bundle
 
 
 def committed_terms(bundle: Bundle) -> dict[str, Any]:

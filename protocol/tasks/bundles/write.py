@@ -5,14 +5,16 @@ from __future__ import annotations
 import json
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from protocol.commitments import BlobStore
 from protocol.commitments.atomic import write_atomically
 from protocol.commitments.tensors import DTYPES, Tensor
-from protocol.program.program import Program
-from protocol.tasks.bundles.bundle import Bundle
 from protocol.tasks.bundles.manifest import VERSION, parse_manifest
+
+if TYPE_CHECKING:
+    from protocol.program.program import Program
+    from protocol.tasks.bundles.bundle import Bundle
 
 MANIFEST: Final = "manifest.json"
 BLOBS: Final = "blobs"

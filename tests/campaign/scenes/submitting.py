@@ -33,7 +33,7 @@ def posting(world: World, _who: Who) -> Iterator[Stage]:
     world.honest["submitter"] = address(SUBMITTER)
     disk = world.disk_of("assay")
     serving = world.stack.enter_context(Serving(application(disk.seen / "bundles"), HOST, 0))
-    verb = ["submit", str(TASK), "--bundles-url", world.peer(serving.url)]
+    verb = ["submit", str(TASK), "--yes", "--bundles-url", world.peer(serving.url)]
     world.party = under_test(world, "assay", verb, {}, [SUBMITTER], typed=True)
     world.reach(lambda: world.rpc.requests > 0, STARTING)
     yield Stage.BEFORE_THE_BID

@@ -7,10 +7,11 @@ from typing import cast
 
 import pytest
 
-from assay import results
+from assay import holders
 from assay.settings import AssaySettings
 from assay.submitting import is_private, require_served
 from protocol.commitments import state_root, tensor_root
+from protocol.node.http_client import Body
 from protocol.program.step import StepProgram
 from protocol.tasks.bundles import BundleRefused, BundleUnavailable, Limits, sources
 from tests.chain.trees import terms
@@ -20,7 +21,7 @@ PROGRAM = cast(StepProgram, SimpleNamespace(state_types=[SimpleNamespace(nbytes=
 
 
 def fetched(url: str, root: bytes = bytes(32), limits: Limits | None = None) -> list[bytes] | str:
-    return results._committed(url, 7, 5, PROGRAM, root, limits or Limits())
+    return holders.committed(url, 7, 5, PROGRAM, root, limits or Limits())
 
 
 @pytest.mark.parametrize(
@@ -35,11 +36,11 @@ def fetched(url: str, root: bytes = bytes(32), limits: Limits | None = None) -> 
 def test_a_result_is_read_where_its_solver_is(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     asked = []
 
-    def read(source: sources.HttpSource, name: str, limit: int) -> bytes:
+    def copy(source: sources.HttpSource, name: str, limit: int, into: Body) -> None:
         asked.append(f"{source._address}/{name}")
-        return bytes(limit)
+        into.extend(bytes(limit))
 
-    monkeypatch.setattr(sources.HttpSource, "read", read)
+    monkeypatch.setattr(sources.HttpSource, "copy", copy)
     limits = Limits(allowed=("http://192.168.1.7:8701/",))
     assert fetched(url, state_root([tensor_root(bytes(3))]), limits) == [bytes(3)]
     assert asked == [f"{url.rstrip('/')}/tasks/7/checkpoints/5/tensors/0"]
@@ -75,7 +76,7 @@ def test_an_address_that_nobody_may_fetch_from_is_refused_at_once(monkeypatch: p
 
 def test_a_submitter_may_serve_in_its_private_network(monkeypatch: pytest.MonkeyPatch) -> None:
     here = terms(bundle="http://192.168.1.5:8700/bundles/ab")
-    monkeypatch.setattr(sources.HttpSource, "read", lambda *_: b"{}")
+    monkeypatch.setattr(sources.HttpSource, "copy", lambda *asked: asked[-1].extend(b"{}"))
     require_served(here)
     assert is_private(here)
     assert not is_private(terms(bundle="http://bundles.example:8700/bundles/ab"))
@@ -84,13 +85,13 @@ def test_a_submitter_may_serve_in_its_private_network(monkeypatch: pytest.Monkey
 def test_nobody_there_yet_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
     answers = iter([None, b"{}"])
 
-    def read(*_: object) -> bytes:
+    def copy(_source: sources.HttpSource, _name: str, _limit: int, into: Body) -> None:
         answer = next(answers)
         if answer is None:
             raise BundleUnavailable("bundle", expected="the file", got="ConnectError", remedy="try again")
-        return answer
+        into.extend(answer)
 
-    monkeypatch.setattr(sources.HttpSource, "read", read)
+    monkeypatch.setattr(sources.HttpSource, "copy", copy)
     require_served(terms())
     assert next(answers, "both asked") == "both asked"
 

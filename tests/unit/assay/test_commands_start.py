@@ -15,7 +15,12 @@ HEAVY = ("torch", "requests", "eth_abi", "numpy", "fastapi", "httpcore", "eth_ac
 HELP = [
     ("assay.cli", ["--help"]),
     ("assay.cli", ["submit", "--help"]),
+    ("assay.cli", ["try", "--help"]),
+    ("assay.cli", ["price", "--help"]),
+    ("assay.cli", ["verify", "--help"]),
     ("assay.cli", ["beacon", "--help"]),
+    ("assay.cli", ["watch", "--help"]),
+    ("assay.cli", ["cancel", "--help"]),
     ("assay.cli", ["account", "--help"]),
     ("assay.cli", ["account", "list", "--help"]),
     ("assay.cli", ["status", "--help"]),
@@ -23,7 +28,9 @@ HELP = [
     ("verifier.cli", ["watch", "--help"]),
     ("solver.cli", ["--help"]),
     ("solver.cli", ["run", "--help"]),
+    *(("solver.cli", [name, "--help"]) for name in ("bench", "check", "status", "earnings", "drain")),
 ]
+DIGITS = Path(__file__).parents[3] / "examples" / "digits.toml"
 MODULES = 300
 """Loaded at most for a help text. What that takes is measured by the benchmarks: half a second."""
 
@@ -33,7 +40,12 @@ def run(code: str, *arguments: str, home: Path | None = None) -> subprocess.Comp
     if home is not None:
         environment["ASSAY_HOME"] = str(home)
     return subprocess.run(
-        [sys.executable, "-c", code, *arguments], capture_output=True, text=True, env=environment, check=False
+        [sys.executable, "-c", code, *arguments],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        env=environment,
+        check=False,
     )
 
 
@@ -61,15 +73,24 @@ def test_the_module_of_a_command_loads_nothing_heavy(module: str) -> None:
 
 WRONG = [
     ("assay", ["submit", "none.toml"], 2, "expected a readable file"),
+    ("assay", ["submit", str(DIGITS)], 2, "expected --yes, where no terminal is there to ask at"),
+    ("assay", ["init", "no name"], 2, "choose another name"),
+    ("assay", ["try", "none.toml"], 2, "expected a readable file"),
+    ("assay", ["price", "none.toml"], 2, "expected a readable file"),
     ("assay", ["status", "--rpc", "http://127.0.0.1:1"], 1, "expected an Ethereum node"),
     ("assay", ["deploy", "--account", "a", "--dev-account", "1"], 2, "leave one out"),
     ("assay", ["account", "new", "../x", "--password-file", "none"], 2, "account name"),
     ("assay", ["beacon", "--rpc", "http://127.0.0.1:1"], 1, "expected an Ethereum node"),
     ("assay", ["beacon", "--account", "a", "--dev-account", "1"], 2, "leave one out"),
+    ("assay", ["verify", "none.json"], 2, "expected a readable file"),
+    ("assay", ["verify", "1", "--all", "--segments", "2"], 2, "leave one out"),
     ("assay", ["config", "show"], 2, "expected settings rpc, "),
     ("verifier", ["watch", "--rpc", "http://127.0.0.1:1"], 2, "expected settings rpc, "),
     ("verifier", ["resign", "--account", "a", "--dev-account", "1"], 2, "leave one out"),
     ("solver", ["run", "--account", "a", "--dev-account", "1"], 2, "leave one out"),
+    ("solver", ["stop"], 1, "expected a running node, got none"),
+    ("solver", ["earnings", "--month", "november"], 2, "such as 2026-11"),
+    ("solver", ["earnings", "--csv", "--json"], 2, "leave one out"),
 ]
 
 

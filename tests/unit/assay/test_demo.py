@@ -14,12 +14,12 @@ from examples.demo.command import costs
 from examples.demo.errors import StageError
 from examples.demo.event_lines import EventLines
 from examples.demo.ledger import Act, Ledger
-from examples.demo.names import bits, number, position
 from examples.demo.play import WHOLE, failures
-from examples.demo.report import tokens
 from examples.demo.stage import MARK, clear
 from examples.demo.stories import POSTED, STORIES
+from protocol.chain.parameters import tokens
 from protocol.chain.receipts import Event, Log
+from protocol.dispute.names import bits, number, position
 from protocol.numerics.types import DType
 from protocol.program.types import TensorType
 

@@ -62,7 +62,7 @@ def test_a_fraction_of_a_token_is_exact(tmp_path: Path) -> None:
         ("stake = 1000", "stake = 1000\nthinning = 3", "terms.thinning"),
         ("stake = 1000", "stake = 1000\nlook_chance = 10_001", "terms.look_chance"),
         ("stake = 1000", "stake = 1000\nmove_time = 0", "terms.move_time"),
-        ("[terms]", "[conditions]", "terms"),
+        ("[terms]", "[conditions]", "conditions"),
         ('source = "digits.py"', 'source = "nowhere.py"', "task.source"),
     ],
 )

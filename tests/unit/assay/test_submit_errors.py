@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from assay import commands
+from assay import posting
 from assay.options import context_of
 from protocol.errors import ExitCode
 from protocol.node.exits import reported
@@ -47,7 +47,8 @@ def submitted(folder: Path, source: str) -> int:
     (folder / "digits.py").write_text(source)
     try:
         with reported():
-            commands.submit(context_of("submit", folder / "home", False), folder / "task.toml", dry_run=True)
+            context = context_of("submit", folder / "home", False, rpc="http://127.0.0.1:1")
+            posting.dry_run(context, folder / "task.toml", posting.Choices())
     except SystemExit as ended:
         return int(str(ended.code))
     return ExitCode.FINE

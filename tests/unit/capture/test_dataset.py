@@ -174,7 +174,9 @@ def test_other_maps_are_copied(tmp_path: Path, case: str) -> None:
 
 
 LARGER_THAN_MEMORY = """
-import resource, sys
+import resource, sys, threading
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 import numpy as np, torch
 from torch import nn
@@ -183,7 +185,8 @@ from protocol.commitments import tensor_tree
 from protocol.dispute.openings import open_chunk
 from protocol.program.execute import Interpreter
 from protocol.program.opcodes import Op
-from protocol.tasks.bundles import Bundle, load_bundle, write_bundle
+from protocol.commitments import BlobStore
+from protocol.tasks.bundles import Bundle, fetch_bundle, write_bundle
 
 rows, folder = int(sys.argv[1]), Path(sys.argv[2])
 pixels = np.memmap(folder / "pixels.bin", np.uint8, mode="r", shape=(rows, 1024))
@@ -198,8 +201,12 @@ step = capture(
     model, lambda m, b: m(b["pixels"].float() / 255).square().mean(), optimizer, {"pixels": pixels},
     batch_size=8, steps=4, replacement=False, preflight=True,
 )
-write_bundle(Bundle.of("large", step, step.initial_state(1)), folder / "bundle")
-bundle = load_bundle(folder / "bundle")
+name = write_bundle(Bundle.of("large", step, step.initial_state(1)), folder / "bundle")
+files = partial(SimpleHTTPRequestHandler, directory=folder / "bundle")
+files.func.log_message = lambda *_: None
+server = ThreadingHTTPServer(("127.0.0.1", 0), files)
+threading.Thread(target=server.serve_forever, daemon=True).start()
+bundle = fetch_bundle(f"http://127.0.0.1:{server.server_port}", name, BlobStore(folder / "fetched"))
 again = bundle.step.step(bundle.initial_state(), bundle.fixed(), Interpreter())
 ours = step.step(step.initial_state(1))
 assert all(torch.equal(ours[name], t) for name, t in again.items())

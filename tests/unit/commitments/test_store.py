@@ -160,3 +160,20 @@ def test_a_write_under_way_survives_another_store_that_opens(tmp_path: Path) -> 
 
 def _fail(*_: object) -> None:
     raise OSError("disk full")
+
+
+@pytest.mark.parametrize("url", ["folder", "memory://arriving"])
+def test_a_blob_arrives_in_pieces_whole_or_not_at_all(tmp_path: Path, url: str) -> None:
+    store = BlobStore(url if "://" in url else tmp_path / url, max_bytes=10)
+    blob = sha256(b"pieces").hexdigest()
+    with pytest.raises(CorruptBlob), store.arriving(blob) as arriving:
+        arriving.extend(b"piece")
+    assert not store.has(blob)
+    with pytest.raises(BlobTooLarge), store.arriving(blob) as arriving:
+        arriving.extend(bytes(11))
+    assert not store.has(blob)
+    with store.arriving(blob) as arriving:
+        arriving.extend(b"pie")
+        arriving.extend(b"ces")
+        assert (len(arriving), arriving.id) == (6, blob)
+    assert store.get(blob) == b"pieces"

@@ -14,7 +14,8 @@ import pytest
 import torch
 
 from protocol.errors import ExitCode
-from protocol.execution.device import EXECUTORS, DeviceError, DeviceExecutor, device_of, executor_on
+from protocol.execution.device import EXECUTORS, DeviceExecutor, device_of, executor_on
+from protocol.execution.errors import DeviceError
 from protocol.execution.replay import Executor, HonestExecutor, Work
 from protocol.tasks.arithmetics import ARBITERS, ARITHMETIC, UnknownArithmetic
 from tests.unit.solver import tiny

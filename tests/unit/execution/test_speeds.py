@@ -33,3 +33,15 @@ def test_programs_that_nobody_runs_any_more_are_forgotten() -> None:
             note(1.0)
     assert len(speeds.measured()) == PROGRAMS
     assert (0).to_bytes(2) not in speeds.measured()
+
+
+def test_what_is_expected_of_a_program_counts_until_its_steps_are_measured() -> None:
+    speeds = Speeds()
+    speeds.expect(b"a", 7.0)
+    assert speeds.measured() == {b"a": 7.0}
+    for _ in range(STEPS):
+        speeds.of(b"a", 1_000)(1.0)
+    assert speeds.measured() == {b"a": 1_000.0}
+    for number in range(PROGRAMS):
+        speeds.expect(number.to_bytes(2), 1.0)
+    assert len(speeds.measured()) == PROGRAMS + 1, "the oldest expectation is forgotten, no measurement"

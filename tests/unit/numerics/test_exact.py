@@ -11,11 +11,12 @@ from torch import Tensor
 
 from protocol.numerics import reductions, rows, sums
 from protocol.numerics.contract import contract, dot
+from protocol.numerics.errors import SelfCheckError
 from protocol.numerics.indexing import gather, scatter_sum, scatter_sum_i64
 from protocol.numerics.philox import philox
 from protocol.numerics.reference import philox as plain_philox
 from protocol.numerics.reference import rows as plain
-from protocol.numerics.self_check import SelfCheckError, self_check
+from protocol.numerics.self_check import self_check
 from protocol.numerics.types import DType, NumericsError, to_bytes
 
 

@@ -9,7 +9,8 @@ import pytest
 
 from protocol.execution.replay import HonestExecutor, Work
 from protocol.execution.turns import Turns
-from protocol.execution.workers import TooLittleMemory, Workers, memory
+from protocol.execution.workers import TooLittleMemory, memory
+from protocol.execution.workers.pool import Workers
 from protocol.program.cost import cost
 from solver import processes
 from solver.processes import WorkerRunner

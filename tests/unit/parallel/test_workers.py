@@ -13,7 +13,8 @@ from time import monotonic, sleep
 import pytest
 import torch
 
-from protocol.execution.workers import WorkerFailed, WorkerLost, Workers
+from protocol.execution.workers import WorkerFailed, WorkerLost
+from protocol.execution.workers.pool import Workers
 from protocol.execution.workers.states import read_state, write_state
 from protocol.program.errors import ValueMismatch
 from protocol.program.parallel import TooManyProcesses
@@ -107,7 +108,7 @@ PARENT = """
 import signal, sys
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background job ignores it, with all it starts
 from pathlib import Path
-from protocol.execution.workers import Workers
+from protocol.execution.workers.pool import Workers
 from tests.unit.parallel import tasks
 step = tasks.mlp()
 workers = Workers(Path(sys.argv[1]), bytes.fromhex(sys.argv[2]), step.step_program, 2)

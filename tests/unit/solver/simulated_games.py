@@ -16,6 +16,7 @@ from typing import Any, cast
 
 import pytest
 
+from protocol.chain import game_view
 from protocol.chain.receipts import Receipt
 from protocol.dispute.view import Phase, Verdict
 from protocol.execution.turns import Turns
@@ -130,7 +131,7 @@ class Machine:
     def play(self, monkeypatch: pytest.MonkeyPatch) -> list[int]:
         """Until every game is over, or one is lost."""
         monkeypatch.setattr(defence, "time", SimpleNamespace(monotonic=lambda: self.now))
-        monkeypatch.setattr(defence, "GameReader", self._reader)
+        monkeypatch.setattr(game_view, "GameReader", self._reader)
         self.turns = _Turns(self)
         solver = Defence(self._context())
         solver._closed = cast(Any, SimpleNamespace(is_set=lambda: False, wait=self._wait))

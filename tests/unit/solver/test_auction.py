@@ -132,12 +132,14 @@ class Stand:
                 home=Home(folder / "home"),
                 database=self.database,
                 candidates=self.candidates_folder,
+                bundles=folder / "bundles",
                 free_disk=lambda: 10**15,
                 begin=lambda _task, _what, call, **_about: call(),
                 sends=SimpleNamespace(busy=lambda _task, _what: False),
                 log=log,
                 clocks=Clocks(2.0, 0.5),
                 rates=Rates(2e9),
+                hopes=Rates(2e9),
                 terms=self.market.terms,
                 engaged=self.engaged,
                 elsewhere=lambda: self.elsewhere,
@@ -339,6 +341,22 @@ def test_what_an_earlier_process_weighed_is_deleted(stand: Stand, bundle: str) -
     stand.market.change(1, bidder=ME)
     stand.tick()
     assert stand.candidates == [bundle]
+
+
+def test_a_bid_that_came_after_its_submitter_took_the_task_back_is_given_up(stand: Stand) -> None:
+    stand.market.post(1)
+
+    def too_late(task: int, price: int) -> None:
+        del price
+        stand.market.change(task, status=TaskStatus.REFUNDED)
+
+    stand.market.bid = too_late  # type: ignore[method-assign]
+    stand.tick(3)
+    assert stand.stage(1) == (Stage.OUTBID, "refunded")
+    stand.block += REORG_DEPTH
+    stand.tick()
+    assert stand.stage(1) == (Stage.REFUSED, "refunded")
+    assert stand.candidates == []
 
 
 @pytest.fixture

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from protocol.chain.parameters import TOKEN
 from protocol.tasks.admission import Clocks, Rates
 from protocol.tasks.bidding import ladder, least_undercut
+from protocol.tasks.floor import TASK_GAS, YEAR, Costs, Floor, floor, game_cost
+from protocol.tasks.offers import Best, Figures, Offer, Refusal, Rule, copies_at_once, decide
 from protocol.tasks.task import Terms
-from solver.bidding import Best, Figures, Offer, Refusal, copies_at_once, decide
-from solver.floor import TASK_GAS, YEAR, Costs, Floor, floor, game_cost
 
 COSTS = Costs(machine=1.5, power=0.5, capital=0.0, late=0.0, gas=10 / TASK_GAS, margin=0.5)
 FIGURES = Figures(free=1_000, rates=Rates(1e6), costs=COSTS, opening=0.9, disk=500)
@@ -169,7 +169,7 @@ def test_each_move_needs_two_blocks_too() -> None:
     assert isinstance(decide(TERMS, replace(FIGURES, clocks=Clocks(2 * 0.64))), Offer)
     assert isinstance(decide(TERMS, replace(FIGURES, clocks=Clocks(0.64, look=0.64))), Offer)
     decision = decide(TERMS, replace(FIGURES, clocks=Clocks(2 * 0.65)))
-    assert decision == Refusal("games of this task: 17 min 31 s needed within 17 min 30 s")
+    assert decision == Refusal("games of this task: 17 min 31 s needed within 17 min 30 s", Rule.GAMES, 1051)
 
 
 def test_a_long_step_of_another_task_counts_and_its_long_segment_does_not() -> None:
@@ -178,7 +178,7 @@ def test_a_long_step_of_another_task_counts_and_its_long_segment_does_not() -> N
     assert isinstance(decide(TERMS, replace(FIGURES, taken={"task 2": for_hours})), Offer)
     long_step = replace(for_hours, step_operations=1_300_000)
     decision = decide(TERMS, replace(FIGURES, taken={"task 2": long_step}))
-    assert decision == Refusal("games of this task: 18 min 26 s needed within 17 min 30 s")
+    assert decision == Refusal("games of this task: 18 min 26 s needed within 17 min 30 s", Rule.GAMES, 1106)
     fits = replace(long_step, step_operations=1_200_000)
     assert isinstance(decide(TERMS, replace(FIGURES, taken={"task 2": fits})), Offer)
 
@@ -186,17 +186,19 @@ def test_a_long_step_of_another_task_counts_and_its_long_segment_does_not() -> N
 def test_no_step_of_its_own_may_hold_the_defence_of_another_task() -> None:
     mine = replace(TERMS, step_operations=1_300_000, clock=10**6, training_period=10**6)
     decision = decide(mine, replace(FIGURES, taken={"task 2": TERMS}))
-    assert decision == Refusal("games of task 2: 18 min 26 s needed within 17 min 30 s")
+    assert decision == Refusal("games of task 2: 18 min 26 s needed within 17 min 30 s", Rule.GAMES, 1106)
 
 
 def test_games_of_all_tasks_together_are_to_be_answered_in_time() -> None:
     """Each task alone takes 240 s and 666 s for steps that are waited for, of 1,050 s: one fits, two do not."""
     assert isinstance(decide(TERMS, FIGURES), Offer)
     decision = decide(TERMS, replace(FIGURES, taken={"task 2": TERMS}))
-    assert decision == Refusal("games of this task and games of task 2: 19 min 7 s needed within 17 min 30 s")
+    assert decision == Refusal(
+        "games of this task and games of task 2: 19 min 7 s needed within 17 min 30 s", Rule.GAMES, 1147
+    )
     later = replace(TERMS, clock=1_096)
     assert decide(later, replace(FIGURES, taken={"task 2": TERMS})) == Refusal(
-        "games of task 2 and games of this task: 19 min 7 s needed within 19 min 6 s"
+        "games of task 2 and games of this task: 19 min 7 s needed within 19 min 6 s", Rule.GAMES, 1147
     )
     assert isinstance(decide(replace(later, clock=1_097), replace(FIGURES, taken={"task 2": TERMS})), Offer)
 
@@ -205,7 +207,7 @@ def test_what_was_measured_of_a_program_counts_before_what_is_set() -> None:
     twice = Rates(1e6, programs={TERMS.program_id: 2e6})
     assert isinstance(decide(replace(TERMS, clock=404), replace(FIGURES, rates=twice)), Offer)
     decision = decide(replace(TERMS, clock=403), replace(FIGURES, rates=twice))
-    assert decision == Refusal("games of this task: 7 min 34 s needed within 7 min 33 s")
+    assert decision == Refusal("games of this task: 7 min 34 s needed within 7 min 33 s", Rule.GAMES, 454)
     other = Rates(1e6, programs={b"\2" * 32: 2e6})
     assert isinstance(decide(replace(TERMS, clock=856), replace(FIGURES, rates=other)), Refusal)
 

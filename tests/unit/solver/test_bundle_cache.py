@@ -1,4 +1,4 @@
-"""Bundles before and after a task is won: candidates in a folder of one's own, then kept under the home folder."""
+"""Bundles before and after a task is won: candidates in a folder of one's own, then among those of kept tasks."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from protocol.tasks.task import Terms
 from solver.bundle_cache import Candidates, fetch_candidate, task_bundle
 from solver.context import Context
 from solver.settings import SolverSettings
+from solver.task_folders import TaskFolders
 from tests.chain.trees import terms
 from tests.unit.solver import tiny
 
@@ -32,7 +33,8 @@ def context(tmp_path: Path) -> Context:
     settings = SolverSettings(bundles=(tmp_path.as_uri(),))
     home, candidates = Home(tmp_path / "home"), tmp_path / "candidates"
     candidates.mkdir()
-    return Context(CLIENT, NEVER, settings, NEVER, home, NEVER, NEVER, NEVER, NEVER, candidates)
+    folders = TaskFolders(tmp_path, NEVER)
+    return Context(CLIENT, NEVER, settings, NEVER, home, NEVER, folders, NEVER, NEVER, candidates)
 
 
 @pytest.fixture
@@ -53,7 +55,7 @@ def posted(served: Path) -> Terms:
 def places(context: Context, posted: Terms) -> tuple[Path, Path]:
     """Where it is kept, and where it lies as a candidate."""
     name = posted.bundle_hash.hex()
-    return context.home.bundles / name, context.candidates / name
+    return context.bundles / name, context.candidates / name
 
 
 def test_a_candidate_is_taken_over_without_asking_the_submitter_again(
@@ -102,9 +104,7 @@ def test_a_move_that_was_cut_off_goes_on(context: Context, posted: Terms, served
     assert not candidate.exists()
 
 
-def test_a_bundle_that_somebody_in_this_home_holds_is_weighed_there_and_never_deleted(
-    context: Context, posted: Terms
-) -> None:
+def test_a_bundle_that_a_kept_task_has_is_no_candidate(context: Context, posted: Terms) -> None:
     held, candidate = places(context, posted)
     task_bundle(context, posted)
     candidates = Candidates(context.candidates)
@@ -113,6 +113,23 @@ def test_a_bundle_that_somebody_in_this_home_holds_is_weighed_there_and_never_de
     assert not candidate.exists()
     candidates.drop(1)
     assert (held / "manifest.json").exists()
+
+
+def test_what_another_party_of_this_home_has_is_not_fetched_and_each_deletes_its_own(
+    context: Context, posted: Terms, served: Path
+) -> None:
+    theirs = context.home.bundles / posted.bundle_hash.hex()
+    served.rename(theirs)
+    files = {path for path in theirs.rglob("*") if path.is_file()}
+    candidates = Candidates(context.candidates)
+    candidates.want(1, posted.bundle_hash)
+    fetch_candidate(context, posted, 60)
+    assert {path.stat().st_nlink for path in files} == {2}
+    candidates.drop(1)
+    assert {path.stat().st_nlink for path in files} == {1}
+    task_bundle(context, posted)
+    rmtree(theirs)
+    assert task_bundle(context, posted).name == "tiny"
 
 
 def test_a_bundle_larger_than_the_room_on_the_disk_is_not_fetched(

@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from protocol.chain import game_view
 from protocol.chain.receipts import Receipt
 from protocol.dispute.view import Phase, Verdict
 from protocol.execution.turns import Turns
@@ -20,7 +21,6 @@ from protocol.node.logs import get
 from protocol.tasks import owed
 from protocol.tasks.admission import Clocks, Engagement, Rates, Work, admission
 from protocol.tasks.task import GAMES_AT_ONCE, INCLUSION_BLOCKS
-from solver import defence
 from solver.context import Context
 from solver.database import Stage
 from solver.defence import Defence, by_deadline
@@ -209,7 +209,7 @@ def chain(monkeypatch: pytest.MonkeyPatch) -> Chain:
                 task=7, number=self.number, phase=phase, solver_to_move=True, verdict=Verdict.NONE, head=b""
             )
 
-    monkeypatch.setattr(defence, "GameReader", Reader)
+    monkeypatch.setattr(game_view, "GameReader", Reader)
     return made
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import astuple
 from pathlib import Path
 
 import pytest
@@ -28,6 +29,11 @@ def test_everything_that_was_known_is_known(tmp_path: Path, dump: Dump) -> None:
             ]
             for row in rows
         }
+        ledger = ("flows", database.flows()), ("spent", database.spent())
+        for name, entries in ledger:
+            assert [list(map(str, astuple(one))) for one in entries] == known.get(name, [])
+        booked = database.booked()
+        assert (None if booked is None else list(astuple(booked))) == known.get("booked")
         database.close()
     database = Database(path, ME)
     training = next(row.task for row in rows if row.stage is Stage.TRAINING)

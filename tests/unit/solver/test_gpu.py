@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from prometheus_client import generate_latest
+
 from solver.gpu import Reading, describe, read_gpus
 from solver.metrics import Metrics
 
@@ -17,6 +19,6 @@ def test_a_reading_is_one_line() -> None:
 
 def test_metrics_show_the_gpus_that_nvml_sees() -> None:
     found = read_gpus()
-    shown = Metrics().render().decode()
-    assert shown.count('what="utilisation"') == len(found)
+    shown = generate_latest(Metrics().registry).decode()
+    assert shown.count("assay_solver_gpu_utilization_ratio{") == len(found)
     assert all(reading.name in shown for reading in found)

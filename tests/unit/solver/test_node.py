@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from time import monotonic
 from types import SimpleNamespace
-from typing import cast
+from typing import Any, cast
 
 import pytest
 
@@ -24,7 +24,9 @@ from protocol.tasks.bundles import BundleUnavailable
 from solver.assignment import Assignment
 from solver.database import Stage
 from solver.errors import SolverError
+from solver.machine import Machine
 from solver.node import SolverNode
+from solver.orders import Mode, keep_mode, load_mode
 from solver.settings import SolverSettings
 
 TASK = 7
@@ -44,14 +46,15 @@ class Stand:
         self.funded: list[int] = []
         self.earlier = 0
         """Earlier deployments: one, or none."""
+        self.booked = 0
         self.outside = 0
         """Looks at a task that were not of one block."""
 
     @contextmanager
-    def view(self) -> Iterator[None]:
+    def view(self) -> Iterator[SimpleNamespace]:
         """One block."""
         self.viewing = True
-        yield
+        yield SimpleNamespace(time=1_000)
         self.viewing = False
 
     def task(self, task: int) -> SimpleNamespace:
@@ -64,7 +67,11 @@ class Stand:
         self.funded.append(due)
         return []
 
-    def node(self, **settings: object) -> SolverNode:
+    def book(self) -> None:
+        """Counts how often a ledger was brought up to date."""
+        self.booked += 1
+
+    def node(self, machine: Machine | None = None, **settings: object) -> SolverNode:
         """A node that polls often. Its port is any."""
         view = SimpleNamespace
         client = SimpleNamespace(
@@ -76,6 +83,7 @@ class Stand:
             fund=self.fund,
             is_over_for_good=lambda _task: True,
             address=ME,
+            contracts={},
             game=SimpleNamespace(games=lambda: 0),
             market=SimpleNamespace(
                 address="0xmarket",
@@ -95,7 +103,10 @@ class Stand:
             SolverSettings.model_validate(given),
             Home(self.folder),
             earlier=[cast(Deployment, None)] * self.earlier,
+            machine=machine,
         )
+        for one in (*node._earlier, node):  # nobody keeps a ledger of this chain
+            cast(Any, one)._bookkeeper = SimpleNamespace(book=self.book)
         node.context.database.put(TASK, Stage.TRAINING)
         return node
 
@@ -106,6 +117,7 @@ class Work:
     def __init__(self) -> None:
         self.done: list[str] = []
         self.refused: SolverError | None = None
+        self.run_store = None
         self.unsubmitted = False
         self.idle = True
         self.failed_after = 0.0
@@ -151,7 +163,42 @@ def test_a_task_that_is_over_is_let_go(stand: Stand, node: SolverNode, work: Wor
     row = node.context.database.task(TASK)
     assert row is not None
     assert (row.stage, row.note) == (Stage.OVER, "refunded")
+    assert node._outcome(once=True) is None, "the ledger is brought up to date"
+    node.context.sends.close()
+    node._tick()
+    assert stand.booked == 1
     assert node._outcome(once=True) is ExitCode.FINE
+
+
+def test_a_node_that_drains_ends_once_it_has_no_task_left(stand: Stand, node: SolverNode) -> None:
+    node._operation.tell(Mode.DRAINING)
+    for stage in (Stage.BID, Stage.OUTBID, Stage.TRAINING, Stage.SUBMITTED):
+        node.context.database.put(TASK, stage)
+        assert node._outcome(once=False) is None
+    node.context.database.put(TASK, Stage.OVER)
+    assert node._outcome(once=False) is ExitCode.FINE
+    node._end_well()
+    assert (stand.booked, load_mode(Home(stand.folder))) == (1, Mode.WORKING)
+    node.context.database.put(TASK, Stage.OVER)
+    assert node._outcome(once=False) is None, "it works again"
+
+
+def test_a_node_that_was_told_to_pause_or_was_not_measured_takes_no_work(stand: Stand) -> None:
+    keep_mode(Home(stand.folder), Mode.PAUSED)
+    node = stand.node()
+    node.context.database.put(TASK, Stage.OVER)
+    node._tick()
+    assert not node._may_take()
+    node._operation.tell(Mode.WORKING)
+    node._tick()
+    assert node._may_take()
+    node.context.database.close()
+    unmeasured = stand.node(machine=Machine(2e9, 2e9, "none"))
+    unmeasured.context.database.put(TASK, Stage.OVER)
+    unmeasured._tick()
+    assert not unmeasured._may_take()
+    assert "run `solver bench`" in unmeasured._why_not()
+    unmeasured.context.database.close()
 
 
 def test_a_run_that_the_market_refuses_keeps_no_processes(node: SolverNode, work: Work) -> None:
@@ -173,9 +220,11 @@ def test_a_task_whose_bundle_is_lost_ends_nothing_and_holds_no_other(
     def load(*_about: object) -> Assignment:
         raise BundleUnavailable("nothing there")
 
-    monkeypatch.setattr("solver.node.Assignment", load)
+    monkeypatch.setattr("solver.assignment.Assignment", load)
     deadline = monotonic() + 20
-    while b'error="BundleUnavailable",kind="task"' not in node.context.metrics.render():
+    failed = {"error": "BundleUnavailable", "kind": "task"}
+    counted = node.context.metrics.registry.get_sample_value
+    while counted("assay_solver_failures_total", failed) is None:
         assert monotonic() < deadline
         node._tick()
     assert "closed, wait=False" in work.done  # it had its own turn meanwhile

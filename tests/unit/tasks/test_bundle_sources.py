@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import errno
 import gzip
 import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
+from hashlib import sha256
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
 
+from protocol.commitments import BlobStore
+from protocol.commitments.store import Arriving
 from protocol.tasks.bundles import BundleRefused, BundleUnavailable, Limits, WrongFile
-from protocol.tasks.bundles.sources import open_source
+from protocol.tasks.bundles.sources import open_source, read
 
 Answer = Callable[[BaseHTTPRequestHandler], None]
 
@@ -61,15 +65,15 @@ def reply(status: int, body: bytes, headers: dict[str, str] | None = None) -> An
     return answer
 
 
-def read(server: Server, limit: int = 1000, seconds: float = 10.0) -> bytes:
+def manifest(server: Server, limit: int = 1000, seconds: float = 10.0) -> bytes:
     url = f"http://127.0.0.1:{server.server_port}/bundle/"
     with closing(open_source(url, Limits(seconds=seconds))) as source:
-        return source.read("manifest.json", limit)
+        return read(source, "manifest.json", limit)
 
 
 def test_a_file_is_read_below_the_address(server: Server) -> None:
     server.answer = reply(200, b"hello")
-    assert read(server) == b"hello"
+    assert manifest(server) == b"hello"
     assert server.asked == ["/bundle/manifest.json"]
 
 
@@ -77,14 +81,14 @@ def test_a_file_is_read_below_the_address(server: Server) -> None:
 def test_any_other_answer_is_no_file(server: Server, status: int) -> None:
     server.answer = reply(status, b"hello", {"Location": "http://127.0.0.1:1/elsewhere"})
     with pytest.raises(BundleUnavailable, match=f"HTTP {status}"):
-        read(server)
+        manifest(server)
     assert len(server.asked) == 1, "redirects are not followed"
 
 
 def test_a_bomb_that_would_unpack_is_not_unpacked(server: Server) -> None:
     server.answer = reply(200, gzip.compress(bytes(10_000_000)), {"Content-Encoding": "gzip"})
     with pytest.raises(BundleUnavailable, match="gzip"):
-        read(server, limit=100_000)
+        manifest(server, limit=100_000)
 
 
 def test_an_endless_answer_is_cut_off(server: Server) -> None:
@@ -104,7 +108,7 @@ def test_an_endless_answer_is_cut_off(server: Server) -> None:
 
     server.answer = endless
     with pytest.raises(WrongFile, match="at most 1000 bytes"):
-        read(server)
+        manifest(server)
     assert sent < 1 << 26
 
 
@@ -124,7 +128,7 @@ def test_a_server_that_trickles_loses(server: Server) -> None:
     server.answer = trickle
     started = time.monotonic()
     with pytest.raises(BundleUnavailable, match="when the time was over"):
-        read(server, seconds=0.5)
+        manifest(server, seconds=0.5)
     assert time.monotonic() - started < 4
 
 
@@ -141,7 +145,7 @@ def test_a_server_that_trickles_its_headers_loses(server: Server) -> None:
     server.answer = trickle
     started = time.monotonic()
     with pytest.raises(BundleUnavailable, match="0 bytes when the time was over"):
-        read(server, seconds=0.5)
+        manifest(server, seconds=0.5)
     assert time.monotonic() - started < 4
 
 
@@ -154,7 +158,7 @@ def test_an_answer_cut_short_is_no_file(server: Server) -> None:
 
     server.answer = short
     with pytest.raises(BundleUnavailable, match="RemoteProtocolError"):
-        read(server)
+        manifest(server)
 
 
 def test_nobody_at_the_address() -> None:
@@ -162,7 +166,7 @@ def test_nobody_at_the_address() -> None:
         closing(open_source("http://127.0.0.1:1/", Limits())) as source,
         pytest.raises(BundleUnavailable, match="ConnectError"),
     ):
-        source.read("manifest.json", 10)
+        read(source, "manifest.json", 10)
 
 
 @pytest.mark.parametrize(
@@ -225,7 +229,7 @@ def test_on_another_chain_than_a_development_chain_this_machine_is_refused(serve
                 open_source(f"http://{host}:{server.server_port}/", Limits(this_machine=False))
             ) as source,
         ):
-            source.read("manifest.json", 10)
+            read(source, "manifest.json", 10)
     assert server.asked == []
 
 
@@ -245,7 +249,7 @@ def test_a_name_that_leads_into_a_private_network_is_refused(
     with closing(open_source(f"http://bundles.example:{server.server_port}/", Limits())) as source:
         for _ in range(2):
             with pytest.raises(BundleRefused, match=r"got 127\.0\.0\.1"):
-                source.read("manifest.json", 10)
+                read(source, "manifest.json", 10)
     assert server.asked == []
 
 
@@ -261,9 +265,9 @@ def test_what_a_name_leads_to_is_looked_up_once(server: Server, monkeypatch: pyt
     name = f"bundles.example:{server.server_port}"
     limits = Limits(allowed=(f"http://{name}/",))  # the test's server is here
     with closing(open_source(f"http://{name}/bundle", limits)) as source:
-        assert source.read("one", 10) == b"hello"
+        assert read(source, "one", 10) == b"hello"
         leads_to(monkeypatch, "10.0.0.1")
-        assert source.read("two", 10) == b"hello"
+        assert read(source, "two", 10) == b"hello"
     assert (server.asked, hosts) == (["/bundle/one", "/bundle/two"], [name, name])
 
 
@@ -279,7 +283,7 @@ def test_a_name_that_leads_nowhere_is_an_address_without_a_bundle(
         closing(open_source("http://bundles.example/", Limits())) as source,
         pytest.raises(BundleUnavailable, match=type(failure).__name__),
     ):
-        source.read("manifest.json", 10)
+        read(source, "manifest.json", 10)
 
 
 def test_an_allowed_folder_is_read_within_the_limit(tmp_path: Path) -> None:
@@ -287,8 +291,31 @@ def test_an_allowed_folder_is_read_within_the_limit(tmp_path: Path) -> None:
     (tmp_path / "bundle" / "manifest.json").write_bytes(b"12345")
     limits = Limits(allowed=(tmp_path.as_uri(),))
     with closing(open_source((tmp_path / "bundle").as_uri(), limits)) as source:
-        assert source.read("manifest.json", 5) == b"12345"
+        assert read(source, "manifest.json", 5) == b"12345"
         with pytest.raises(WrongFile):
-            source.read("manifest.json", 4)
+            read(source, "manifest.json", 4)
         with pytest.raises(BundleUnavailable, match="FileNotFoundError"):
-            source.read("blobs/none", 4)
+            read(source, "blobs/none", 4)
+
+
+@pytest.mark.parametrize("where", ["folder", "server"])
+def test_a_disk_that_is_full_is_no_fault_of_the_source(
+    where: str, server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(_self: Arriving, _piece: bytes) -> None:
+        raise OSError(errno.ENOSPC, "no space left on device")
+
+    monkeypatch.setattr(Arriving, "extend", full)
+    server.answer = reply(200, b"bytes")
+    (tmp_path / "file").write_bytes(b"bytes")
+    url = f"http://127.0.0.1:{server.server_port}" if where == "server" else tmp_path.as_uri()
+    store = BlobStore(tmp_path / "store")
+    limits = Limits(allowed=(tmp_path.parent.as_uri(),))
+    arriving = store.arriving(sha256(b"bytes").hexdigest())
+    with (
+        closing(open_source(url, limits)) as source,
+        pytest.raises(OSError, match="no space left"),
+        arriving as blob,
+    ):
+        source.copy("file", 10, blob)
+    assert not [path for path in (tmp_path / "store").rglob("*") if path.is_file()]

@@ -16,9 +16,9 @@ from tests.unit.verifier.test_seats import AUDIT, ME, MINE_TOO, OTHER, VIEW, obs
 from verifier.auditing import _replay, attestations, offer
 from verifier.context import Context
 from verifier.database import Database
+from verifier.findings import Committed, Different, Equal, Finding
 from verifier.jobs import Job, Jobs
 from verifier.jury import Jury
-from verifier.replaying import Committed, Different, Equal, Finding
 from verifier.salts import salted
 
 SEGMENTS = {0: [1, 2], 1: [2, 3], 2: [2], 3: [4]}
@@ -86,6 +86,21 @@ class Order(Jobs):
         return False
 
 
+class InTurn(Jobs):
+    """Does each job once, where it is offered: in an order that threads side by side would not keep."""
+
+    def __init__(self) -> None:
+        super().__init__(1, 1)
+        self.done: set[tuple[int | None, str]] = set()
+
+    def offer(self, job: Job) -> bool:
+        if job.key in self.done:
+            return False
+        self.done.add(job.key)
+        job.work()
+        return True
+
+
 def digest_of(salt: bytes, segment: int) -> bytes:
     """A digest of nothing."""
     return bytes([*salt[:31], segment])
@@ -125,6 +140,7 @@ class Scene:
                 materials=SimpleNamespace(find=lambda _task: self.material),
                 results=SimpleNamespace(hold=lambda *_arguments: None),
                 settings=SimpleNamespace(whistleblow=whistleblow),
+                disk=SimpleNamespace(is_over_limit=False),
                 log=log,
                 looks=SimpleNamespace(),
                 juries=SimpleNamespace(of=lambda _task: self.jury, has_voted_yes=lambda _task, _own: False),
@@ -159,10 +175,7 @@ class Scene:
 
     def due(self, seen: Observation) -> None:
         """Replay what is due."""
-        replays, fetches = Jobs(64, 1), Jobs(1, 1)
-        offer(self.context, [seen], fetches, replays)
-        replays.close()
-        assert not replays.collect()
+        offer(self.context, [seen], Jobs(1, 1), InTurn())
 
     def attest(self, seen: Observation) -> list[str]:
         jobs = list(attestations(self.context, seen))

@@ -13,8 +13,8 @@ from math import ceil, floor, inf
 from random import Random
 
 from protocol.execution.turns import Ask, may_begin
-from protocol.tasks.admission import BEGUN, Clocks, Engagement, Rates, Standing, Work, seconds_beside
-from protocol.tasks.task import SAFETY
+from protocol.tasks.admission import Clocks, Engagement, Rates, Standing, Work, seconds_beside
+from protocol.tasks.task import BEGUN, SAFETY
 from verifier.jobs import Job, finds_worker, first_due
 
 RATES = Rates(1_000 * SAFETY)

@@ -34,9 +34,9 @@ from tests.unit.verifier.test_seats import AUDIT, ME, MINE_TOO, NOW, OTHER, VIEW
 from verifier.auditing import _challenge, offer
 from verifier.context import Context
 from verifier.database import Challenge, Database
+from verifier.findings import Committed, Different
 from verifier.jobs import Jobs
 from verifier.jury import Jury
-from verifier.replaying import Committed, Different
 
 
 @pytest.fixture

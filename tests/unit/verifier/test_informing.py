@@ -320,7 +320,7 @@ def test_a_call_that_is_on_its_way_since_before_the_restart_is_waited_for(
     chain.looks.unseen.append((TASK, 1, DIGEST, SALT))
     metrics = Metrics()
     look(OfferedSalts(chain.client, {ME}, database, metrics), chain)
-    assert metrics.registry.get_sample_value("verifier_informed_total") == 1
+    assert metrics.registry.get_sample_value("assay_verifier_informed_total") == 1
     assert (database.salts(TASK, 1), chain.looks.committed) == ([], {})
 
 

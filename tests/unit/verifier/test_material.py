@@ -124,7 +124,9 @@ def test_what_another_party_of_this_machine_keeps_is_not_fetched_and_not_deleted
     folder = shared / posted.bundle_hash.hex()
     shared.mkdir()
     (tmp_path / "served").rename(folder)
-    made = Materials(tmp_path / "node", held, database, HONEST, Limits(), room=lambda: 0, shared=shared)
+    made = Materials(
+        tmp_path / "node", held, database, HONEST, Limits(), room=lambda: 0, shared=lambda: [shared]
+    )
     made.fetch(ONE, posted, None)
     made.fetch(TWO, posted, None)
     files = [path for path in folder.rglob("*") if path.is_file()]

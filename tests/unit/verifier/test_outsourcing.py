@@ -16,7 +16,7 @@ from tests.adversaries.outsourcing import DigestService
 from tests.adversaries.waiting import until
 from verifier.context import Context
 from verifier.errors import Unserved
-from verifier.replaying import Committed, Equal
+from verifier.findings import Committed, Equal
 
 SALT = bytes([1]) * 32
 DIGEST = bytes([2]) * 32

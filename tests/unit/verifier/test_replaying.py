@@ -27,7 +27,8 @@ from protocol.program.step import State, StepProgram
 from tests.unit.solver import tiny
 from verifier.database import Database
 from verifier.errors import TwoReplays, Unserved
-from verifier.replaying import Committed, Different, Equal, Finding, Replayer
+from verifier.findings import Committed, Different, Equal, Finding
+from verifier.replaying import Replayer
 from verifier.states import States
 
 RESULT = tiny.SEGMENTS + 1

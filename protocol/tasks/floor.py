@@ -7,12 +7,14 @@ the stake, the penalty and the times are the task's, the draw delay the deployme
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
+from decimal import Decimal
+from fractions import Fraction
 from math import ceil
 from typing import Final
 
 from protocol.node.words import amount, tokens
 from protocol.tasks.owed import REPLAYS
-from protocol.tasks.task import Terms, replay_seconds
+from protocol.tasks.task import TOKEN, Terms, replay_seconds
 
 YEAR: Final = 365 * 86_400
 TASK_GAS: Final = 670_000
@@ -39,6 +41,28 @@ class Costs:
     late: float
     gas: float
     margin: float
+
+    @classmethod
+    def of(
+        cls,
+        *,
+        cost_per_hour: Decimal,
+        watts: float,
+        kwh_price: Decimal,
+        capital: float,
+        late: float,
+        gas: Fraction,
+        margin: float,
+    ) -> Costs:
+        """From an operator's figures: whole tokens for an hour of the machine and for a kWh, units for one gas."""
+        return cls(
+            machine=float(cost_per_hour * TOKEN / 3600),
+            power=watts / 1000 * float(kwh_price * TOKEN / 3600),
+            capital=capital,
+            late=late,
+            gas=float(gas),
+            margin=margin,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,13 +94,29 @@ def floor(terms: Terms, needed: float, costs: Costs, draw_delay: float) -> Floor
     begins with the draw. Who is late with chance r loses its costs, the penalty and the price; so a price p is worth
     its while from p (1 - r) = costs + r penalty on, and the risk's part is r (costs + penalty) / (1 - r).
     """
+    return least_price(
+        needed,
+        costs,
+        stake=terms.stake,
+        delay_penalty=terms.delay_penalty,
+        bidding=terms.bidding_period,
+        audit=draw_delay + terms.challenge_period,
+    )
+
+
+def least_price(
+    needed: float, costs: Costs, *, stake: int, delay_penalty: int, bidding: float, audit: float
+) -> Floor:
+    """`floor`, of a task of which there are no terms yet: seconds of the bidding, and of the audit from the submission
+    to the end of the challenge period.
+    """
     machine, power = ceil(needed * costs.machine), ceil(needed * costs.power)
-    before = terms.delay_penalty * (terms.bidding_period + needed)
-    after = terms.stake * (draw_delay + terms.challenge_period)
+    before = delay_penalty * (bidding + needed)
+    after = stake * audit
     capital = ceil((before + after) * costs.capital / YEAR)
     gas = ceil(TASK_GAS * costs.gas)
     spent = machine + power + capital + gas
-    delay = ceil(costs.late * (spent + terms.delay_penalty) / (1 - costs.late))
+    delay = ceil(costs.late * (spent + delay_penalty) / (1 - costs.late))
     return Floor(machine, power, capital, delay, gas, ceil((spent + delay) * costs.margin))
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from enum import StrEnum
 from typing import NamedTuple
 
 from protocol.node.words import amount, duration, tokens
@@ -18,8 +19,8 @@ from protocol.tasks import owed
 from protocol.tasks.admission import Clocks, Rates, admission
 from protocol.tasks.arithmetics import is_computed, versions
 from protocol.tasks.bidding import least_undercut
+from protocol.tasks.floor import Costs, Floor, floor, game_cost
 from protocol.tasks.task import Terms
-from solver.floor import Costs, Floor, floor, game_cost
 
 SLACK = 1.25
 """Times the training that must fit into the time for it: games come first, other work slows the machine, and a restart
@@ -65,16 +66,34 @@ class Offer:
     floor: Floor
 
 
+class Rule(StrEnum):
+    """What keeps a solver from bidding."""
+
+    ARITHMETIC = "arithmetic"
+    TRAINING = "training"
+    DISK = "disk"
+    UPLINK = "uplink"
+    GAMES = "games"
+    STAKE = "stake"
+    BOND = "bond"
+    PRICE = "price"
+
+
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """Why there is no bid."""
+    """Why there is no bid, in words of the solver, and by which rule. `least` is the value with which the rule would
+    hold of what the terms say too little of: seconds of training, of the attestation period or of a game, units of a
+    half bond or of the price; 0 where there is none.
+    """
 
     reason: str
+    rule: Rule
+    least: int = 0
 
 
 def seconds_needed(terms: Terms, figures: Figures) -> float:
     """Time that the training takes."""
-    return terms.steps * terms.step_operations / figures.rates.operations
+    return terms.steps * terms.step_operations / figures.rates.of(terms.program_id)
 
 
 def copies_at_once(terms: Terms) -> int:
@@ -88,35 +107,46 @@ def decide(terms: Terms, figures: Figures, best: Best | None = None) -> Offer | 
     """A first bid, or an answer to the best bid of somebody else."""
     if not is_computed(terms.arithmetic):
         return Refusal(
-            f"arithmetic version {terms.arithmetic}, this release computes {versions()}: install a later one"
+            f"arithmetic version {terms.arithmetic}, this release computes {versions()}: install a later one",
+            Rule.ARITHMETIC,
         )
     needed = seconds_needed(terms, figures)
     if needed * SLACK > terms.training_period:
         return Refusal(
-            f"{duration(needed)} of training do not fit into {duration(terms.training_period)} with a quarter to spare"
+            f"{duration(needed)} of training do not fit into {duration(terms.training_period)} with a quarter to spare",
+            Rule.TRAINING,
+            math.ceil(needed * SLACK),
         )
     kept = (terms.segments + 1) * terms.state_bytes
     if kept > figures.disk:
         return Refusal(
-            f"its checkpoints take up to {kept} bytes, {figures.disk:.0f} are free for them on the disk"
+            f"its checkpoints take up to {kept} bytes, {figures.disk:.0f} are free for them on the disk",
+            Rule.DISK,
         )
     served = copies_at_once(terms) * terms.state_bytes
     if 2 * served > figures.uplink * terms.attest_period:
         return Refusal(
             f"it may have to serve {served} bytes within {duration(terms.attest_period / 2)}, half of the "
-            f"attestation period, its line carries {figures.uplink:.0f} a second (uplink_mbit)"
+            f"attestation period, its line carries {figures.uplink:.0f} a second (uplink_mbit)",
+            Rule.UPLINK,
+            math.ceil(2 * served / figures.uplink),
         )
     mine = owed.games("games of this task", terms)
     others = [owed.games(f"games of {name}", taken) for name, taken in figures.taken.items()]
     refused = admission([mine, *others], figures.clocks, figures.rates)
     if refused is not None:
-        return Refusal(str(refused))
+        least = math.ceil(refused.needed) if math.isfinite(refused.needed) else 0
+        return Refusal(str(refused), Rule.GAMES, least)
     if terms.stake > figures.free:
-        return Refusal(f"it asks for a stake of {tokens(terms.stake)}, {amount(figures.free)} are free")
-    game = game_cost(terms, figures.rates.operations, figures.costs)
+        return Refusal(
+            f"it asks for a stake of {tokens(terms.stake)}, {amount(figures.free)} are free", Rule.STAKE
+        )
+    game = game_cost(terms, figures.rates.of(terms.program_id), figures.costs)
     if terms.bond // 2 < game:
         return Refusal(
-            f"a false challenge costs it {tokens(game)}, and pays it half of a bond of {amount(terms.bond)}"
+            f"a false challenge costs it {tokens(game)}, and pays it half of a bond of {amount(terms.bond)}",
+            Rule.BOND,
+            game,
         )
     due = floor(terms, needed, figures.costs, figures.draw_delay)
     if best is None:
@@ -124,5 +154,6 @@ def decide(terms: Terms, figures: Figures, best: Best | None = None) -> Offer | 
     else:
         price = most = best.price - least_undercut(best.price, best.extensions)
     if price > most or price < due.price:
-        return Refusal(f"it would pay at most {tokens(max(0, most), at_most=True)}, its floor is {due}")
+        reason = f"it would pay at most {tokens(max(0, most), at_most=True)}, its floor is {due}"
+        return Refusal(reason, Rule.PRICE, due.price)
     return Offer(price, due)

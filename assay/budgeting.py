@@ -1,0 +1,68 @@
+"""The budget of a task whose file names none: twice what a solver with default settings asks for at least, or what
+tasks of about its size have cost on the chain. Pure; amounts are token units.
+
+The solver's least follows from the task's operations at its default speed and prices (`protocol.tasks.usual_solver`),
+gas, and the capital of its locks. Prices that others paid count between 1.25 and 4 times of that alone: whoever pays
+itself for sham tasks moves nobody's budget further.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from statistics import median
+from typing import Final
+
+from protocol.tasks.bidding import OPENING
+
+USUAL: Final = Fraction(2)
+"""Times the least price: for machines that are slower or dearer than the default one, and for gas that rises."""
+LEAST: Final = Fraction(5, 4)
+MOST: Final = Fraction(4)
+COMPARABLE: Final = 8
+"""Times as many operations, or as few, that another task may have to tell of this one's price."""
+DIGITS: Final = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Sold:
+    """A task that a solver was paid for, or will be: scalar operations of its training, and its price."""
+
+    operations: int
+    price: int
+
+
+def budget_of(least: int, operations: int, sold: Sequence[Sold] = ()) -> int:
+    """The budget of a training of so many operations that costs a solver with default settings `least`, where these
+    tasks were sold; rounded up to two digits, so that small changes of a price of gas leave it as it is.
+    """
+    return rounded_up(_between(least, _asked(least, operations, sold)))
+
+
+def comparable(operations: int, sold: Sequence[Sold]) -> list[Sold]:
+    """Those of about the size of a training of so many operations."""
+    return [
+        one
+        for one in sold
+        if operations <= COMPARABLE * one.operations and one.operations <= COMPARABLE * operations
+    ]
+
+
+def rounded_up(amount: Fraction | int) -> int:
+    """To `DIGITS` digits."""
+    whole = -(-amount // 1)
+    unit: int = 10 ** max(0, len(str(whole)) - DIGITS)
+    return int(-(-whole // unit) * unit)
+
+
+def _asked(least: int, operations: int, sold: Sequence[Sold]) -> Fraction:
+    alike = comparable(operations, sold)
+    if not alike:
+        return USUAL * least
+    # A single bidder asks for `OPENING` of the budget.
+    return median(Fraction(one.price, one.operations) for one in alike) * operations / OPENING
+
+
+def _between(least: int, asked: Fraction) -> Fraction:
+    return min(MOST * least, max(LEAST * least, asked))

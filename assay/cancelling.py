@@ -1,0 +1,51 @@
+"""Taking a task back that nobody has bid on: its whole escrow is free in the vault again.
+
+A bid may be mined first: then the contract refuses, and the task goes its way.
+"""
+
+from __future__ import annotations
+
+from assay.errors import NotCancelled
+from protocol.chain.client import Client
+from protocol.chain.errors import Reverted
+from protocol.chain.parameters import tokens
+from protocol.chain.views import NOBODY, TaskStatus, TaskView
+
+
+def require_cancellable(client: Client, task: int) -> int:
+    """Token units in the escrow of a task that this account may cancel now. Raises NotCancelled, ChainError."""
+    with client.connection.view():
+        view = client.market.task(task)
+        if view.submitter != client.address:
+            raise NotCancelled(
+                f"task {task}",
+                expected=f"one that {client.address} has submitted",
+                got=f"one of {view.submitter}",
+                remedy="name the account that submitted it: --account",
+            )
+        if view.status is not TaskStatus.BIDDING or view.bidder != NOBODY:
+            raise _too_late(view)
+        return client.vault.lock_of(view.escrow).remaining
+
+
+def cancel(client: Client, task: int) -> int:
+    """Cancel a task; the token units that are free again. Raises NotCancelled, also if a bid was faster; ChainError."""
+    escrow = require_cancellable(client, task)
+    try:
+        client.market.cancel(task)
+    except Reverted as error:
+        if error.name not in ("HasBid", "WrongStatus"):
+            raise
+        raise _too_late(client.market.task(task)) from error
+    return escrow
+
+
+def _too_late(view: TaskView) -> NotCancelled:
+    has_bid = view.status is TaskStatus.BIDDING
+    bid = f"a bid of {tokens(view.price)} tokens by {view.bidder}"
+    return NotCancelled(
+        f"task {view.task}",
+        expected="one that is up for bids and has none",
+        got=bid if has_bid else f"one that is {view.status.name.lower()}",
+        remedy=f"follow it with `assay watch {view.task}`",
+    )

@@ -1,0 +1,71 @@
+"""NAME: a small network that learns which of two spirals a point lies on. Change the model, the data, the loss.
+
+This file runs on your machine alone, once, when the task is captured. Solvers and verifiers get what `capture` makes of
+it: the step as a program, and all numbers of data and weights. Whoever wants to can read these.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from protocol.capture import CapturedStep, capture
+
+POINTS = 2_000
+HELD_OUT = 500
+"""Points that no step sees."""
+BATCH = 64
+
+
+def build(steps: int) -> CapturedStep:
+    """The training step of `steps` steps: `assay` calls this with what the task file says."""
+    model = make_model()
+    optimizer = torch.optim.AdamW(model.parameters(), lr=0.01, weight_decay=0.01)
+    scheduler = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, steps)
+    training, _ = data()
+    return capture(model, objective, optimizer, training, batch_size=BATCH, steps=steps, scheduler=scheduler)
+
+
+def make_model() -> nn.Module:
+    """Two coordinates in, one number for each spiral out; the same initial weights every time."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        return nn.Sequential(nn.Linear(2, 64), nn.GELU(), nn.Linear(64, 64), nn.GELU(), nn.Linear(64, 2))
+
+
+def objective(model: nn.Module, batch: Mapping[str, Tensor]) -> tuple[Tensor, dict[str, Tensor]]:
+    """The loss of a batch, and metrics for your eyes."""
+    logits = model(batch["points"])
+    labels = batch["labels"]
+    return F.cross_entropy(logits, labels), {"accuracy": (logits.argmax(1) == labels).float().mean()}
+
+
+def data() -> tuple[dict[str, Tensor], dict[str, Tensor]]:
+    """Training and held-out data: points f32 [N, 2], labels int64 [N]. Put your own here: tensors or numpy arrays by
+    name, or for training alone a map-style dataset of items of one shape.
+    """
+    generator = torch.Generator().manual_seed(1)
+    count = POINTS + HELD_OUT
+    labels = torch.randint(0, 2, (count,), generator=generator)
+    turn = torch.rand(count, generator=generator) * 9 + 1
+    angle = turn + labels * torch.pi
+    spiral = torch.stack([turn * angle.cos(), turn * angle.sin()], dim=1) / 10
+    points = spiral + 0.02 * torch.randn(count, 2, generator=generator)
+    everything = {"points": points, "labels": labels}
+    return (
+        {name: t[:POINTS] for name, t in everything.items()},
+        {name: t[POINTS:] for name, t in everything.items()},
+    )
+
+
+def held_out_accuracy(state: Mapping[str, Tensor]) -> float:
+    """What `assay result` says of the trained state: accuracy on points that no step saw."""
+    model = make_model()
+    model.load_state_dict({name: state[name] for name in model.state_dict()})
+    _, held_out = data()
+    with torch.no_grad():
+        _, metrics = objective(model, held_out)
+    return float(metrics["accuracy"])

@@ -1,0 +1,140 @@
+"""Who holds a task's data, and what they serve of it: its solver, then the accounts of attested seats.
+
+Nothing that they send is believed: a state must have the committed root, and segment roots must make the committed
+tree. Who has not served what was asked for is asked after the others, and after `MOST_FAILURES` no more; who took its
+time to serve nothing is not asked again at all.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import replace
+from typing import Final
+
+from torch import Tensor
+
+from assay.errors import NotHeld
+from protocol.chain.client import Client
+from protocol.chain.views import NOBODY, TaskView
+from protocol.commitments import segment_tree, state_root, tensor_root
+from protocol.commitments.hashing import HASH_BYTES
+from protocol.commitments.tensors import is_canonical
+from protocol.node.addresses import Address, BadAddress, parsed
+from protocol.node.http_client import LEAST_RATE
+from protocol.program.step import StepProgram
+from protocol.tasks.bundles import BundleError, BundleMismatch, BundleUnavailable, Limits
+from protocol.tasks.bundles.sources import Source, open_source, read
+
+ANSWER_SECONDS: Final = 30
+"""For a server to answer, beside what its bytes take at `LEAST_RATE`."""
+MOST_FAILURES: Final = 3
+SLOW_SECONDS: Final = 10.0
+"""A server that has not served for so long is one that holds others up."""
+
+
+class Holders:
+    """The servers of one task. Each answer is read within `limits`; `remedy` says what to do where there is none."""
+
+    def __init__(
+        self, client: Client, view: TaskView, limits: Limits, remedy: str = "try again later"
+    ) -> None:
+        seats = client.audit.seats(view.task)
+        accounts = dict.fromkeys([view.solver, *(seat.account for seat in seats if seat.attested)])
+        self._task = view.task
+        self._limits = limits
+        self._remedy = remedy
+        self._urls = [client.market.endpoint_of(account) for account in accounts if account != NOBODY]
+        self._failures = Counter[str]()
+
+    def bundles(self, bundle_hash: bytes) -> list[Address]:
+        """Where they serve a bundle, as far as they do."""
+        found = [parsed(url) for url in self._urls]
+        return [address / f"bundles/{bundle_hash.hex()}" for address in found if address is not None]
+
+    def state(self, number: int, root: bytes, program: StepProgram) -> dict[str, Tensor]:
+        """Checkpoint `number`, which has this root. Raises NotHeld where nobody serves it."""
+        failures = []
+        for url in self._asked():
+            begun = time.monotonic()
+            found = committed(url, self._task, number, program, root, self._limits)
+            if not isinstance(found, str):
+                types = zip(program.state_types, found, strict=True)
+                if all(is_canonical(int(type_.dtype), data) for type_, data in types):
+                    return program.state_of(found)
+                found = "bytes with the root, but of no tensor: another NaN, or a bool that is not 0 or 1"
+            self._failed(url, begun)
+            failures.append(f"{parsed(url) or 'no http address'}: {found}")
+        raise NotHeld(
+            f"task {self._task}, checkpoint {number}",
+            expected=f"a state with root {root.hex()} from its solver or an attested seat",
+            got="; ".join(failures) or "none of them is asked any more",
+            remedy=self._remedy,
+        )
+
+    def roots(self, root: bytes, size: int, segments: int) -> list[bytes]:
+        """The state roots r_0 … under the root of a segment tree of `size` leaves, of a task of `segments` segments.
+        Raises NotHeld where nobody serves them.
+        """
+        most = (segments + 1) * HASH_BYTES  # a solver that trains on may have committed more by now
+        for url in self._asked():
+            begun = time.monotonic()
+            try:
+                with closing(_source(url, f"tasks/{self._task}", most, self._limits)) as source:
+                    data = read(source, "segments", most)
+            except (BadAddress, BundleError):
+                self._failed(url, begun)
+                continue
+            found = [data[at : at + HASH_BYTES] for at in range(0, size * HASH_BYTES, HASH_BYTES)]
+            if len(data) >= size * HASH_BYTES and segment_tree(found).root == root:
+                return found
+            self._failed(url, begun)
+        raise NotHeld(
+            f"task {self._task}",
+            expected=f"state roots under {root.hex()} from its solver or an attested seat",
+            got="none",
+            remedy=self._remedy,
+        )
+
+    def _failed(self, url: str, begun: float) -> None:
+        self._failures[url] += MOST_FAILURES if time.monotonic() - begun > SLOW_SECONDS else 1
+
+    def _asked(self) -> Iterator[str]:
+        for url in sorted(self._urls, key=lambda url: self._failures[url]):
+            if self._failures[url] < MOST_FAILURES:
+                yield url
+
+
+def committed(
+    url: str, task: int, number: int, program: StepProgram, root: bytes, limits: Limits
+) -> list[bytes] | str:
+    """Canonical bytes of a checkpoint's tensors from one server, or what is wrong with its answer."""
+    try:
+        data = _tensors(url, task, number, program, limits)
+    except (BadAddress, BundleError) as error:
+        return error.got if isinstance(error, BundleUnavailable) and error.got else str(error)
+    found = state_root([tensor_root(item) for item in data])
+    return data if found == root else f"a state with root {found.hex()}"
+
+
+def _tensors(url: str, task: int, number: int, program: StepProgram, limits: Limits) -> list[bytes]:
+    """Canonical bytes of a checkpoint's tensors, each of its due length. Raises BadAddress, BundleError."""
+    sizes = [type_.nbytes for type_ in program.state_types]
+    with closing(_source(url, f"tasks/{task}/checkpoints/{number}", sum(sizes), limits)) as source:
+        return [_exactly(source, f"tensors/{k}", size) for k, size in enumerate(sizes)]
+
+
+def _source(url: str, below: str, nbytes: int, limits: Limits) -> Source:
+    """Files below a server's address, all of which take as long as so many bytes may."""
+    seconds = min(limits.seconds, ANSWER_SECONDS + math.ceil(nbytes / LEAST_RATE))
+    return open_source(Address.parse(url) / below, replace(limits, seconds=seconds))
+
+
+def _exactly(source: Source, name: str, size: int) -> bytes:
+    data = read(source, name, size)
+    if len(data) != size:
+        raise BundleMismatch(name, expected=f"{size} bytes", got=len(data))
+    return data

@@ -1,0 +1,78 @@
+"""`assay init`: a folder with a task that works, to be changed."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import tempfile
+from collections.abc import Mapping
+from importlib import resources
+from pathlib import Path
+from typing import Final
+
+from assay.errors import NotMade
+
+NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,62}")
+"""A name of a folder, of a file and of a task (`description.TaskTable`)."""
+
+
+def write_example(folder: Path) -> tuple[Path, Path]:
+    """Write the task of `assay.example` to a folder that does not exist yet; its model file and its task file. The
+    folder's name is the task's. Raises NotMade, and writes nothing then.
+    """
+    folder = folder.absolute()
+    name = folder.name
+    if NAME.fullmatch(name) is None:
+        raise NotMade(
+            f"name {name!r}",
+            expected="a letter, then letters, digits, - and _, 63 at most",
+            got=f"{len(name)} characters",
+            remedy="choose another name",
+        )
+    if os.path.lexists(folder):
+        raise NotMade(
+            f"folder {folder}",
+            expected="none of this name",
+            got="one that is there, or a file",
+            remedy="choose another name, or move it away; nothing was overwritten",
+        )
+    module = name.replace("-", "_") + ".py"
+    words = {"NAME": name, "MODEL": module, "FILE": f"{name}.toml"}
+    texts = {module: _filled("model.py", words), f"{name}.toml": _filled("task.toml", words)}
+    try:
+        _write(folder, texts)
+    except OSError as error:
+        raise NotMade(
+            f"folder {folder}",
+            expected="a place that can be written to",
+            got=f"{type(error).__name__}: {error.strerror}",
+            remedy="choose another place",
+        ) from error
+    return folder / module, folder / f"{name}.toml"
+
+
+def _write(folder: Path, texts: dict[str, str]) -> None:
+    """All files or none: they are written beside, and the folder takes its name last."""
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    made = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
+    try:
+        for name, text in texts.items():
+            (made / name).write_text(text)
+        made.chmod(0o777 & ~_umask())
+        made.rename(folder)
+    finally:
+        shutil.rmtree(made, ignore_errors=True)
+
+
+def _umask() -> int:
+    """The process's mask, which can only be read by setting it."""
+    mask = os.umask(0o077)
+    os.umask(mask)
+    return mask
+
+
+def _filled(file: str, words: Mapping[str, str]) -> str:
+    """A file of the example with these words in the places of its placeholders."""
+    text = resources.files("assay.example").joinpath(file).read_text("utf-8")
+    return re.sub(rf"\b({'|'.join(words)})\b", lambda found: words[found[0]], text)

@@ -1,0 +1,86 @@
+"""What a submitter's home folder notes: the file that each of its tasks came from, and terms that are being posted.
+
+Terms that were derived may be others a minute later, for prices move. So they are noted before anything is sent, and a
+command that is repeated after it was cut short finds the task, or the transaction, of the first.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import asdict
+from hashlib import sha256
+from pathlib import Path
+
+from protocol.chain.client import Client
+from protocol.commitments.atomic import write_atomically
+from protocol.node.home import Home
+from protocol.tasks.task import Terms, TermsError
+
+ROOTS = ("program_id", "constants_root", "initial_state", "bundle_hash")
+"""Fields of the terms that are bytes, hexadecimal in a note."""
+
+
+def remember(home: Home, client: Client, task: int, file: Path) -> None:
+    """Note which file a task came from, for `assay result`."""
+    write_atomically(note_of(home, client, task), json.dumps({"file": str(file.absolute())}).encode())
+
+
+def recall(home: Home, client: Client, task: int) -> Path | None:
+    """The file that a task came from, if it was submitted from this home folder and is still there."""
+    note = note_of(home, client, task)
+    if not note.is_file():
+        return None
+    file = Path(json.loads(note.read_text())["file"])
+    return file if file.is_file() else None
+
+
+def note_of(home: Home, client: Client, task: int) -> Path:
+    """Where it is noted which file a task came from."""
+    return folder_of(home, client) / f"{task}.json"
+
+
+def folder_of(home: Home, client: Client) -> Path:
+    """The folder of a deployment's notes."""
+    connection = client.connection
+    chain = f"{connection.chain_id}-{connection.genesis[2:10]}-{client.market.address[2:10]}"
+    return home.folder("submitted", chain)
+
+
+class Posting:
+    """The note on terms that are being posted: by one account, of one bundle at one address, with what the task file
+    gives.
+    """
+
+    def __init__(
+        self, home: Home, client: Client, bundle_hash: bytes, base: str, given: Mapping[str, int]
+    ) -> None:
+        asked = [client.address, bundle_hash.hex(), base, sorted(given.items())]
+        name = sha256(json.dumps(asked).encode()).hexdigest()[:32]
+        self._file = folder_of(home, client) / f"posting-{name}.json"
+
+    def write(self, terms: Terms) -> None:
+        """Note the terms, before they are sent."""
+        values = {
+            name: value.hex() if isinstance(value, bytes) else value for name, value in asdict(terms).items()
+        }
+        write_atomically(self._file, json.dumps(values).encode())
+
+    def read(self) -> Terms | None:
+        """The terms that a command noted which did not come to its end. A note that cannot be read is none: then they
+        are derived again.
+        """
+        with suppress(OSError, ValueError, TypeError, KeyError, AttributeError, TermsError):
+            values = json.loads(self._file.read_bytes())
+            return Terms(**{**values, **{name: bytes.fromhex(values[name]) for name in ROOTS}})
+        return None
+
+    def end(self) -> None:
+        """Their task is known."""
+        self._file.unlink(missing_ok=True)
+
+
+def is_posting(home: Home, client: Client) -> bool:
+    """Whether a command noted terms and did not come to its end: it may have locked their escrow."""
+    return any(folder_of(home, client).glob("posting-*.json"))

@@ -1,0 +1,56 @@
+"""Where a task would be posted, as the commands find it: the deployment and its chain's prices, or what is assumed of
+them where none is reached.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from math import ceil
+
+from assay.budgeting import Sold
+from assay.commands import Context
+from assay.deriving import Place
+from assay.description import Description
+from assay.recent import recent_tasks, sold
+from assay.settings import AssaySettings
+from protocol.chain.client import Client
+from protocol.chain.errors import ChainError
+from protocol.chain.parameters import RECOMMENDED
+from protocol.tasks.arithmetics import require_computed
+
+
+@contextmanager
+def reached(context: Context) -> Iterator[Client | None]:
+    """The contracts, seen from no account; None where no deployment is reached."""
+    try:
+        client = context.client()
+    except ChainError:
+        yield None
+        return
+    with client:
+        yield client
+
+
+def place_of(settings: AssaySettings, client: Client | None) -> Place:
+    """The deployment's parameters, the chain's block time and price of gas; without a client the recommended
+    parameters, at the pace of a development chain and the assumed price. Raises UnknownArithmetic, ChainError.
+    """
+    if client is None:
+        return Place.at(RECOMMENDED, settings.gas_price, settings.coin_price)
+    deployment, connection = client.deployment, client.connection
+    require_computed(deployment.arithmetic, "the contracts")
+    return Place.at(
+        deployment.parameters,
+        settings.gas_price,
+        settings.coin_price,
+        deployment.arithmetic,
+        # Whole seconds, where it is measured: periods are to be the same the next time.
+        block_time=connection.chain.block_time or max(1, ceil(connection.block_time)),
+        present=connection.gas_price,
+    )
+
+
+def sold_at(client: Client, description: Description) -> list[Sold]:
+    """What a budget may follow from; nothing where the file gives one. Raises ChainError."""
+    return [] if description.terms.budget is not None else sold(recent_tasks(client))

@@ -1,0 +1,307 @@
+"""`assay submit`: everything that posting asks for is looked at, then the price is named, confirmed, and paid."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Final
+
+from assay import notes, submitting
+from assay.commands import Context
+from assay.deriving import Derived, Place
+from assay.description import Description, read
+from assay.errors import NobodyTakes, NotConfirmed, TooFewVerifiers
+from assay.places import place_of, reached, sold_at
+from assay.settings import AssaySettings
+from assay.submitting import Prepared
+from assay.taking import require_taken
+from protocol.chain.accounts import DEVELOPMENT_CHAIN, address_of
+from protocol.chain.client import Client
+from protocol.chain.connection import Connection
+from protocol.chain.duties import MEASURED
+from protocol.chain.errors import AccountError, ChainError
+from protocol.chain.terms_bounds import require_within_bounds
+from protocol.errors import AssayError, ExitCode
+from protocol.node.http import require_public
+from protocol.node.output import Output
+from protocol.node.party.eligible import least_eligible
+from protocol.node.party.funds import NotEnoughTokens, require_gas, require_tokens
+from protocol.node.party.relays import relays_by
+from protocol.node.party.rounds import SignatureOf
+from protocol.node.words import amount, duration, tokens
+from protocol.tasks.bidding import longest_overtime
+from protocol.tasks.task import Terms
+
+Check = Callable[[], None]
+POSTING_GAS: Final = sum(MEASURED[name] for name in ("show", "approve", "deposit", "post"))
+SAID_EVERY: Final = 30.0
+"""Seconds between two lines about what is waited for."""
+LOOK_EVERY: Final = 2.0
+DRY_SERVED_SECONDS: Final = 2.0
+"""That a dry run waits for the bundle server: it is told to try again anyway."""
+
+
+@dataclass(frozen=True)
+class Choices:
+    """What the command line says beside the settings."""
+
+    yes: bool = False
+    """Post without asking."""
+    wait: bool = False
+    """Wait for verifiers."""
+    anyway: bool = False
+    """Post what a solver with default settings would not take."""
+
+
+def submit(context: Context, file: Path, choices: Choices) -> None:
+    """Capture the task in a file, write its bundle, post it. What costs a moment is looked at before the capture."""
+    settings, output = context.settings, context.output
+    description = read(file)
+    _require_asked(choices, output)
+    _require_announceable(settings)
+    with context.client(account=True) as client:
+        place = place_of(settings, client)
+        _require_budget(context, client, description)
+        prepared = submitting.prepare(description, context.home, place.arithmetic)
+        given = description.terms.fields()
+        posting = notes.Posting(context.home, client, prepared.bundle_hash, settings.bundle_base, given)
+        derived = prepared.derived(place, sold_at(client, description))
+        terms = prepared.terms(settings.bundle_base, derived)
+        _say(output, prepared, derived, terms)
+        task = None
+        if sent := _sent(context, client, posting, terms, given):
+            terms, task = sent
+        else:
+            for check in _checks(context, client, client.address, terms, place, choices):
+                check()
+            if submitting.is_private(terms):
+                allowed = f'bundles = ["{settings.bundle_base}/"]'
+                output.say(
+                    f"that is a private network: only those read there whose config.toml has {allowed}"
+                )
+            _confirm(choices, terms, submitting.escrow_of(client, terms))
+            if choices.wait:
+                _await_verifiers(output, settings, client, terms)
+        if task is None:
+            posting.write(terms)
+            signature_of = _signature_of(settings, client)
+            task = submitting.post(client, terms, signature_of, _least(settings, client, terms))
+        notes.remember(context.home, client, task, file)
+        posting.end()
+    output.say(f"task {task} ({description.task.name}) posted; follow it with `assay watch {task}`")
+    output.result({"task": task, "sent": True, "terms": asdict(terms), "trust": derived.report()})
+
+
+def dry_run(context: Context, file: Path, choices: Choices) -> None:
+    """Look at all that `submit` looks at, and send nothing. Raises the gravest of the errors that it would end with,
+    after all of them were said. Where no chain is reached, what a chain alone knows is left out.
+    """
+    settings, output = context.settings, context.output
+    description = read(file)
+    with reached(context) as client:
+        place = place_of(settings, client)
+        prepared = submitting.prepare(description, context.home, place.arithmetic)
+        sold = [] if client is None else sold_at(client, description)
+        derived = prepared.derived(place, sold)
+        terms = prepared.terms(settings.bundle_base, derived)
+        if client is None:
+            output.say("no deployment is reached: terms are derived for the recommended parameters")
+        _say(output, prepared, derived, terms)
+        checks = [lambda: _taken(output, terms, place, choices)]
+        if client is not None:
+            account = _address(output, settings, client)
+            checks = list(_checks(context, client, account, terms, place, choices, DRY_SERVED_SECONDS))
+        found = [error for check in checks if (error := _error_of(check)) is not None]
+    output.say("nothing was sent")
+    refused = [str(error) for error in found]
+    output.result(
+        {
+            "task": None,
+            "sent": False,
+            "refused": refused,
+            "terms": asdict(terms),
+            "trust": derived.report(),
+        }
+    )
+    if found:
+        gravest = next((error for error in found if error.exit_code is not ExitCode.RETRY), found[0])
+        for error in found:
+            if error is not gravest:
+                output.say(f"it would be refused: {error}")
+        raise gravest
+
+
+def _checks(
+    context: Context,
+    client: Client,
+    account: str | None,
+    terms: Terms,
+    place: Place,
+    choices: Choices,
+    served_seconds: float = submitting.SERVED_SECONDS,
+) -> Iterator[Check]:
+    """What has to hold before anything is sent, the gravest first. Without an `account` nobody's tokens are counted."""
+    settings = context.settings
+    yield lambda: require_within_bounds(terms, place.parameters)
+    yield lambda: _taken(context.output, terms, place, choices)
+    if account is not None:
+        escrow = submitting.escrow_of(client, terms)
+        yield lambda: require_tokens(client, account, escrow, "for the escrow")
+        yield lambda: require_gas(client, account, POSTING_GAS)
+    yield lambda: _require_announceable(settings)
+    yield lambda: submitting.require_served(terms, served_seconds)
+    if not choices.wait:
+        yield lambda: submitting.require_verifiers(client, terms, _least(settings, client, terms))
+
+
+def _error_of(check: Check) -> AssayError | None:
+    """What a check raises; a chain that is lost meanwhile is no result of it."""
+    try:
+        check()
+    except ChainError:
+        raise
+    except AssayError as error:
+        return error
+    return None
+
+
+def _taken(output: Output, terms: Terms, place: Place, choices: Choices) -> None:
+    """Whether anybody takes it; with --anyway a note alone."""
+    try:
+        require_taken(terms, place.usual_solver)
+    except NobodyTakes as error:
+        if not choices.anyway:
+            raise
+        output.say(f"note: {error}")
+
+
+def _sent(
+    context: Context, client: Client, posting: notes.Posting, terms: Terms, given: dict[str, int]
+) -> tuple[Terms, int | None] | None:
+    """What a command has sent that was cut short: its terms, and their task if it is known."""
+    output = context.output
+    for sent in filter(None, (posting.read(), terms)):
+        if submitting.is_posted(client, sent):
+            output.say(
+                f"a command that was cut short has sent these terms, with a budget of {tokens(sent.budget)}; this one "
+                "waits for their task"
+            )
+            return sent, None
+    fixed = submitting.FIELDS - (set(Derived.NAMES) - given.keys())
+    task = submitting.unnoted(context.home, client, terms, fixed)
+    if task is None:
+        return None
+    output.say(f"task {task} has these terms, and no command here knows of it: no other is posted")
+    return client.market.terms(task), task
+
+
+def _say(output: Output, prepared: Prepared, derived: Derived, terms: Terms) -> None:
+    """The task and its price in words."""
+    for line in (*(f"note: {note}" for note in prepared.notes), *derived.lines()):
+        output.say(line)
+    step, cost = prepared.bundle.step, prepared.bundle.cost
+    output.say(
+        f"{prepared.description.task.name}: {len(step.program.instructions)} instructions, {cost.operations:,} "
+        f"operations a step, {terms.steps} steps, {terms.state_bytes:,} bytes of state"
+    )
+    output.say(
+        f"bidding takes {duration(terms.bidding_period)}; late bids prolong it, however many there are, by less than "
+        f"{duration(longest_overtime(terms.budget, terms.extension))}"
+    )
+    output.say(f"bundle {prepared.bundle_hash.hex()} at {terms.bundle}")
+
+
+def _is_terminal() -> bool:
+    """Whether somebody may be at the other end; a process may have no standard input at all."""
+    return sys.stdin is not None and sys.stdin.isatty()
+
+
+def _require_asked(choices: Choices, output: Output) -> None:
+    """Raise NotConfirmed where nobody is there to be asked."""
+    if not choices.yes and (output.as_json or not _is_terminal()):
+        raise NotConfirmed(
+            "posting",
+            expected="--yes, where no terminal is there to ask at",
+            got="--json" if output.as_json else "no terminal",
+            remedy="look at the price with --dry-run, then pass --yes",
+        )
+
+
+def _confirm(choices: Choices, terms: Terms, escrow: int) -> None:
+    """Ask, unless that is needless. Raises NotConfirmed for any answer but yes."""
+    if choices.yes:
+        return
+    question = (
+        f"Post it? {tokens(escrow)} are locked: a budget of {amount(terms.budget)}, and "
+        f"{amount(escrow - terms.budget)} for audits. What is not used comes back. [y/N] "
+    )
+    print(question, end="", file=sys.stderr, flush=True)
+    if sys.stdin.readline().strip().lower() not in ("y", "yes"):
+        raise NotConfirmed("posting", expected="yes", got="another answer", remedy="nothing was sent")
+
+
+def _require_budget(context: Context, client: Client, description: Description) -> None:
+    """Before the capture: raise NotEnoughTokens where the account does not even have the budget, and no command that
+    was cut short can have locked it.
+    """
+    budget = description.terms.fields().get("budget", 0)
+    try:
+        require_tokens(client, client.address, budget, "for the budget alone")
+    except NotEnoughTokens:
+        if not notes.is_posting(context.home, client) and not submitting.own_unnoted(context.home, client):
+            raise
+
+
+def _await_verifiers(output: Output, settings: AssaySettings, client: Client, terms: Terms) -> None:
+    """Wait until enough accounts would take the task's seats, `patience` seconds at most. Raises TooFewVerifiers."""
+    began = said = time.monotonic()
+    first = True
+    while True:
+        try:
+            submitting.require_verifiers(client, terms, _least(settings, client, terms))
+            return
+        except TooFewVerifiers as error:
+            now = time.monotonic()
+            if now - began > settings.patience:
+                raise
+            if first or now - said >= SAID_EVERY:
+                left = duration(settings.patience - (now - began))
+                output.say(
+                    f"waiting for verifiers, at most {left} more: {error.expected}, {error.got} by now"
+                )
+                first, said = False, now
+        time.sleep(LOOK_EVERY)
+
+
+def _least(settings: AssaySettings, client: Client, terms: Terms) -> int:
+    """Registered accounts that have to be eligible."""
+    needed = least_eligible(client.connection.chain_id, terms.verifiers, terms.jurors)
+    return settings.min_eligible or needed
+
+
+def _address(output: Output, settings: AssaySettings, client: Client) -> str | None:
+    """The account's address, without its password; None where it does not exist yet."""
+    try:
+        return address_of(settings.account, client.connection.chain_id)
+    except AccountError as error:
+        output.say(f"note: nobody's tokens were counted: {error}")
+        return None
+
+
+def _signature_of(settings: AssaySettings, client: Client) -> SignatureOf:
+    """Asks the relays; only then must there be some. Raises SettingsError, NoRelay."""
+    network, is_signed = client.deployment.beacon, client.beacon.is_signed_round
+    return lambda number: relays_by(settings, network, is_signed).signature(number)
+
+
+def _require_announceable(settings: AssaySettings) -> None:
+    """Raise NotPublic for an address of bundles, about to stand in terms for good, that is of this machine alone. The
+    parties of a development chain share a machine.
+    """
+    with closing(Connection(settings.rpc)) as connection:
+        if connection.chain_id != DEVELOPMENT_CHAIN:
+            require_public(settings.bundle_base, "--bundles-url")

@@ -1,0 +1,133 @@
+"""`assay price`: what a task will cost, how long it may take, and what recent tasks of the chain cost."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from assay import submitting
+from assay.budgeting import comparable
+from assay.commands import Context
+from assay.deriving import Derived
+from assay.description import read
+from assay.errors import NobodyTakes
+from assay.places import place_of, reached
+from assay.recent import RecentTask, recent_tasks, sold
+from assay.submitting import Prepared
+from assay.taking import require_taken
+from protocol.chain.parameters import TOKEN
+from protocol.errors import AssayError
+from protocol.node.words import duration
+from protocol.tasks.bidding import longest_overtime
+from protocol.tasks.task import Terms
+from protocol.tasks.usual_solver import SPEED
+
+
+def price(context: Context, file: Path) -> None:
+    """Say what the task in a file costs, in parts, and how long its stages take; whether a solver with default settings
+    takes it; and what the newest tasks of the chain cost, where one is reached. Raises SourceError, CaptureError,
+    NoRecommendation, TermsError.
+    """
+    settings, output, description = context.settings, context.output, read(file)
+    with reached(context) as client:
+        place = place_of(settings, client)
+        recent = [] if client is None else recent_tasks(client)
+    prepared, _ = submitting.drafted(description, place.arithmetic)
+    derived = prepared.derived(place, [] if description.terms.budget is not None else sold(recent))
+    terms = prepared.terms(settings.bundle_base, derived)
+    if client is None:
+        output.say("no deployment is reached: the recommended parameters and assumed prices count")
+    for line in (*_costs(prepared, derived, terms), *_times(derived, terms)):
+        output.say(line)
+    refused = _refused(terms, derived)
+    if refused is None:
+        output.say("a solver with default settings bids on it")
+    else:
+        output.say(f"nobody with default settings bids on it: {refused}")
+    for line in _recent(prepared, recent, reaches=client is not None):
+        output.say(line)
+    output.result(
+        {
+            "budget": terms.budget,
+            "escrow": terms.escrow(place.parameters.draw_fee),
+            "stake": terms.stake,
+            "operations": prepared.load.operations,
+            "trust": derived.report(),
+            "periods": derived.periods,
+            "refused": None if refused is None else str(refused),
+            "recent": [asdict(one) for one in recent],
+        }
+    )
+
+
+def _costs(prepared: Prepared, derived: Derived, terms: Terms) -> Iterator[str]:
+    place, trust, load = derived.place, derived.trust, prepared.load
+    escrow = terms.escrow(place.parameters.draw_fee)
+    figures = place.usual_solver
+    hours = duration(load.operations / figures.rates.operations)
+    whence = "given by the file" if prepared.description.terms.budget is not None else "derived"
+    yield (
+        f"training: {load.operations:.4g} operations in {terms.steps} steps, {hours} for a solver of {SPEED:.3g} "
+        "a second"
+    )
+    yield f"budget {_tokens(terms.budget)} ({whence}): the most that you pay for the training; solvers bid below it"
+    fees = terms.verifiers * terms.seat_fee
+    replayed = (
+        f"{terms.verifiers} seats replay {terms.segments_per_verifier} of {terms.segments} segments each"
+    )
+    yield f"audit fees {_tokens(fees)}: {replayed}"
+    if trust.looks:
+        yield f"second looks {_tokens(trust.looks)} on average"
+    gas = derived.setting.gas_cost(derived.setting.gas.task)
+    yield (
+        f"draw {_tokens(derived.setting.draw_fee)}, gas of submitter and solver {_tokens(gas)} (at "
+        f"{float(place.gas_price) / 1e9:g} gwei, {float(place.coin_price):g} tokens for a coin)"
+    )
+    yield (
+        f"stake of the solver {_tokens(terms.stake)}, capital of it {_tokens(trust.stake)}; locks of seats and escrow "
+        f"{_tokens(trust.locks)}"
+    )
+    share = float(trust.shares(terms.budget)["total"])
+    yield f"trust in all {_tokens(trust.total)}, {100 * share:.3g} % of the budget"
+    yield f"locked when you post: {_tokens(escrow)}, of which what is not used comes back"
+    if share > 1:
+        yield "note: for a task this small trust costs more than the training; larger tasks cost less a step"
+
+
+def _times(derived: Derived, terms: Terms) -> Iterator[str]:
+    parameters = derived.place.parameters
+    most = terms.bidding_period + longest_overtime(terms.budget, terms.extension)
+    yield f"bidding {duration(terms.bidding_period)}; late bids may prolong it, to {duration(most)} at the very most"
+    yield f"training {duration(terms.training_period)} at most"
+    yield (
+        f"audit: seats are drawn {duration(parameters.draw_delay)} after the submission, attest within "
+        f"{duration(terms.attest_period)}, and the task is settled {duration(derived.setting.audit)} after the "
+        "submission if nobody objects" + (", later where there are looks" if terms.look_chance else "")
+    )
+    yield f"a dispute gives each side {duration(terms.game_time)}"
+
+
+def _refused(terms: Terms, derived: Derived) -> AssayError | None:
+    try:
+        require_taken(terms, derived.place.usual_solver)
+    except NobodyTakes as error:
+        return error
+    return None
+
+
+def _recent(prepared: Prepared, recent: list[RecentTask], *, reaches: bool) -> Iterator[str]:
+    if not reaches:
+        return
+    if not recent:
+        yield "no task was posted on this chain yet"
+        return
+    alike = comparable(prepared.load.operations, sold(recent))
+    yield f"the last {len(recent)} tasks of the chain, {len(alike)} of them sold and of about this size:"
+    for one in recent:
+        yield f"  {one.line()}"
+
+
+def _tokens(units: Any) -> str:
+    return f"{units / TOKEN:,.4g} tokens"

@@ -1,0 +1,51 @@
+"""Proofs of results on disk: beside the state, and in its header."""
+
+from __future__ import annotations
+
+import json
+from contextlib import suppress
+from pathlib import Path
+from typing import Final
+
+from assay.errors import NotHeld, ResultError
+from assay.proofs import METADATA, Proof
+from assay.proving import prove
+from assay.results import Result
+from protocol.chain.client import Client
+from protocol.commitments.atomic import write_atomically
+from protocol.node.home import Home
+from protocol.tasks.bundles.write import MANIFEST
+
+MAX_METADATA: Final = 90_000_000
+"""Bytes: safetensors reads no header of more than 100,000,000."""
+
+
+def proof_of(client: Client, home: Home, result: Result) -> Proof:
+    """The proof of a result that was fetched. Raises ResultError, ChainError."""
+    view, terms = client.market.task(result.task), client.market.terms(result.task)
+    roots = None
+    with suppress(NotHeld):
+        roots = result.holders.roots(view.root, view.size, terms.segments)
+    manifest = (home.bundles / terms.bundle_hash.hex() / MANIFEST).read_bytes()
+    return prove(client, result.task, roots, result.program.tensor_roots(result.state), manifest)
+
+
+def metadata(proof: Proof) -> dict[str, str]:
+    """What a state's header says of its proof. Raises ResultError for one that no header holds."""
+    text = proof.text
+    size = len(json.dumps(text, ensure_ascii=False).encode())
+    if size > MAX_METADATA:
+        raise ResultError(
+            "proof",
+            expected=f"at most {MAX_METADATA} bytes, for it to be embedded",
+            got=size,
+            remedy="leave --embed out: the proof is written beside the state",
+        )
+    return {METADATA: text}
+
+
+def save(proof: Proof, folder: Path) -> Path:
+    """Write `proof.json` into a folder, whole or not at all; its path."""
+    path = folder / "proof.json"
+    write_atomically(path, proof.text.encode())
+    return path

@@ -1,0 +1,101 @@
+"""What `assay verify` has found, for people and for programs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from assay.results import WITH_RESULT
+from protocol.chain.views import TaskStatus
+from protocol.errors import ExitCode
+
+if TYPE_CHECKING:
+    from assay.replays import Finding
+    from assay.weights import Weights
+
+
+@dataclass
+class Report:
+    """Sentences on what was checked, and on what was not, and what replays have found. `has_proof`: a proof of the
+    task's result was compared with the chain.
+    """
+
+    has_proof: bool
+    task: int
+    chain_id: int
+    market: str
+    status: TaskStatus
+    final: bool
+    checked: list[str] = field(default_factory=list)
+    unchecked: list[str] = field(default_factory=list)
+    findings: list[Finding] = field(default_factory=list)
+    first_false: tuple[int, int] | None = None
+    """Between which segments the first false one is, where it is not known which it is."""
+    weights: Weights | None = None
+
+    @property
+    def equal(self) -> bool:
+        """Whether all that was compared is equal."""
+        return self.first_false is None and all(finding.equal for finding in self.findings)
+
+    @property
+    def code(self) -> ExitCode:
+        """A convicted solver's result is false, whatever was compared; the result of a task that ended otherwise is not
+        what its proof says.
+        """
+        if not self.equal or self.status is TaskStatus.SLASHED:
+            return ExitCode.FRAUD
+        return ExitCode.HOPELESS if self._is_void else ExitCode.FINE
+
+    @property
+    def _is_void(self) -> bool:
+        return self.has_proof and self.status not in WITH_RESULT
+
+    def lines(self) -> list[str]:
+        """For people."""
+        end = ", final" if self.final else ""
+        lines = [finding.line() for finding in self.findings]
+        if self.first_false is not None:
+            first, last = self.first_false
+            where = f"segment {first}" if first == last else f"one of segments {first} to {last}"
+            lines.append(f"FALSE: the first wrong segment is {where}")
+        lines.append(
+            f"task {self.task} of chain {self.chain_id}, market {self.market}: {self.status.name.lower()}{end}"
+        )
+        lines += [f"  checked: {sentence}" for sentence in self.checked]
+        lines += [f"  not checked: {sentence}" for sentence in self.unchecked]
+        if not self.equal:
+            lines.append("NOT EQUAL: the solver has committed to what the program does not give")
+        elif self.status is TaskStatus.SLASHED or self._is_void:
+            lines.append(f"the result does not stand: its task is {self.status.name.lower()}")
+        else:
+            lines.append("equal: all that was checked is as committed")
+        return lines
+
+    def data(self) -> dict[str, Any]:
+        """For programs."""
+        weights = self.weights
+        return {
+            "task": self.task,
+            "chain_id": self.chain_id,
+            "market": self.market,
+            "status": self.status.name.lower(),
+            "final": self.final,
+            "equal": self.equal,
+            "segments": [
+                {
+                    "segment": finding.segment,
+                    "equal": finding.equal,
+                    "committed": finding.committed,
+                    "computed": finding.computed,
+                    "tensors": finding.tensors,
+                }
+                for finding in self.findings
+            ],
+            "first_false": self.first_false,
+            "weights": None
+            if weights is None
+            else {"tensors": weights.tensors, "missing": list(weights.missing)},
+            "checked": self.checked,
+            "not_checked": self.unchecked,
+        }

@@ -1,0 +1,320 @@
+"""`assay watch`: the loop. It asks the chain, begins work beside it, and prints what comes of either."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Final
+
+from assay.results import Result, fetch
+from assay.watching.beside import Beside, Outcome
+from assay.watching.following import Following, News, Standing
+from assay.watching.losses import Losses
+from assay.watching.printing import Printer
+from assay.watching.untaken import reasons
+from assay.writing import write
+from protocol.chain.client import Client
+from protocol.chain.errors import RpcError, UnstableChain
+from protocol.chain.events import NEWEST
+from protocol.chain.views import NOBODY, TaskStatus
+from protocol.errors import AssayError, ExitCode
+from protocol.node.home import Home
+from protocol.node.output import Output
+from protocol.tasks.bundles import Limits
+
+CURVE, RESULT, UNTAKEN = "curve", "result", "untaken"
+"""Kinds of work beside the loop."""
+LONGEST_WAIT: Final = 60.0
+"""Seconds between two looks at the chain, at most."""
+LEAST_PACE: Final = 0.5
+"""Seconds between two looks, at least."""
+LAST_TRIES: Final = 4
+"""For the result of a settled task, before the command gives up."""
+ENDS: Final = {
+    TaskStatus.SETTLED: ExitCode.FINE,
+    TaskStatus.SLASHED: ExitCode.FRAUD,
+    TaskStatus.REFUNDED: ExitCode.HOPELESS,
+    TaskStatus.VOID: ExitCode.HOPELESS,
+}
+"""What the command ends with: only a settled task has a result."""
+
+
+class Watch:
+    """Watches one task. `folder` is where the result goes, None if it is only checked; `file` the task's own, for its
+    evaluation. `pace` seconds pass between two looks while things happen, else the time of a block.
+    """
+
+    def __init__(
+        self,
+        client: Client,
+        home: Home,
+        limits: Limits,
+        output: Output,
+        printer: Printer,
+        task: int,
+        folder: Path | None = None,
+        file: Path | None = None,
+        pace: float | None = None,
+    ) -> None:
+        self._client, self._home, self._limits = client, home, limits
+        self._output, self._printer = output, printer
+        self._task, self._folder, self._file = task, folder, file
+        self._following = Following(client, home, task)
+        self._losses = Losses(client, home, limits, self._following.terms)
+        self._beside = Beside()
+        self._is_first = True
+        """Whether nothing was told yet: what happened before has no deadline any more."""
+        self._seen_at = 0, 0.0
+        """The newest block's time, and when that was seen."""
+        self._asked: set[bool] = set()
+        """Whether it was asked why nobody bids, while bidding went on (False) and when it was over (True)."""
+        self._untaken: list[str] = []
+        self._refused = ""
+        """Why metrics were not shown last."""
+        self._result: Result | None = None
+        self._failure: Exception | None = None
+        self._may_have_ended = False
+        self._is_final = False
+        self._pace = max(LEAST_PACE, client.connection.block_time) if pace is None else pace
+        self._wait = self._pace
+
+    def run(self) -> ExitCode:
+        """Until the task is over for good, and its result is here if it was settled. Raises ResultError, BundleError
+        where nobody serves that; ChainError.
+        """
+        lost = 0
+        while True:
+            try:
+                news = self._following.look()
+                if news is not None:
+                    self._tell(news)
+                    self._may_have_ended = True
+                if self._may_have_ended:
+                    self._look_for_end()
+                    self._may_have_ended = False
+            except (RpcError, UnstableChain) as error:
+                if not lost:
+                    self._printer.line("chain", f"{error}; asking again and again", up=False)
+                lost += 1
+                self._wait = min(LONGEST_WAIT, self._pace * 2**lost)
+            else:
+                if lost:
+                    self._printer.line("chain", "the chain's node answers again", up=True)
+                    lost, self._wait = 0, self._pace
+                self._begin_work()
+                if (code := self._ended()) is not None:
+                    return code
+            self._pass_time()
+
+    # ------------------------------------------------------------------ the chain
+
+    @property
+    def _standing(self) -> Standing:
+        standing = self._following.standing
+        assert standing is not None, "a look that succeeded has read it"
+        return standing
+
+    def _tell(self, news: News) -> None:
+        standing, first = self._standing, self._is_first
+        self._is_first, self._seen_at = False, (news.block.time, time.monotonic())
+        if news.rewound is not None:
+            self._tell_rewound(news)
+        words, left = standing.waits(news.block.time)
+        for number, line in enumerate(news.lines, 1):
+            last = (
+                number == len(news.lines) and not first
+            )  # what came in one look is followed by what comes next
+            self._printer.line(
+                "event",
+                f"{line.text} · {words}" if last else line.text,
+                line.time,
+                event=line.event.name,
+                block=line.event.log.block,
+                transaction=line.event.log.transaction,
+                arguments=dict(line.event.arguments),
+                next=words,
+                seconds_left=left,
+            )
+        if first:
+            status = standing.report.status
+            told = f"task {self._task} is {status} · {words}"
+            self._printer.line("now", told, news.block.time, status=status, next=words, seconds_left=left)
+        names = {line.event.name for line in news.lines}
+        if names & {"Progressed", "Submitted"}:
+            self._beside.hurry(CURVE)
+        if names & {"Submitted", "Attested", "Settled"}:
+            self._beside.hurry(RESULT)
+        longest = max(self._pace, min(LONGEST_WAIT, NEWEST * self._pace))
+        self._wait = self._pace if news.lines else min(longest, self._wait * 1.5)
+
+    def _tell_rewound(self, news: News) -> None:
+        void = [told.text.strip() for told in news.void]
+        self._printer.line(
+            "reorganisation",
+            f"the chain was re-organised after block {news.rewound}: {len(void)} of the lines above are void",
+            news.block.time,
+            after=news.rewound,
+            void=void,
+        )
+        for text in void:
+            self._printer.line("void", f"void: {text}")
+        self._losses.rewind()
+        if self._result is not None and self._result.root != self._standing.view.result:
+            self._result = None
+            self._printer.line("void", "void: the result that was fetched")
+
+    # ------------------------------------------------------------------ work beside
+
+    def _begin_work(self) -> None:
+        """Begin what the task's standing asks for."""
+        view = self._standing.view
+        if view.status is TaskStatus.BIDDING and view.bidder == NOBODY:
+            over = self._seen_at[0] > view.bids_until
+            if over not in self._asked and self._begin(UNTAKEN, self._reasons):
+                self._asked.add(over)
+        missing = self._losses.missing(view)
+        if missing:
+            self._begin(CURVE, self._losses.reading(view, missing))
+        if view.status in (TaskStatus.SUBMITTED, TaskStatus.SETTLED) and self._result is None:
+            self._begin(RESULT, lambda: fetch(self._client, self._home, self._task, self._limits))
+
+    def _begin(self, kind: str, work: Callable[[], Any]) -> bool:
+        may = self._beside.may_begin(kind)
+        if may:
+            self._beside.begin(kind, work)
+        return may
+
+    def _pass_time(self) -> None:
+        """Wait for the next look; what work has come to meanwhile is told, and more of it begun."""
+        deadline = time.monotonic() + self._wait
+        while (left := deadline - time.monotonic()) > 0:
+            self._show_state()
+            outcome = self._beside.wait(min(left, 1.0) if self._printer.terminal else left)
+            if outcome is not None:
+                self._take(outcome)
+                return
+
+    def _take(self, outcome: Outcome) -> None:
+        error = outcome.error
+        if error is not None and not isinstance(error, (AssayError, OSError)):
+            raise error
+        {CURVE: self._take_points, RESULT: self._take_result, UNTAKEN: self._take_reasons}[outcome.kind](
+            outcome
+        )
+
+    def _reasons(self) -> list[str]:
+        return reasons(self._client, self._following.terms, self._limits.this_machine)
+
+    def _take_reasons(self, outcome: Outcome) -> None:
+        found = outcome.result if outcome.error is None else [f"it cannot be said why: {outcome.error}"]
+        if found != self._untaken:
+            self._untaken = found
+            for reason in found:
+                self._printer.line("untaken", f"no bid yet: {reason}", reason=reason)
+
+    def _take_points(self, outcome: Outcome) -> None:
+        if outcome.error is not None:
+            if str(outcome.error) != self._refused:
+                self._refused = str(outcome.error)
+                self._printer.line("metrics", f"metrics are not shown: {outcome.error}", verified=False)
+            return
+        self._refused = ""
+        kept = self._losses.keep(outcome.result)
+        for point in () if self._printer.terminal else kept:
+            self._printer.line(
+                "metrics",
+                f"  {point.words}; as committed",
+                segment=point.segment,
+                step=point.step,
+                state_root=point.root,
+                metrics=dict(point.values),
+                verified=True,
+            )
+
+    def _take_result(self, outcome: Outcome) -> None:
+        if outcome.error is not None:
+            self._failure = outcome.error
+            if self._beside.failures(RESULT) == 1:
+                self._printer.line("result", f"no result yet: {outcome.error}", verified=False)
+            return
+        found: Result = outcome.result
+        if found.root != self._standing.view.result:  # of another branch of the chain
+            return
+        self._result = found
+        text = f"the result is here: its state has the committed root {found.root.hex()[:16]}…"
+        told: dict[str, Any] = {"file": None, "final": found.final, "metrics": found.metrics, "history": None}
+        if self._folder is not None:
+            told = write(self._client, self._home, self._output, found, self._folder, self._file)
+        self._printer.line("result", text, root=found.root, verified=True, **told)
+
+    def _show_state(self) -> None:
+        standing = self._following.standing
+        if standing is None or not self._printer.terminal:
+            return
+        report, (seen, at) = standing.report, self._seen_at
+        words, _ = standing.waits(seen + int(time.monotonic() - at))
+        done = f"{report.checkpoints} of {report.segments} segments"
+        parts = [f"task {self._task}: {report.status}", done, self._losses.curve(), words]
+        self._printer.state(" · ".join(part for part in parts if part))
+
+    # ------------------------------------------------------------------ the end
+
+    def _look_for_end(self) -> None:
+        """Whether the task is over in a block that is final. Raises ChainError."""
+        is_over = self._standing.view.status.is_over
+        self._is_final = is_over and self._client.is_over_for_good(self._task)
+        if is_over and not self._is_final:
+            self._printer.state("the end is not final yet: the chain might still be re-organised")
+
+    def _ended(self) -> ExitCode | None:
+        """What to end with, once the task is over for good and nothing more is to be fetched."""
+        if not self._is_final:
+            return None
+        standing = self._standing
+        view, failures = standing.view, self._beside.failures
+        if view.status is TaskStatus.SETTLED and self._result is None:
+            if failures(RESULT) < LAST_TRIES:
+                return None
+            assert self._failure is not None
+            raise self._failure
+        if self._losses.missing(view) and not failures(CURVE):
+            return None
+        if curve := self._losses.curve():
+            self._printer.line("curve", f"{curve}; each value as committed", curve=curve)
+        text = _end(view.status, view.bidder != NOBODY)
+        if view.status is TaskStatus.SLASHED and self._result is not None and self._folder is not None:
+            text += f"; do not use what is in {self._folder}"
+        self._printer.line("end", f"task {self._task} is over, {text}", status=view.status.name.lower())
+        return ENDS[view.status]
+
+
+def _end(status: TaskStatus, sold: bool) -> str:
+    late = "the solver was late: the submitter has its escrow back, and half of the solver's penalty"
+    return {
+        TaskStatus.SETTLED: "settled: the result is final",
+        TaskStatus.SLASHED: "the solver was convicted: its result is false, and the submitter has its escrow back",
+        TaskStatus.REFUNDED: late if sold else "without a bid: the submitter has its escrow back",
+        TaskStatus.VOID: "void: its result was not audited",
+    }[status]
+
+
+def watch(
+    client: Client,
+    home: Home,
+    limits: Limits,
+    output: Output,
+    task: int,
+    folder: Path | None,
+    file: Path | None,
+) -> ExitCode:
+    """Watch a task. Ctrl-C leaves it. Raises as `Watch.run`."""
+    printer = Printer(output)
+    try:
+        return Watch(client, home, limits, output, printer, task, folder, file).run()
+    except KeyboardInterrupt:
+        printer.end()
+        output.say(f"left; `assay watch {task}` goes on")
+        return ExitCode.INTERRUPTED
+    finally:
+        printer.end()

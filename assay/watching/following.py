@@ -1,0 +1,190 @@
+"""One task on the chain: its events, each once, and where it stands, with few questions.
+
+A look at a block that was seen asks for the chain's head alone. A new block costs its events; the contracts are read
+again only where an event of the task, or a re-organisation, tells that something has changed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from assay.status import report_of
+from assay.task_status import TaskStatusReport
+from assay.watching.happened import Happened, Told, own
+from assay.watching.waiting import deadlines, waiting
+from assay.watching.words import Words
+from protocol.chain.blocks import Block
+from protocol.chain.client import Client
+from protocol.chain.events import Follower, first_block
+from protocol.chain.receipts import Event
+from protocol.chain.views import NOBODY, TaskView
+from protocol.dispute.names import Names
+from protocol.node.home import Home
+from protocol.tasks.bundles import BundleError, load_bundle
+from protocol.tasks.bundles.write import MANIFEST
+from protocol.tasks.task import Terms
+
+
+@dataclass(frozen=True)
+class Standing:
+    """Where the task stood in a block of second `read_at`. A draw that it waits for has its round at `round_time`."""
+
+    view: TaskView
+    report: TaskStatusReport
+    read_at: int
+    round_time: int | None
+
+    def waits(self, now: int) -> tuple[str, int | None]:
+        """What comes next at second `now`, in words, and the seconds until then."""
+        report = self.report
+        found = deadlines(report, self.read_at, self.round_time)
+        return waiting(found, report.status, report.awaited_round is not None, now)
+
+
+@dataclass(frozen=True)
+class Line:
+    """An event of the task in words. `time` is its block's."""
+
+    event: Event
+    text: str
+    time: int
+
+
+@dataclass(frozen=True)
+class News:
+    """What a new block brought: lines that were told and are void, and new ones. `rewound` is the block after which a
+    re-organisation has made void what it did not repeat; None without one.
+    """
+
+    block: Block
+    rewound: int | None
+    void: Sequence[Told]
+    lines: Sequence[Line]
+
+
+class Following:
+    """Follows a task from its post on. `terms` and `standing` are those of the newest look. Raises ChainError:
+    Reverted (UnknownTask) where there is no such task.
+    """
+
+    def __init__(self, client: Client, home: Home, task: int) -> None:
+        self.task = task
+        self._client, self._home = client, home
+        view = client.market.task(task)
+        self.terms: Terms = client.market.terms(task)
+        posted = view.bids_until - view.overtime - self.terms.bidding_period
+        first = first_block(client.connection, client.deployment.block, posted)
+        contracts = {
+            address: bound for address, bound in client.contracts.items() if address != client.vault.address
+        }
+        self._follower = Follower(client.connection, contracts, first)
+        self._words = Words(self)
+        self._happened = Happened()
+        self._pending: list[Event] = []
+        """Events that no look has told yet: one that fails is repeated."""
+        self._rewound: int | None = None
+        """Where the chain was re-organised since the last look that succeeded."""
+        self._seen = ""
+        self.standing: Standing | None = None
+
+    def look(self) -> News | None:
+        """What is new; None where the chain has no other block than at the last look. Raises ChainError: then the next
+        look tells what this one has not.
+        """
+        with self._client.connection.view() as block:
+            if block.hash == self._seen:
+                return None
+            self._poll()
+            told = before = self._happened
+            rewound, void = self._rewound, list[Told]()
+            events = own(self.task, self._pending, before.games)
+            if rewound is not None:
+                before, void = before.rewound(rewound, events)
+                events = own(self.task, self._pending, before.games)
+            new = before.new(events)
+            # The words of an event may need those that were mined with it.
+            self._happened = before.followed_by([Told(event) for event in new])
+            try:
+                if self.standing is None or new or rewound is not None:
+                    self.standing = self._read(block)
+                lines = [line for event in new if (line := self._line(event, block)) is not None]
+            except BaseException:
+                self._happened = told
+                raise
+        texts = {id(line.event): line.text for line in lines}
+        self._happened = before.followed_by([Told(event, texts.get(id(event), "")) for event in new])
+        self._pending, self._rewound, self._seen = [], None, block.hash
+        return News(block, rewound, [each for each in void if each.text], lines)
+
+    def _poll(self) -> None:
+        batch = self._follower.poll()
+        if batch.rewound is not None:
+            lowest = batch.rewound if self._rewound is None else min(batch.rewound, self._rewound)
+            self._rewound = lowest
+            self._pending = [event for event in self._pending if event.log.block <= batch.rewound]
+        self._pending += batch.events
+
+    def _line(self, event: Event, block: Block) -> Line | None:
+        text = self._words.line(event)
+        if text is None:
+            return None
+        number = event.log.block
+        time = block.time if number == block.number else self._client.connection.block(number).time
+        return Line(event, text, time)
+
+    def _read(self, block: Block) -> Standing:
+        """Where the task stands; inside of a view."""
+        client = self._client
+        games = {game: self.calls(game) for game in self._happened.games}
+        report = report_of(client, self.task, games, block.time)
+        awaited = report.awaited_round
+        return Standing(
+            client.market.task(self.task),
+            report,
+            block.time,
+            None if awaited is None else client.deployment.beacon.time_of(awaited),
+        )
+
+    # ------------------------------------------------------------------ what the words need
+
+    def who(self, address: str) -> str:
+        """The submitter, the solver, or a short form of the address."""
+        view = None if self.standing is None else self.standing.view
+        short = f"{address[:8]}…{address[-4:]}"
+        if view is not None and address == view.submitter:
+            return f"the submitter {short}"
+        if view is not None and address == view.bidder != NOBODY:
+            return f"solver {short}"
+        return short
+
+    def segments(self, task: int, seat: int) -> Sequence[int]:
+        """Those of a seat or look."""
+        return self._client.audit.segments(task, seat)
+
+    def segments_per_seat(self, _task: int) -> int:
+        """q of the task's terms."""
+        return self.terms.segments_per_verifier
+
+    def names(self, _event: Event) -> Names | None:
+        """Of the task's program, where its bundle is in the home folder."""
+        return self._names
+
+    @cached_property
+    def _names(self) -> Names | None:
+        folder = self._home.bundles / self.terms.bundle_hash.hex()
+        if not (folder / MANIFEST).is_file():
+            return None
+        try:
+            return Names(load_bundle(folder).step.program)
+        except BundleError:  # names are for people: without them there are numbers
+            return None
+
+    def calls(self, game: int) -> tuple[int, ...]:
+        """The call instructions that a game went down through."""
+        return tuple(int(event.arguments["n"]) for event in self._happened.of_game("CallSelected", game))
+
+    def is_split(self, game: int) -> bool:
+        """Whether a game came down to blocks of one sum."""
+        return bool(self._happened.of_game("Split", game))

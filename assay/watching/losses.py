@@ -1,0 +1,79 @@
+"""The metrics of a task's committed segments, as far as its solver serves them and they are what it committed to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from assay.errors import MetricsError
+from assay.watching.curve import Point, shown_metric, sparkline, wanted
+from assay.watching.metrics import Committed, metric_tensors, read_manifest, read_points
+from protocol.chain.client import Client
+from protocol.chain.views import TaskView
+from protocol.node.addresses import parsed
+from protocol.node.home import Home
+from protocol.tasks.bundles import Limits
+from protocol.tasks.task import Terms
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """Metrics that were read after so many re-organisations."""
+
+    rewinds: int
+    points: Sequence[Point]
+
+
+class Losses:
+    """Of one task. Only values that were checked are ever kept here, and none of a branch that the chain has left."""
+
+    def __init__(self, client: Client, home: Home, limits: Limits, terms: Terms) -> None:
+        self._client, self._home, self._limits, self._terms = client, home, limits, terms
+        self._points: dict[int, Point] = {}
+        self._tensors: dict[str, int] | None = None
+        self._rewinds = 0
+
+    def missing(self, view: TaskView) -> list[int]:
+        """Checkpoints that are committed, whose metrics are to be shown and are not here."""
+        if self._tensors == {}:
+            return []
+        return [i for i in wanted(view.size - 1, self._terms.segments) if i not in self._points]
+
+    def reading(self, view: TaskView, checkpoints: Sequence[int]) -> Callable[[], Read]:
+        """What reads the metrics of some checkpoints from the solver's server, in any thread, one at a time. Raises
+        MetricsError, BundleError, ChainError.
+        """
+        rewinds = self._rewinds
+        return lambda: Read(rewinds, self._read(view, checkpoints))
+
+    def _read(self, view: TaskView, checkpoints: Sequence[int]) -> list[Point]:
+        endpoint = parsed(self._client.market.endpoint_of(view.solver))
+        if endpoint is None:
+            raise MetricsError("metrics", expected="a solver that says where it serves", got="no address")
+        if self._tensors is None:
+            copy = endpoint / f"bundles/{self._terms.bundle_hash.hex()}"
+            self._tensors = metric_tensors(read_manifest(self._home, self._terms, [copy], self._limits))
+        if not self._tensors:
+            return []
+        base, committed = endpoint / f"tasks/{view.task}", Committed(view.root, view.size)
+        return read_points(base, committed, self._terms, self._tensors, checkpoints, self._limits)
+
+    def keep(self, read: Read) -> Sequence[Point]:
+        """What was read, and so checked: of another branch of the chain nothing is kept. What is kept."""
+        kept = read.points if read.rewinds == self._rewinds else ()
+        self._points |= {point.segment: point for point in kept}
+        return kept
+
+    def rewind(self) -> None:
+        """The chain was re-organised: what was read may have been of another branch, so all of it is read again."""
+        self._points = {}
+        self._rewinds += 1
+
+    def curve(self, width: int = 40) -> str:
+        """All that is here in one line; empty where there is nothing."""
+        points = [self._points[i] for i in sorted(self._points)]
+        name = shown_metric(points[-1]) if points else None
+        if name is None:
+            return ""
+        values = [point.values[name] for point in points]
+        return f"{name} {sparkline(values, width)} {values[-1]:.6g} after segment {points[-1].segment}"

@@ -1,0 +1,56 @@
+"""What `assay watch` prints: lines for people, one line of JSON each for programs, and on a terminal a last line that
+is written anew while nothing happens.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any, Final
+
+from protocol.node.output import Output
+
+_CLEAR: Final = "\r\x1b[K"
+_DAY: Final = 86_400
+
+
+class Printer:
+    """Prints to a command's output. `terminal`: whether a person looks on; without it nothing is written anew."""
+
+    def __init__(self, output: Output, terminal: bool | None = None) -> None:
+        self._output = output
+        stream = sys.stderr if output.as_json else sys.stdout
+        self.terminal = stream.isatty() if terminal is None else terminal
+        self._stream = stream
+        self._shown = ""
+
+    def line(self, kind: str, text: str, time: int | None = None, **data: Any) -> None:
+        """One thing that happened, at the chain's `time`; programs get `kind` and `data` too."""
+        self._clear()
+        self._output.say(text if time is None else f"{clock(time)}  {text}")
+        told: Mapping[str, Any] = {"kind": kind, "time": time, "text": text.strip(), **data}
+        self._output.line(told)
+
+    def state(self, text: str) -> None:
+        """What the task waits for now, at the end of what a terminal shows."""
+        if self.terminal and text != self._shown:
+            self._stream.write(_CLEAR + text)
+            self._stream.flush()
+            self._shown = text
+
+    def end(self) -> None:
+        """Leave nothing behind that is not a line."""
+        self._clear()
+
+    def _clear(self) -> None:
+        if self._shown:
+            self._stream.write(_CLEAR)
+            self._stream.flush()
+            self._shown = ""
+
+
+def clock(time: int) -> str:
+    """A second of the chain's time as this machine's local time; with the date where it is another day's."""
+    at, now = datetime.fromtimestamp(time), datetime.now()
+    return at.strftime("%H:%M:%S" if abs((now - at).total_seconds()) < _DAY else "%Y-%m-%d %H:%M:%S")

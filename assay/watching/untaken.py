@@ -1,0 +1,54 @@
+"""Why no solver bids on a task, as far as its submitter can tell: what a solver with default settings would refuse.
+
+Solvers decide by themselves, with their own figures, and tell nobody. The rule is theirs (`protocol.tasks.offers`).
+"""
+
+from __future__ import annotations
+
+from contextlib import closing
+from dataclasses import replace
+from fractions import Fraction
+from typing import Final
+
+from protocol.chain.client import Client
+from protocol.chain.recommendation import COIN_PRICE, gas_units
+from protocol.node.party.eligible import eligible, least_eligible, least_share
+from protocol.tasks import usual_solver
+from protocol.tasks.bundles import BundleError, Limits
+from protocol.tasks.bundles.sources import open_source, read
+from protocol.tasks.bundles.write import MANIFEST
+from protocol.tasks.offers import Refusal, decide
+from protocol.tasks.task import Terms
+
+SERVED_SECONDS: Final = 10.0
+"""For the bundle's server to answer."""
+NONE: Final = (
+    "a solver with default settings would bid: none may be running, or each has other work, or other figures"
+)
+
+
+def reasons(client: Client, terms: Terms, this_machine: bool) -> list[str]:
+    """What a solver with default settings and nothing else to do would refuse now; `[NONE]` where it would bid. A
+    bundle on `this_machine` is served where the parties of a development chain share one. Raises ChainError.
+    """
+    connection, parameters = client.connection, client.deployment.parameters
+    gas = gas_units(Fraction(connection.gas_price), COIN_PRICE)
+    decision = decide(terms, usual_solver.figures(gas, client.inclusion, parameters.draw_delay))
+    found = [decision.reason] if isinstance(decision, Refusal) else []
+    chain_id = connection.chain_id
+    least = least_eligible(chain_id, terms.verifiers, terms.jurors)
+    unseated = eligible(client, terms).refusal(terms, least, least_share(chain_id))
+    unserved = _unserved(terms, this_machine)
+    found += [reason for reason in (unseated, unserved) if reason is not None]
+    return found or [NONE]
+
+
+def _unserved(terms: Terms, this_machine: bool) -> str | None:
+    """What is wrong with the bundle's address for a stranger who allows no other; None if it is served."""
+    limits = replace(Limits(this_machine=this_machine), seconds=SERVED_SECONDS)
+    try:
+        with closing(open_source(terms.bundle, limits)) as source:
+            read(source, MANIFEST, limits.manifest_bytes)
+    except BundleError as error:
+        return f"its bundle cannot be fetched: {error}"
+    return None

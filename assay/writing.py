@@ -1,0 +1,68 @@
+"""Writing a result that was fetched and checked: the state, its proof, the metrics of its last steps, its file's
+evaluation.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from assay import proof_files
+from assay import source as sources
+from assay.description import read
+from assay.errors import ResultError
+from assay.results import Result, save, save_history
+from protocol.chain.client import Client
+from protocol.node.home import Home
+from protocol.node.output import Output
+
+
+def write(
+    client: Client,
+    home: Home,
+    output: Output,
+    found: Result,
+    folder: Path,
+    file: Path | None,
+    embed: bool = False,
+) -> dict[str, Any]:
+    """Write it into a folder, say its metrics, and return what programs are told. With the task's `file` its own
+    evaluation is run; `embed` puts the proof into the state's header too. Raises ResultError where it cannot be
+    written, SourceError, ChainError.
+    """
+    proof = proof_files.proof_of(client, home, found)
+    try:
+        path = save(found, folder, proof_files.metadata(proof) if embed else None)
+        proved, table = proof_files.save(proof, folder), save_history(found, folder)
+    except OSError as error:
+        raise ResultError(
+            f"result of task {found.task} in {folder}",
+            expected="it to be written",
+            got=error.strerror or type(error).__name__,
+            remedy="see to the disk, or name another folder with --output",
+        ) from error
+    metrics = dict(found.metrics)
+    if file is not None:
+        description = read(file)
+        value = sources.evaluate(description, found.state)
+        if value is not None:
+            metrics[str(description.result.evaluate)] = value
+    output.say(
+        f"state of task {found.task} in {path}" + ("" if found.final else "; it may still be challenged")
+    )
+    for name, number in metrics.items():
+        output.say(f"  {name} {number:.6g}")
+    if table is not None:
+        output.say(f"  metrics of the last steps in {table}")
+    where = ", and in the state itself" if embed else ""
+    output.say(f"  proof in {proved}{where}; `assay verify` compares it")
+    if proof.segment_roots is None:
+        output.say("  it has no roots of segments: nobody serves them")
+    told = {
+        "task": found.task,
+        "file": str(path),
+        "final": found.final,
+        "metrics": metrics,
+        "proof": str(proved),
+    }
+    return told | {"history": None if table is None else str(table)}

@@ -1,0 +1,35 @@
+"""Idle nodes: the memory of a node that waits for a task, and the processor time that waiting takes.
+
+Each is a process of its own on a chain with a block each two seconds and without a task. Its own memory is what it has
+in use when it has looked at everything and after a minute of waiting, whichever is more; torch is loaded with the first
+task. Processor time is that of the minute.
+"""
+
+from __future__ import annotations
+
+import time
+
+from benchmarks.measure import Row
+from benchmarks.soak.starting import NODES, ground
+from benchmarks.soak.usage import usage_of
+
+BLOCK_SECONDS = 2
+MINUTE = 60.0
+MEGABYTE = 10**6
+
+
+def rows(seconds: float = MINUTE) -> list[Row]:
+    """Memory and processor time of each node."""
+    found = []
+    with ground() as stage:
+        stage.make_blocks_every(BLOCK_SECONDS)
+        for name, command in NODES.items():
+            with stage.idle(command) as pid:
+                before = usage_of(pid)
+                time.sleep(seconds)
+                after = usage_of(pid)
+            resident = max(before.resident, after.resident) / MEGABYTE
+            used = (after.seconds - before.seconds) * MINUTE / seconds
+            found.append(Row(f"`{name}` without a task, memory", f"{resident:.0f} MB", "150 MB"))
+            found.append(Row("processor time of it, a minute", f"{used:.2f} s", ""))
+    return found

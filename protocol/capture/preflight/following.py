@@ -1,0 +1,128 @@
+"""The same training by plain float32 torch, step by step beside the exact one: the submitter's own model, objective,
+optimiser and scheduler, on the batches and random numbers of the program.
+
+It trains the model that was captured, so it is for a process that has no other use for it.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack
+
+from torch import Tensor, nn
+
+from protocol.capture.assembly.state import KEY, STEP
+from protocol.capture.optimisers.phases import Phase, training_only
+from protocol.capture.preflight.reference import Drawn, Draws
+from protocol.capture.result import CapturedStep, Origin
+from protocol.capture.tracing.checkpoints import drawn_once
+from protocol.capture.tracing.step import decomposed_kernels
+from protocol.capture.types import as_seen_by_torch
+from protocol.program.step import METRIC, State
+
+
+class Following:
+    """Torch's training of a captured step. `seconds` are what its steps took; those of a step that draws random numbers
+    are none, for drawing the program's takes longer than drawing torch's (`timed`).
+    """
+
+    def __init__(self, captured: CapturedStep, origin: Origin) -> None:
+        self._dataset = captured.dataset
+        self._origin = origin
+        self.seconds: list[float] = []
+
+    @property
+    def draws(self) -> bool:
+        """Whether the step draws random numbers besides its batch."""
+        return any(bool(of_phase) for of_phase in self._origin.draws)
+
+    def step(self, state: State) -> dict[str, float]:
+        """One step on the batch that the program draws from `state`; the losses by the names of their metrics. Only
+        phases that act in this step have one. Raises what the submitter's code raises.
+        """
+        began = time.perf_counter()
+        losses = {
+            f"{METRIC}{phase.name}.loss" if phase.name else f"{METRIC}loss": self._acted(
+                number, phase, state, True
+            )
+            for number, phase in enumerate(self._origin.phases)
+            if _acts(phase, int(state[STEP]))
+        }
+        if not self.draws:
+            self.seconds.append(time.perf_counter() - began)
+        return losses
+
+    def timed(self, state: State) -> None:
+        """One step more with torch's own random numbers, for its time alone."""
+        began = time.perf_counter()
+        for number, phase in enumerate(self._origin.phases):
+            if _acts(phase, int(state[STEP])):
+                self._acted(number, phase, state, False)
+        self.seconds.append(time.perf_counter() - began)
+
+    def _acted(self, number: int, phase: Phase, state: State, as_program: bool) -> float:
+        """A phase's forward and backward pass on each unit, and its update; the mean loss."""
+        model, optimizer = self._origin.model, phase.optimizer
+        with ExitStack() as stack:
+            if phase.name:
+                stack.enter_context(training_only(model, optimizer))
+            for parameter in model.parameters():
+                parameter.grad = None
+            losses = []
+            for batch, counter in self._units(state):
+                with ExitStack() as drawing:
+                    if as_program and self.draws:
+                        draws = Draws(
+                            self._origin.traced[number].graph, self._origin.draws[number], state[KEY], counter
+                        )
+                        for mode in (Drawn(draws), decomposed_kernels(), drawn_once()):
+                            drawing.enter_context(mode)
+                    loss = _loss(phase, model, batch)
+                    (loss / self._origin.drawing.micro_batches).backward()
+                losses.append(float(loss.detach()))
+            held = [p for group in optimizer.param_groups for p in group["params"]]
+            if phase.clip_norm is not None:
+                nn.utils.clip_grad_norm_(held, phase.clip_norm)
+            if phase.clip_value is not None:
+                nn.utils.clip_grad_value_(held, phase.clip_value)
+            optimizer.step()
+            if phase.scheduler is not None:
+                phase.scheduler.step()
+        return sum(losses) / len(losses)
+
+    def _units(self, state: State) -> Iterator[tuple[Mapping[str, Tensor], int]]:
+        """The batches of the step's equal parts, and the counters that key their draws."""
+        drawing, rows = self._origin.drawing, next(iter(self._dataset.values())).shape[0]
+        index = drawing.drawn(rows, state[KEY], state[STEP]).long()
+        first = int(state[STEP]) * drawing.micro_batches
+        for unit, part in enumerate(index.chunk(drawing.micro_batches)):
+            yield _rows(self._dataset, part), first + unit
+
+
+def following(captured: CapturedStep) -> Following | None:
+    """Torch's side of a captured step; None where it does not start from the model as it is."""
+    origin = captured.origin
+    return None if origin is None or origin.resumed else Following(captured, origin)
+
+
+def apart(ours: Mapping[str, float], theirs: Mapping[str, float]) -> float:
+    """The largest distance of two losses of one name, relative but for small ones."""
+    return max((abs(ours[name] - loss) / max(abs(loss), FLOOR) for name, loss in theirs.items()), default=0.0)
+
+
+FLOOR = 0.1
+"""Of a loss: below it the distance is absolute, in tenths."""
+
+
+def _rows(dataset: Mapping[str, Tensor], index: Tensor) -> Mapping[str, Tensor]:
+    return {name: t[index].to(as_seen_by_torch(t.dtype)) for name, t in dataset.items()}
+
+
+def _loss(phase: Phase, model: nn.Module, batch: Mapping[str, Tensor]) -> Tensor:
+    found = phase.objective(model, batch)
+    return found[0] if isinstance(found, tuple) else found
+
+
+def _acts(phase: Phase, step: int) -> bool:
+    return step >= phase.first and (step - phase.first) % phase.every == 0

@@ -1,0 +1,126 @@
+"""Recommended periods of a task, in seconds: what a submitter that says nothing asks for. Pure.
+
+They follow from the task's operations and bytes at an assumed speed, from the chain's block time and from the
+deployment's bounds, so that the same task has the same periods every time. docs/dispute.md section 8 has the rules.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import ceil
+from typing import Final
+
+from protocol.chain.parameters import Parameters
+from protocol.tasks.task import (
+    ASSUMED_SPEED,
+    BEGUN,
+    ESCROW_DRAWS,
+    HASH_RATE,
+    INCLUSION_BLOCKS,
+    LINE,
+    MOST_MOVES,
+    SAFETY,
+    replay_seconds_of,
+)
+
+NAMES: Final = (
+    "bidding_period",
+    "extension",
+    "training_period",
+    "attest_period",
+    "challenge_period",
+    "clock",
+)
+TWICE: Final = 2
+"""Margin of whatever is computed, fetched or answered: others use the machine and the line too."""
+START: Final = 60.0
+"""Seconds for a party to fetch small things, start a process and compile its first step."""
+COMMITMENTS: Final = 5
+"""Transactions of a solver that trains: four of its progress, and the submission."""
+NOTICE: Final = 10
+"""Transactions that fit into the time in which somebody has to see a task and act on it."""
+DAYS: Final = 7
+"""Least clocks in the clock of a game: where the least is a day, a game's side has a week against censorship."""
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """What a task asks of its parties: steps of a segment and segments, scalar operations of a step, bytes of a state
+    and of the whole bundle.
+    """
+
+    segments: int
+    segment_steps: int
+    step_operations: int
+    state_bytes: int
+    bundle_bytes: int
+
+    @property
+    def operations(self) -> int:
+        """Scalar operations of the whole training."""
+        return self.segments * self.segment_steps * self.step_operations
+
+    @property
+    def replay(self) -> float:
+        """Seconds to replay a segment at the assumed speed."""
+        return replay_seconds_of(self.segment_steps, self.step_operations, self.state_bytes, ASSUMED_SPEED)
+
+    @property
+    def step(self) -> float:
+        """Seconds that a step which has begun may hold somebody else, at the assumed speed."""
+        return SAFETY * (self.step_operations / ASSUMED_SPEED + self.state_bytes / HASH_RATE)
+
+
+def periods(
+    load: Load,
+    parameters: Parameters,
+    block_time: float,
+    *,
+    segments_per_verifier: int,
+    copies: int,
+    looks: bool,
+    given: Mapping[str, int],
+) -> dict[str, int]:
+    """All of `NAMES`; what is `given` stays. `copies` are the states that the solver may have to serve at once, to all
+    seats or to a jury (`protocol.tasks.offers.copies_at_once`).
+
+    Bounds of the deployment hold where there is room for them. A task that needs more than the deployment's most gets
+    the most, and whoever takes tasks says why it does not take this one.
+    """
+    least, most = parameters.min_period, parameters.max_period
+    inclusion = INCLUSION_BLOCKS * block_time
+    notice = NOTICE * inclusion
+    fetch = TWICE * load.bundle_bytes / LINE
+
+    bidding = given.get("bidding_period", _within(least, notice + fetch, most))
+    extension = given.get("extension", min(bidding, _within(least, 3 * inclusion, most)))
+    trained = TWICE * load.operations / ASSUMED_SPEED + COMMITMENTS * inclusion
+    hashed = TWICE * load.segments * load.state_bytes / HASH_RATE
+    training = given.get("training_period", _within(least, START + fetch + trained + hashed, most))
+
+    replays = TWICE * SAFETY * segments_per_verifier * load.replay
+    carried = TWICE * max(copies, segments_per_verifier + 2) * load.state_bytes / LINE
+    # Of an attestation period an answer to a look has half (`recommendation.move_time`).
+    asked = (TWICE if looks else 1) * (replays + carried) + notice + START / TWICE
+    longest = min(most, parameters.stall_period // ESCROW_DRAWS - parameters.draw_delay)
+    attest = given.get("attest_period", _within(max(least, parameters.min_clock), asked, longest))
+
+    commitment = max(parameters.min_clock, _rounded(notice))
+    challenge = given.get("challenge_period", min(most, attest + 2 * commitment))
+
+    answers = MOST_MOVES * (inclusion + block_time + BEGUN * load.step)
+    censored = min(parameters.max_clock, DAYS * parameters.min_clock)
+    clock = given.get("clock", _within(censored, TWICE * answers, parameters.max_clock))
+    return dict(zip(NAMES, (bidding, extension, training, attest, challenge, clock), strict=True))
+
+
+def _within(least: int, seconds: float, most: int) -> int:
+    return min(most, max(least, _rounded(seconds)))
+
+
+def _rounded(seconds: float) -> int:
+    """Up to two digits: a number for people, which small changes of a program leave as it is."""
+    whole = ceil(seconds)
+    unit: int = 10 ** max(0, len(str(whole)) - 2)
+    return -(-whole // unit) * unit

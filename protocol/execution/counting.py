@@ -1,0 +1,52 @@
+"""How many operations of each family a program has (`families`). Operations are those of `protocol.program.cost`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from protocol.execution.families import Family
+from protocol.program.cost import cost
+from protocol.program.execute import Kernel
+from protocol.program.library.function import LibraryKernel
+from protocol.program.opcodes import Op
+from protocol.program.program import Program
+
+OF_FUNCTION: Final[Mapping[str, Family]] = {
+    **dict.fromkeys(("linear", "linear_grad_input", "linear_grad_weight"), Family.PRODUCTS),
+    **dict.fromkeys(("matmul", "matmul_nt", "matmul_tn"), Family.PRODUCTS),
+    **dict.fromkeys(("conv", "conv_grad_input", "conv_grad_weight"), Family.CONVOLUTIONS),
+}
+"""By the library function's name; the others are FUNCTIONS."""
+
+
+def operations(program: Program, kernels: Mapping[bytes, Kernel]) -> dict[Family, int]:
+    """Operations of one run of a checked program, by family. `kernels` are those that run its calls, by program id."""
+    counted: dict[Family, int] = dict.fromkeys(Family, 0)
+    _count(program, kernels, counted, {})
+    # What a program's own instructions take is what its calls leave.
+    counted[Family.PRIMITIVES] += max(0, cost(program).operations - sum(counted.values()))
+    return counted
+
+
+def _count(
+    program: Program,
+    kernels: Mapping[bytes, Kernel],
+    counted: dict[Family, int],
+    known: dict[bytes, dict[Family, int]],
+) -> None:
+    """Add the calls that kernels run. `known` holds every program once: thousands may call each other."""
+    for number, instruction in enumerate(program.instructions):
+        if instruction.op is not Op.CALL:
+            continue
+        callee = program.callee(number)
+        if callee.id not in known:
+            known[callee.id] = dict.fromkeys(Family, 0)
+            kernel = kernels.get(callee.id)
+            if kernel is None:
+                _count(callee, kernels, known[callee.id], known)
+            else:
+                name = kernel.function.name if isinstance(kernel, LibraryKernel) else ""
+                known[callee.id][OF_FUNCTION.get(name, Family.FUNCTIONS)] = cost(callee).operations
+        for family, count in known[callee.id].items():
+            counted[family] += count

@@ -1,0 +1,89 @@
+"""`python -m protocol.execution.machine_check DEVICE`: whether this machine computes the right bits.
+
+It is a process of its own, which takes torch's memory with it when it ends.
+
+It prints one line of JSON: {"torch": "2.13.0", "device": "cpu", "name": ""}, with a GPU's name where the device is
+"cuda"; or what is wrong: {"error": "SelfCheckError", "message": …}. `check_machine` starts it and reads the line.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from protocol.execution.errors import CheckLost, DeviceError
+from protocol.numerics.errors import SelfCheckError
+
+PATIENCE = 600.0
+"""Seconds. It takes two on an idle machine, where torch is read from a slow disk a minute."""
+
+
+ERRORS = {kind.__name__: kind for kind in (SelfCheckError, DeviceError)}
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """The version of torch, where steps run (`cpu` or `cuda`), and the name of a GPU."""
+
+    torch: str
+    device: str
+    name: str
+
+
+def check_machine(setting: str) -> Machine:
+    """The machine's device for `auto`, `cpu` or `cuda`, once it was seen to give the right bits. Raises SelfCheckError,
+    DeviceError, CheckLost.
+    """
+    # -P: not from the folder that the operator happens to be in.
+    command = [sys.executable, "-P", "-m", __name__, setting]
+    try:
+        done = subprocess.run(
+            command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=PATIENCE, check=False
+        )
+        return _heard(json.loads(done.stdout.splitlines()[-1]))
+    except subprocess.TimeoutExpired as error:
+        raise _lost(f"nothing for {PATIENCE:g} s") from error
+    except (ValueError, IndexError, KeyError, TypeError) as error:
+        last = done.stderr.strip().splitlines()[-1:]
+        raise _lost("; ".join([f"exit code {done.returncode}", *last])) from error
+
+
+def _heard(said: Mapping[str, str]) -> Machine:
+    """What the process has found. Raises the error that it names, and KeyError, TypeError for no such answer."""
+    if "error" in said:
+        raise ERRORS[said["error"]](said["message"])
+    return Machine(said["torch"], said["device"], said["name"])
+
+
+def _lost(got: str) -> CheckLost:
+    return CheckLost(
+        "check of this machine's arithmetic",
+        expected="an answer of the process that makes it",
+        got=got,
+        remedy="see whether torch can be imported and memory is free, then start again",
+    )
+
+
+def main(setting: str) -> None:
+    """Check, and say what was found."""
+    import torch
+
+    from protocol.execution.device import checked
+    from protocol.numerics.self_check import self_check
+
+    found: dict[str, str]
+    try:
+        self_check()
+        device = checked(setting)
+        name = torch.cuda.get_device_name(device) if device.type == "cuda" else ""
+        found = {"torch": torch.__version__, "device": device.type, "name": name}
+    except tuple(ERRORS.values()) as error:
+        found = {"error": type(error).__name__, "message": str(error)}
+    print(json.dumps(found))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

@@ -1,0 +1,95 @@
+"""What this machine was measured at, in a file of the home folder: the one place that bids and admission read it from.
+
+Measurements are by device, for the same machine computes on a GPU or without. The file is written by `measuring`.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from pathlib import Path
+from typing import Annotated, Final, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from protocol.commitments.atomic import write_atomically
+from protocol.errors import AssayError
+from protocol.execution.families import Family
+from protocol.node.home import Home
+
+Rate = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+MAX_BYTES: Final = 1 << 20
+"""Of a file that is read: a measurement takes half a kilobyte."""
+
+
+class MeasuredError(AssayError):
+    """The file of measured speeds is not one."""
+
+
+class Measured(BaseModel):
+    """A device's measurement. `operations` are a second, by family; `hashing`, `written` and `read` bytes a second of
+    states' roots and of the disk of the home folder. `package` and `torch` are the versions that ran.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    date: datetime
+    package: str
+    torch: str
+    operations: dict[Family, Rate]
+    hashing: Rate
+    written: Rate
+    read: Rate
+
+    @property
+    def slowest(self) -> float:
+        """Operations a second of the slowest family."""
+        return min(self.operations.values())
+
+    @property
+    def fastest(self) -> float:
+        """Of the fastest one."""
+        return max(self.operations.values())
+
+
+class _File(BaseModel):
+    """Measurements by the device's name."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    version: Literal[1] = 1
+    devices: dict[str, Measured] = {}
+
+
+def measured_file(home: Home) -> Path:
+    """Where measurements are kept."""
+    return home.root / "measured.json"
+
+
+def measured(home: Home, device: str) -> Measured | None:
+    """A device's measurement, None where it was never measured in all families. Raises MeasuredError."""
+    found = _read(measured_file(home)).devices.get(device)
+    return found if found is not None and set(found.operations) == set(Family) else None
+
+
+def keep(home: Home, device: str, made: Measured) -> None:
+    """Write a device's measurement in the place of its earlier one. Raises MeasuredError, OSError."""
+    file = measured_file(home)
+    devices = _read(file).devices | {device: made}
+    write_atomically(file, _File(devices=devices).model_dump_json(indent=2).encode() + b"\n")
+
+
+def _read(file: Path) -> _File:
+    if not file.is_file():
+        return _File()
+    try:
+        if file.stat().st_size > MAX_BYTES:
+            raise ValueError(f"{file.stat().st_size} bytes")
+        return _File.model_validate_json(file.read_bytes())
+    except (OSError, ValueError) as error:
+        first = error.errors()[0] if isinstance(error, ValidationError) else None
+        raise MeasuredError(
+            f"measured speeds in {file}",
+            expected="what `solver bench` wrote",
+            got=f"{'.'.join(map(str, first['loc']))}: {first['msg']}" if first else error,
+            remedy="delete the file and run `solver bench`",
+        ) from error

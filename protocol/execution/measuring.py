@@ -1,0 +1,163 @@
+"""Measuring this machine: operations a second by family, hashing, disk. The quickest of many runs counts each time, as
+it does for programs at work (`speeds`): the others were disturbed.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterator, Mapping
+from datetime import UTC, datetime
+from importlib.metadata import version
+from itertools import pairwise
+from pathlib import Path
+from tempfile import TemporaryFile
+from typing import Final
+
+import torch
+
+from protocol.errors import Retryable
+from protocol.execution.counting import operations
+from protocol.execution.device import WARM_STEPS, executor_on
+from protocol.execution.families import Family, speed
+from protocol.execution.measured import Measured
+from protocol.execution.yardsticks import yardstick
+from protocol.node.disk import room
+from protocol.program.step import State
+
+SECONDS: Final = 2.0
+"""Of runs that count, for each family and for hashing."""
+LEAST_RUNS: Final = 5
+MOST_RUNS: Final = 2_000
+DISK_BYTES: Final = 256 << 20
+"""Written to the disk, and read back."""
+LEAST_DISK_BYTES: Final = 16 << 20
+SPARE_BYTES: Final = 64 << 20
+"""Of the disk that measuring leaves to others."""
+BLOCK: Final = 4 << 20
+
+Order = tuple[Family, ...]
+ORDER: Final[Order] = (Family.PRIMITIVES, Family.FUNCTIONS, Family.CONVOLUTIONS, Family.PRODUCTS)
+"""Primitives first: of the others' programs they are a part that is taken off."""
+STAGES: Final = (*map(str, ORDER), "hashing", "disk")
+
+
+class MeasuringError(Retryable):
+    """The disk does not take what measuring writes."""
+
+
+def device_name(device: torch.device) -> str:
+    """A device as measurements name it: another processor, number of threads or GPU is another device."""
+    if device.type != "cpu":
+        return str(torch.cuda.get_device_name(device))
+    info = Path("/proc/cpuinfo")
+    lines = info.read_text().splitlines() if info.is_file() else []
+    model = next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), "CPU")
+    return f"{model}, {torch.get_num_threads()} threads"
+
+
+def measure(
+    device: torch.device, folder: Path, on_stage: Callable[[str], object], seconds: float = SECONDS
+) -> Measured:
+    """Measure a device, and the disk of a folder. `on_stage` is told each of `STAGES` once it is done. Raises
+    MeasuringError, SelfCheckError.
+    """
+    rates: dict[Family, float] = {}
+    for family in ORDER:
+        rates[family] = _operations(family, device, rates, seconds)
+        on_stage(str(family))
+    hashed = _hashing(device, seconds)
+    on_stage("hashing")
+    written, read = _disk(folder)
+    on_stage("disk")
+    return Measured(
+        date=datetime.now(UTC).replace(microsecond=0),
+        package=version("assay"),
+        torch=torch.__version__,
+        operations=rates,
+        hashing=hashed,
+        written=written,
+        read=read,
+    )
+
+
+def _operations(family: Family, device: torch.device, known: Mapping[Family, float], seconds: float) -> float:
+    """Operations a second of a family's yardstick, without what its few primitives take."""
+    work, state = yardstick(family)
+    counted = operations(work.program.program, work.kernels)
+    executor = executor_on(device)(work)
+
+    def step() -> State:
+        nonlocal state
+        state = executor.step(state, 1)
+        return state
+
+    for _ in range(WARM_STEPS + 1):  # kernels are compiled and tested, and a device records the step
+        step()
+    took = _quickest(step, device, seconds)
+    other = {one: count for one, count in counted.items() if count and one is not family and one in known}
+    beside = sum(other.values()) / speed(other, known) if other else 0.0
+    # Half at most: a yardstick consists of its family.
+    return counted[family] / max(took - beside, took / 2)
+
+
+def _hashing(device: torch.device, seconds: float) -> float:
+    """Bytes a second of the roots of a state where it lies."""
+    work, state = yardstick(Family.PRODUCTS)
+    placed = {name: x.to(device) for name, x in state.items()}
+    work.program.state_root(placed)  # on a device the kernel is compiled
+    took = _quickest(lambda: work.program.state_root(placed), device, seconds)
+    return work.program.state_bytes / took
+
+
+def _quickest(run: Callable[[], object], device: torch.device, seconds: float) -> float:
+    """Seconds of the quickest of many runs, which take so many seconds in all or LEAST_RUNS runs."""
+
+    def moments() -> Iterator[float]:
+        begun = time.perf_counter()
+        yield begun
+        for number in range(MOST_RUNS):
+            if number >= LEAST_RUNS and time.perf_counter() - begun > seconds:
+                return
+            run()
+            if device.type != "cpu":
+                torch.cuda.synchronize(device)
+            yield time.perf_counter()
+
+    return max(1e-9, min(after - before for before, after in pairwise(moments())))
+
+
+def _disk(folder: Path) -> tuple[float, float]:
+    """Bytes a second, written until they are on the disk, and read from it. Nothing is left there."""
+    try:
+        size = min(DISK_BYTES, room(folder, SPARE_BYTES)) // BLOCK * BLOCK
+        if size < LEAST_DISK_BYTES:
+            raise OSError(f"{max(0, size) >> 20} MiB")
+        block = os.urandom(BLOCK)  # nothing that a file system could make smaller
+        with TemporaryFile(dir=folder, prefix=".measuring-", buffering=0) as file:
+            begun = time.perf_counter()
+            for _ in range(size // BLOCK):
+                _write(file.fileno(), block)
+            os.fsync(file.fileno())
+            written = size / max(1e-9, time.perf_counter() - begun)
+            if hasattr(os, "posix_fadvise"):  # so that it is read from the disk and not from memory
+                os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+            file.seek(0)
+            begun = time.perf_counter()
+            while file.read(BLOCK):
+                pass
+            return written, size / max(1e-9, time.perf_counter() - begun)
+    except OSError as error:
+        raise MeasuringError(
+            f"measuring the disk of {folder}",
+            expected=f"to write {LEAST_DISK_BYTES >> 20} to {DISK_BYTES >> 20} MiB for a moment",
+            got=error.strerror or error,
+            remedy="make room on it, then run `solver bench` again; what was measured before stands",
+        ) from error
+
+
+def _write(descriptor: int, data: bytes) -> None:
+    """All of it: a single write may end early."""
+    rest = memoryview(data)
+    while rest:
+        rest = rest[os.write(descriptor, rest) :]

@@ -1,0 +1,49 @@
+"""What is due of a node, and when: for the metrics, and for alerts before it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from threading import Lock
+from typing import Final
+
+SHARE: Final = 5
+"""An alert comes at the latest when one part in so many of the period is left: short periods would alarm at once."""
+
+
+@dataclass(frozen=True, slots=True)
+class Deadline:
+    """Of a task: `kind` says what is due `at` (the chain's time), `period` are the seconds that there were for it."""
+
+    market: str
+    task: int
+    kind: str
+    at: float
+    period: float
+
+    def is_near(self, now: float, before: float) -> bool:
+        """Whether it comes within `before` seconds, or the last fifth of its period where that is less."""
+        return 0 <= self.at - now < min(before, self.period / SHARE)
+
+
+class Deadlines:
+    """Written by the loop and by other threads, each its own kinds; read by any."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._found: dict[tuple[str, str], tuple[Deadline, ...]] = {}
+
+    def put(self, market: str, source: str, found: Iterable[Deadline]) -> None:
+        """All that a source knows in a market now."""
+        of = tuple(found)
+        with self._lock:
+            self._found[market, source] = of
+
+    def __iter__(self) -> Iterator[Deadline]:
+        """The earliest of each market, task and kind."""
+        with self._lock:
+            found = [one for some in self._found.values() for one in some]
+        earliest: dict[tuple[str, int, str], Deadline] = {}
+        for one in sorted(found, key=lambda one: -one.at):
+            earliest[one.market, one.task, one.kind] = one
+        return iter(earliest.values())

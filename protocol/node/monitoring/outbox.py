@@ -1,0 +1,131 @@
+"""Alerts that wait for the operator's webhook, and the states of tasks that they were told by: an SQLite file.
+
+An alert and the state that it tells of are written in one transaction, so that a process killed anywhere tells each
+change: at least once, for it may be killed between the receiver's answer and the note of it.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from protocol.node.database import DatabaseError, Identity, NodeDatabase
+
+MOST: Final = 1_000
+"""Alerts that may wait; beyond them the oldest are dropped."""
+KEPT_SECONDS: Final = 30 * 86_400
+"""That the key of an alert is remembered which was posted."""
+
+_SCHEMA = """
+CREATE TABLE seen (
+    market TEXT NOT NULL, task INTEGER NOT NULL, state TEXT NOT NULL, PRIMARY KEY (market, task)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE alerts (
+    id INTEGER PRIMARY KEY AUTOINCREMENT, key TEXT UNIQUE, document TEXT NOT NULL, at INTEGER NOT NULL,
+    tries INTEGER NOT NULL, posted INTEGER NOT NULL
+) STRICT
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """An alert that is to be posted, and how often that was tried."""
+
+    id: int
+    document: Mapping[str, Any]
+    tries: int
+
+
+@dataclass(frozen=True, slots=True)
+class Raised:
+    """An alert to be kept. One with a `key` is kept once, also after it was posted."""
+
+    key: str | None
+    document: Mapping[str, Any]
+
+
+class Outbox(NodeDatabase):
+    """Methods raise sqlite3.Error where the disk does not take it."""
+
+    PARTY = "node's alerts"
+    VERSION = 1
+    APPLICATION = 0x41734131  # "AsA1"
+    SCHEMA = _SCHEMA
+
+    def put(self, raised: Sequence[Raised], now: int, seen: tuple[str, int, str] | None = None) -> int:
+        """Keep alerts, with the state of a task (market, number, JSON) that they tell of; how many were new."""
+        new = 0
+        with self._transaction():
+            for one in raised:
+                new += len(
+                    self._execute(
+                        "INSERT INTO alerts (key, document, at, tries, posted) VALUES (?, ?, ?, 0, 0) "
+                        "ON CONFLICT (key) DO NOTHING RETURNING id",
+                        (one.key, json.dumps(one.document), now),
+                    )
+                )
+            if seen is not None:
+                self._execute("INSERT OR REPLACE INTO seen VALUES (?, ?, ?)", seen)
+        return new
+
+    def seen(self) -> dict[tuple[str, int], str]:
+        """The states of all tasks, by market and number."""
+        return {(market, task): state for market, task, state in self._execute("SELECT * FROM seen")}
+
+    def forget(self, market: str, task: int) -> None:
+        """A task is over for good."""
+        self._execute("DELETE FROM seen WHERE market = ? AND task = ?", (market, task))
+
+    def next(self) -> Waiting | None:
+        """What is to be posted next: what was tried least, of that the oldest."""
+        rows = self._execute(
+            "SELECT id, document, tries FROM alerts WHERE NOT posted ORDER BY tries, id LIMIT 1"
+        )
+        return next((Waiting(number, json.loads(text), tries) for number, text, tries in rows), None)
+
+    def waiting(self) -> int:
+        """How many are to be posted."""
+        ((count,),) = self._execute("SELECT count(*) FROM alerts WHERE NOT posted")
+        return int(count)
+
+    def tried(self, number: int) -> None:
+        """Note that an alert was not taken."""
+        self._execute("UPDATE alerts SET tries = tries + 1 WHERE id = ?", (number,))
+
+    def posted(self, number: int) -> None:
+        """Note that an alert was taken."""
+        self._execute("UPDATE alerts SET posted = 1 WHERE id = ?", (number,))
+
+    def drop(self, now: int, oldest: int) -> int:
+        """Drop what waits since before `oldest`, and what are more than `MOST`; how many these were. Keys of alerts
+        that were posted long ago go too.
+        """
+        with self._transaction():
+            self._execute("DELETE FROM alerts WHERE posted AND at < ?", (now - KEPT_SECONDS,))
+            return len(
+                self._execute(
+                    "DELETE FROM alerts WHERE NOT posted AND (at < ? OR id NOT IN "
+                    "(SELECT id FROM alerts WHERE NOT posted ORDER BY id DESC LIMIT ?)) RETURNING id",
+                    (oldest, MOST),
+                )
+            )
+
+
+def open_outbox(path: Path, identity: Identity) -> tuple[Outbox, Path | None]:
+    """The outbox at `path`. One that is damaged is moved aside, and its new name returned: a node with a stake has to
+    start all the same. Raises DatabaseError where a new one cannot be made, or the disk does not give it now.
+    """
+    try:
+        return Outbox(path, identity), None
+    except DatabaseError as error:
+        if isinstance(error.__cause__, sqlite3.OperationalError) or not path.is_file():
+            raise
+        aside = path.with_name(f"{path.name}.damaged")
+        for end in ("-wal", "-shm"):
+            path.with_name(path.name + end).unlink(missing_ok=True)
+        path.replace(aside)
+        return Outbox(path, identity), aside

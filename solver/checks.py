@@ -1,0 +1,169 @@
+"""What `solver check` finds, judged: each fact becomes a line that is fine, a warning or a problem. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+from protocol.chain.parameters import TOKEN
+from protocol.errors import ExitCode
+
+GIB: Final = 1 << 30
+LEAST_MEMORY: Final = 4 * GIB
+"""Below it models of a few million parameters fit, and little else."""
+LEAST_DISK: Final = GIB
+"""Below it checkpoints of few tasks fit, and the journal may stand still."""
+GOOD_DISK: Final = 20 * GIB
+CLOCK_SECONDS: Final = 30.0
+"""Of difference between this machine's clock and the newest block's beside the time of a few blocks: a certificate or a
+relay is refused with more, and deadlines are read wrongly by people.
+"""
+BLOCKS: Final = 5
+LATE_SECONDS: Final = 600.0
+GAMES: Final = 16
+"""False games at once that a stake's coin should last for: so many may be played (`task.GAMES_AT_ONCE`)."""
+COIN: Final = 10**18
+
+
+class Level(StrEnum):
+    """How bad it is."""
+
+    OK = "ok"
+    WARNING = "warning"
+    PROBLEM = "problem"
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One thing that was looked at. `remedy` says what to do; `code` is what a problem ends the command with."""
+
+    item: str
+    level: Level
+    found: str
+    remedy: str = ""
+    code: ExitCode = ExitCode.HOPELESS
+
+    def __str__(self) -> str:
+        """For people."""
+        remedy = f"; {self.remedy}" if self.remedy else ""
+        return f"{self.level:8} {self.item:12} {self.found}{remedy}"
+
+
+def exit_code(lines: Sequence[Line]) -> ExitCode:
+    """0 without a problem, 1 where a later try may put all of them right, else the gravest."""
+    codes = [line.code for line in lines if line.level is Level.PROBLEM]
+    return max(codes, default=ExitCode.FINE)
+
+
+def memory(total: int, free: int, what: str = "") -> Line:
+    """Bytes of memory of the machine, or of a GPU (`what`)."""
+    found = f"{what}{free / GIB:.1f} of {total / GIB:.1f} GiB free"
+    if total < LEAST_MEMORY:
+        return Line(
+            "memory", Level.WARNING, found, f"{LEAST_MEMORY // GIB} GiB or more train tasks of usual sizes"
+        )
+    if free < total // 4:
+        return Line("memory", Level.WARNING, found, "end what else uses it before tasks are trained")
+    return Line("memory", Level.OK, found)
+
+
+def disk(free: int, spared: int) -> Line:
+    """Bytes that are free below the home folder; `spared` of them are for tasks."""
+    found = f"{free / GIB:.1f} GiB free, {spared / GIB:.1f} for a task's checkpoints"
+    if free < LEAST_DISK:
+        return Line("disk", Level.PROBLEM, found, "make room below --home", ExitCode.RETRY)
+    if free < GOOD_DISK:
+        return Line("disk", Level.WARNING, found, f"{GOOD_DISK // GIB} GiB or more keep tasks of usual sizes")
+    return Line("disk", Level.OK, found)
+
+
+def clock(here: float, block: float, block_time: float, moved: bool) -> Line:
+    """This machine's clock beside the newest block's time, both seconds since 1970. On a development chain, whose time
+    may be `moved`, a difference is none of the machine's.
+    """
+    ahead = here - block
+    found = f"{abs(ahead):.0f} s {'after' if ahead >= 0 else 'before'} the newest block's time"
+    behind = CLOCK_SECONDS + BLOCKS * block_time
+    if -CLOCK_SECONDS <= ahead <= behind:
+        return Line("clock", Level.OK, found)
+    if moved:
+        return Line("clock", Level.WARNING, found, "a development chain's time may be moved by hand")
+    remedy = "set this machine's clock by a time server"
+    if ahead > 0:
+        remedy += "; where it is right, the chain makes no blocks or its node (--rpc) is behind"
+    level = Level.PROBLEM if abs(ahead) > LATE_SECONDS else Level.WARNING
+    return Line("clock", level, found, remedy, ExitCode.RETRY)
+
+
+def stake(free: int, held: int, locked: int, due: int, account: str) -> Line:
+    """Token units: free in the vault, on the account, locked in tasks; and what the settings bring in."""
+    have = free + held + locked
+    parts = f"{free / TOKEN:g} free, {locked / TOKEN:g} locked in tasks, {held / TOKEN:g} on the account"
+    found = f"{have / TOKEN:g} tokens ({parts}) for a stake of {due / TOKEN:g}"
+    if have < due:
+        return Line(
+            "stake",
+            Level.PROBLEM,
+            found,
+            f"send {(due - have) / TOKEN:g} tokens to {account} or lower `stake`",
+        )
+    return Line("stake", Level.OK, found)
+
+
+def defence(wei: int, task: int, game: int, account: str) -> Line:
+    """Wei of the account beside what a task's transactions, and a false game's, take at today's price of gas."""
+    most = task + GAMES * game
+    found = f"{wei / COIN:.6g} coin; a task takes {task / COIN:.3g}, {GAMES} false games {GAMES * game / COIN:.3g}"
+    if wei < task + game:
+        return Line(
+            "defence",
+            Level.PROBLEM,
+            found,
+            f"send {(most - wei) / COIN:.3g} coin to {account}: who cannot answer a game is slashed",
+        )
+    if wei < most:
+        return Line("defence", Level.WARNING, found, f"send {(most - wei) / COIN:.3g} coin to {account}")
+    return Line("defence", Level.OK, found)
+
+
+@dataclass(frozen=True, slots=True)
+class Prospect:
+    """An open task at this node's own floor. `price` and `floor` are token units, `seconds` of training; a refusal says
+    why it would not be bid on.
+    """
+
+    task: int
+    price: int = 0
+    floor: int = 0
+    seconds: float = 0.0
+    refusal: str = ""
+
+    @property
+    def an_hour(self) -> float:
+        """Token units an hour above the floor's costs, which the floor's own margin is not among."""
+        return (self.price - self.floor) / max(self.seconds, 1.0) * 3600
+
+
+def profit(prospects: Sequence[Prospect], cost_an_hour: float) -> Line:
+    """What the tasks that take bids now would pay; `cost_an_hour` is the machine's own in token units."""
+    own = f"an hour of this machine costs {cost_an_hour / TOKEN:.4g} tokens"
+    paying = sorted((one for one in prospects if not one.refusal), key=lambda one: -one.an_hour)
+    if not prospects:
+        return Line("profit", Level.OK, f"no task takes bids now; {own}")
+    if not paying:
+        first = prospects[0]
+        return Line(
+            "profit",
+            Level.WARNING,
+            f"none of {len(prospects)} open tasks would be bid on; {own}; task {first.task}: {first.refusal}",
+            "look whether `cost_per_hour`, `watts`, `kwh_price` and `margin` are right for you",
+        )
+    best = paying[0]
+    return Line(
+        "profit",
+        Level.OK,
+        f"{len(paying)} of {len(prospects)} open tasks pay; task {best.task} brings {best.price / TOKEN:.6g} tokens "
+        f"for {best.seconds / 3600:.3g} hours, {best.an_hour / TOKEN:.4g} an hour above its costs; {own}",
+    )

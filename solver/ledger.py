@@ -1,0 +1,152 @@
+"""What this account's tokens and coin did in one deployment, entry by entry, and sums of it. Pure.
+
+Tokens are those of the vault: what was brought in and taken out, locked and given back, earned and lost. Coin is that
+of the account's own transactions. Times are seconds since 1970, months those of UTC.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from enum import StrEnum
+
+
+class Kind(StrEnum):
+    """What an entry is of. Of a lock of this account come RELEASED, back to it, LOST to another account, and BURNED.
+    EARNED comes from the locks of others.
+    """
+
+    DEPOSITED = "deposited"
+    WITHDRAWN = "withdrawn"
+    LOCKED = "locked"
+    RELEASED = "released"
+    EARNED = "earned"
+    LOST = "lost"
+    BURNED = "burned"
+
+
+@dataclass(frozen=True, slots=True)
+class Flow:
+    """Token `units` that moved by log `place` of a block. `task` is 0 for what is of none, `lock` 0 for what is in no
+    lock of this account.
+    """
+
+    block: int
+    place: int
+    time: int
+    task: int
+    kind: Kind
+    units: int
+    lock: int
+    transaction: str
+
+
+@dataclass(frozen=True, slots=True)
+class Spent:
+    """A mined transaction of this account: `gas` used at `price` wei each, `fee` wei in all, with a rollup's charge for
+    its data. It carried `value` wei and brought `credit` wei back.
+    """
+
+    transaction: str
+    nonce: int
+    block: int
+    time: int
+    task: int
+    what: str
+    succeeded: bool
+    gas: int
+    price: int
+    fee: int
+    value: int
+    credit: int
+
+
+@dataclass(frozen=True, slots=True)
+class Sums:
+    """Token units and wei of some entries. `locked` is what came under lock less what left it: what is locked now, if
+    all entries are summed. `burned` and `lost` are of this account's own locks.
+    """
+
+    earned: int = 0
+    lost: int = 0
+    burned: int = 0
+    locked: int = 0
+    deposited: int = 0
+    withdrawn: int = 0
+    released: int = 0
+    gas: int = 0
+    fee: int = 0
+    value: int = 0
+    credit: int = 0
+
+    @property
+    def free(self) -> int:
+        """Token units that the entries leave free in the vault."""
+        return self.deposited - self.withdrawn + self.earned - self.lost - self.burned - self.locked
+
+    @property
+    def coin(self) -> int:
+        """Wei that the entries have cost."""
+        return self.fee + self.value - self.credit
+
+    @property
+    def income(self) -> int:
+        """Token units that the entries have brought, gas aside."""
+        return self.earned - self.lost - self.burned
+
+    def add(self, entry: Flow | Spent) -> Sums:
+        """With one more entry."""
+        if isinstance(entry, Spent):
+            return replace(
+                self,
+                gas=self.gas + entry.gas,
+                fee=self.fee + entry.fee,
+                value=self.value + entry.value,
+                credit=self.credit + entry.credit,
+            )
+        name, units = entry.kind.value, entry.units
+        changed = {name: getattr(self, name) + units}
+        if entry.kind in (Kind.RELEASED, Kind.LOST, Kind.BURNED):
+            changed["locked"] = self.locked - units
+        return replace(self, **changed)
+
+
+def total(entries: Iterable[Flow | Spent]) -> Sums:
+    """The sums of all entries."""
+    sums = Sums()
+    for entry in entries:
+        sums = sums.add(entry)
+    return sums
+
+
+def by_month_and_task(entries: Iterable[Flow | Spent]) -> dict[tuple[str, int], Sums]:
+    """Sums by month ("2026-11") and task, in order; task 0 is what is of none."""
+    groups: dict[tuple[str, int], Sums] = {}
+    for entry in entries:
+        key = month_of(entry.time), entry.task
+        groups[key] = groups.get(key, Sums()).add(entry)
+    return dict(sorted(groups.items()))
+
+
+def open_locks(flows: Iterable[Flow]) -> dict[int, int]:
+    """The tasks of this account's locks that are not empty, by the lock's number."""
+    left: dict[int, int] = {}
+    tasks: dict[int, int] = {}
+    for flow in flows:
+        if flow.kind is Kind.LOCKED:
+            tasks[flow.lock] = flow.task
+            left[flow.lock] = left.get(flow.lock, 0) + flow.units
+        elif flow.kind in (Kind.RELEASED, Kind.LOST, Kind.BURNED):
+            left[flow.lock] = left.get(flow.lock, 0) - flow.units
+    return {lock: task for lock, task in tasks.items() if left[lock] > 0}
+
+
+def month_of(time: int) -> str:
+    """The month of a time: "2026-11"."""
+    return datetime.fromtimestamp(time, UTC).strftime("%Y-%m")
+
+
+def written(time: int) -> str:
+    """A time as ISO 8601 has it, in UTC."""
+    return datetime.fromtimestamp(time, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -1,0 +1,73 @@
+"""How fast this machine is, for bids and admission: as the operator says, else as `solver bench` measured it.
+
+On a development chain a machine that was never measured is taken for one of the default `speed`; on any other it makes
+no bid. It is not measured when a node starts: then games may be due, and what runs beside would be measured with it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from protocol.execution.families import Family, speed
+from protocol.execution.measured import Measured
+from protocol.tasks.admission import Rates
+from protocol.tasks.task import HASH_RATE
+from solver.settings import SolverSettings
+
+if TYPE_CHECKING:
+    from protocol.execution.replay import Work
+
+UNMEASURED: Final = (
+    "this machine was not measured: run `solver bench`, or set `speed`, and start the node again"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """Operations a second of a program of which nothing is known: `least` to defend it, `most` where only its terms are
+    known and its bundle is to be fetched before it is bid on. `families` are those of a measurement. `source` is
+    "setting", "measured", "assumed", or "none": then there are no bids.
+    """
+
+    least: float
+    most: float
+    source: str
+    hashing: float = HASH_RATE
+    families: Mapping[Family, float] | None = None
+
+    @property
+    def why_not(self) -> str:
+        """Why no task is bid on; "" where tasks are."""
+        return UNMEASURED if self.source == "none" else ""
+
+    def rates(self, programs: Mapping[bytes, float]) -> Rates:
+        """With what was measured of programs, operations a second by id."""
+        return Rates(self.least, self.hashing, programs)
+
+    def hopes(self, programs: Mapping[bytes, float]) -> Rates:
+        """The same for a task whose program is not known: it may be of the fastest family."""
+        return Rates(self.most, self.hashing, programs)
+
+    def expected(self, work: Work) -> float | None:
+        """Operations a second of a program by its families; None where none were measured."""
+        if self.families is None:
+            return None
+        from protocol.execution.counting import operations
+
+        return speed(operations(work.program.program, work.kernels), self.families)
+
+
+def machine_of(settings: SolverSettings, found: Measured | None, local: bool) -> Machine:
+    """What is known by these settings and this measurement, on a development chain (`local`) or another one."""
+    hashing = HASH_RATE if found is None else found.hashing
+    if "speed" in settings.model_fields_set:
+        return Machine(settings.speed, settings.speed, "setting", hashing)
+    if found is not None:
+        return Machine(found.slowest, found.fastest, "measured", hashing, found.operations)
+    return Machine(settings.speed, settings.speed, "assumed" if local else "none")
+
+
+ASSUMED = Machine(2e9, 2e9, "assumed")
+"""What a development chain's nodes go by."""

@@ -1,0 +1,105 @@
+"""Commands of a solver's operator beside `run`: what the machine can do, how the node stands, what it is to do next.
+
+Only Typer is imported here; everything heavy is imported by the command that needs it.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from protocol.errors import ExitCode
+from protocol.node.commands import SENDS, Flags, command
+from protocol.node.options import DeviceOption, HomeOption, JsonOption, at_home
+
+WaitOption = Annotated[bool, typer.Option("--wait", help="Return when the node has ended.")]
+MonthOption = Annotated[str | None, typer.Option(help="Only this month of UTC, such as 2026-11.")]
+
+
+def add_operating(app: typer.Typer) -> None:
+    """Add all of them to the command."""
+    for function in (bench, status, earnings, pause, resume, drain, stop):
+        command(app)(function)
+    command(app, connection=SENDS)(check)
+
+
+def bench(device: DeviceOption = None, home: HomeOption = None, as_json: JsonOption = False) -> None:
+    """Measure this machine: operations a second by kind of work, hashing, disk. `run` bids by what is measured. While
+    nothing else runs.
+    """
+    from protocol.node.process import importing, keep_memory
+
+    home_folder = at_home(home)
+    keep_memory()
+    with importing():
+        from solver.benching import bench as measure_now
+
+    measure_now(home_folder, device, as_json)
+
+
+def check(
+    connection: Flags,
+    url: Annotated[str | None, typer.Option(help="Public address of the service, if another.")] = None,
+    device: DeviceOption = None,
+    home: HomeOption = None,
+    as_json: JsonOption = False,
+) -> ExitCode:
+    """Look at all that `run` needs, and say what to do about it: device, disk, clock, chain, balances, address, profit.
+
+    The exit code is 0 without a problem, 1 where a later try may help, else 2.
+    """
+    from protocol.node.process import importing
+
+    home_folder = at_home(home)
+    with importing():
+        from solver.checking import check as check_now
+
+    return check_now(home_folder, connection | {"device": device, "url": url}, as_json)
+
+
+def status(home: HomeOption = None, as_json: JsonOption = False) -> None:
+    """How the node stands: its tasks, its income, what it was told; also when it does not run."""
+    from solver.asking import status as status_now
+
+    status_now(at_home(home), as_json)
+
+
+def earnings(
+    month: MonthOption = None,
+    csv: Annotated[bool, typer.Option("--csv", help="Every entry, comma separated, on stdout.")] = False,
+    home: HomeOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Income, gas, and what was burned, lost and locked, by month and task, from the node's own ledger."""
+    from solver.earnings import earnings as earnings_now
+
+    earnings_now(at_home(home), month, csv, as_json)
+
+
+def pause(home: HomeOption = None, as_json: JsonOption = False) -> None:
+    """Make no bid any more, also after a restart; what was taken is trained and defended."""
+    from solver.asking import order
+
+    order(at_home(home), "pause", as_json)
+
+
+def resume(home: HomeOption = None, as_json: JsonOption = False) -> None:
+    """Bid again, after `pause` or `drain`."""
+    from solver.asking import order
+
+    order(at_home(home), "resume", as_json)
+
+
+def drain(wait: WaitOption = False, home: HomeOption = None, as_json: JsonOption = False) -> None:
+    """Make no bid any more, and end with exit code 0 once no task is left; a node that is killed meanwhile goes on."""
+    from solver.asking import order
+
+    order(at_home(home), "drain", as_json, wait)
+
+
+def stop(wait: WaitOption = False, home: HomeOption = None, as_json: JsonOption = False) -> None:
+    """Stop as Ctrl-C does, once no deadline is near: with exit code 130, and tasks are left as they are."""
+    from solver.asking import order
+
+    order(at_home(home), "stop", as_json, wait)

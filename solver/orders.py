@@ -1,0 +1,62 @@
+"""What the operator has told a home folder's node: to work, to bid on nothing new, or to end what it owes and stop.
+
+Kept in a file, so that a node that was killed goes on as it was told, and that a node that does not run can be told.
+"""
+
+from __future__ import annotations
+
+import json
+from enum import StrEnum
+from pathlib import Path
+
+from protocol.commitments.atomic import write_atomically
+from protocol.node.home import Home
+from solver.errors import OrdersError
+
+
+class Mode(StrEnum):
+    """PAUSED and DRAINING make no bid. A node that is DRAINING ends once nothing is left to do."""
+
+    WORKING = "working"
+    PAUSED = "paused"
+    DRAINING = "draining"
+
+
+WHY: dict[Mode, str] = {
+    Mode.PAUSED: "paused: `solver resume` lets it bid again",
+    Mode.DRAINING: "draining: it ends what it owes; `solver resume` lets it bid again",
+}
+"""Why no bid is made."""
+
+
+def orders_file(home: Home) -> Path:
+    """Where they are kept."""
+    return home.folder("solver") / "orders.json"
+
+
+def load_mode(home: Home) -> Mode:
+    """What was told last; WORKING where nothing was. Raises OrdersError."""
+    file = orders_file(home)
+    try:
+        if not file.exists():
+            return Mode.WORKING
+        with file.open("rb") as opened:
+            return Mode(json.loads(opened.read(1024))["mode"])
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise OrdersError(
+            f"orders in {file}",
+            expected=f"what `solver pause` writes: a mode, one of {', '.join(Mode)}",
+            got=f"{type(error).__name__}: {error}",
+            remedy="delete the file, or say `solver pause`, `solver drain` or `solver resume`",
+        ) from error
+
+
+def keep_mode(home: Home, mode: Mode) -> None:
+    """Write it. Raises OrdersError where the disk does not take it."""
+    file = orders_file(home)
+    try:
+        write_atomically(file, json.dumps({"version": 1, "mode": mode.value}).encode() + b"\n")
+    except OSError as error:
+        raise OrdersError(
+            f"orders in {file}", expected="to be written", got=error, remedy="see to the disk of --home"
+        ) from error

@@ -1,0 +1,129 @@
+"""What the solver's server answers as files, written to a bucket or folder that the world reads: a node behind NAT
+needs no open port.
+
+The names below the place are the paths of `solver.server`, so that clients ask the bucket as they ask a server:
+bundles, the roots of what is committed, and the tensors of its checkpoints. That is all that a replay, a digest and a
+result need. What a server computes when it is asked, the inside of a segment, is not there: the parties of a game
+demand it on-chain (docs/dispute.md section 6).
+
+A task's roots are written after the tensors under them. So a process that goes on reads from the roots in the bucket
+how far an earlier one has come, and no reader finds a root whose state is not there.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from concurrent.futures import Future
+from functools import partial
+from typing import TYPE_CHECKING
+
+from protocol.commitments.hashing import HASH_BYTES
+from protocol.tasks.bundles.write import MANIFEST
+from solver.background import in_thread
+from solver.context import Context
+from solver.failures import Failures
+from solver.public_place import PublicPlace
+
+if TYPE_CHECKING:
+    from solver.run_store import RunStore
+
+
+class Publisher:
+    """Writes beside the loop, one task at a time. Without a place it does nothing. `see` and `tick` are for the loop's
+    thread, `withdraw` for any.
+    """
+
+    def __init__(self, context: Context, place: PublicPlace | None) -> None:
+        self._context = context
+        self._place = place
+        self._failures = Failures("publishing", context.metrics, context.log)
+        self._run_stores: dict[int, RunStore] = {}
+        self._done: dict[int, int] = {}
+        """Leaves of the largest tree that is published, by task; 0 once the bundle is."""
+        self._running: tuple[int, Future[int], float] | None = None
+        self._writing = threading.Lock()
+
+    @property
+    def pending(self) -> bool:
+        """Whether something that is committed is not published yet, and the place takes it."""
+        run_stores = list(self._run_stores.items())
+        return any(self._is_due(one) and not self._failures.rests(task) for task, one in run_stores)
+
+    def see(self, run_store: RunStore) -> None:
+        """Publish what is committed of a task, now and later."""
+        if self._place is not None:
+            self._run_stores[run_store.task] = run_store
+
+    def tick(self) -> None:
+        """Go on, if nothing is being written."""
+        if self._running is not None:
+            task, writing, began = self._running
+            if not writing.done():
+                return
+            self._running = None
+            with self._failures.kept(task, lambda: time.monotonic() - began):
+                self._done[task] = writing.result()
+        for task, run_store in list(self._run_stores.items()):
+            if self._is_due(run_store) and not self._failures.rests(task):
+                self._running = task, in_thread(partial(self._publish, run_store)), time.monotonic()
+                return
+
+    def withdraw(self, task: int) -> None:
+        """Delete what is published of a task that is over, and its bundle if no other kept task has that. Raises
+        PublicPlaceError.
+        """
+        self._run_stores.pop(task, None)
+        if self._place is None:
+            return
+        with self._writing:
+            self._done.pop(task, None)
+            self._place.remove(f"tasks/{task}")
+            bundle = self._context.folders.bundle_of(task)
+            if bundle is not None and not self._context.folders.needs_bundle(bundle, task):
+                self._place.remove(f"bundles/{bundle}")
+
+    def _is_due(self, run_store: RunStore) -> bool:
+        return self._done.get(run_store.task, -1) < run_store.committed
+
+    def _publish(self, run_store: RunStore) -> int:
+        """Write what is missing; how many roots are published now. Raises PublicPlaceError, RunStoreError."""
+        with self._writing:
+            return self._write(run_store) if run_store.task in self._run_stores else 0
+
+    def _write(self, run_store: RunStore) -> int:
+        assert self._place is not None
+        place, task = self._place, run_store.task
+        if task not in self._done:
+            self._publish_bundle(place, task)
+        roots = run_store.roots(run_store.committed)
+        done = self._done.get(task) or _common(place.read(f"tasks/{task}/segments"), roots)
+        for number in range(done, len(roots)):
+            for tensor in range(len(run_store.program.state)):
+                name = f"tasks/{task}/checkpoints/{number}/tensors/{tensor}"
+                place.write(name, run_store.tensor(number, tensor))
+        if done < len(roots):
+            place.write(f"tasks/{task}/segments", b"".join(roots))
+            self._context.log.info("published", task=task, checkpoints=len(roots))
+        return len(roots)
+
+    def _publish_bundle(self, place: PublicPlace, task: int) -> None:
+        bundle = self._context.folders.bundle_of(task)
+        assert bundle is not None, "an assignment has noted it"
+        folder = self._context.bundles / bundle
+        manifest = (folder / MANIFEST).read_bytes()
+        if place.read(f"bundles/{bundle}/{MANIFEST}") == manifest:
+            return
+        for path in sorted(folder.rglob("*")):
+            if path.is_file() and path.name != MANIFEST and not path.name.startswith("."):
+                place.copy(path, f"bundles/{bundle}/{path.relative_to(folder)}")
+        place.write(f"bundles/{bundle}/{MANIFEST}", manifest)  # the last: what is named is complete
+
+
+def _common(published: bytes | None, roots: list[bytes]) -> int:
+    """How many roots are published already, all of them where more are: what was lost here is computed again. 0 where
+    the place has those of another run, such as of another chain.
+    """
+    own, there = b"".join(roots), published or b""
+    shorter = min(len(own), len(there))
+    return shorter // HASH_BYTES if own[:shorter] == there[:shorter] else 0

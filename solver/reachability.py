@@ -1,0 +1,119 @@
+"""Whether the announced address leads to this machine's service, as far as can be seen from here.
+
+No party asks another's address for a third one, so how strangers see it is not known: the address is asked from this
+machine. That shows that the name resolves, that the port is forwarded and that this service answers behind it. It does
+not show that a firewall lets strangers in: a router may turn its own address round.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import secrets
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, Final
+
+from protocol.chain.client import Client
+from protocol.errors import ExitCode
+from protocol.node.addresses import Address
+from protocol.node.home import Home
+from protocol.node.http import require_public, url_of
+from protocol.node.http_client import BadAnswer, HttpClient
+from protocol.node.serving import Serving, addresses
+from solver.checks import Level, Line
+from solver.control import ask
+from solver.errors import NotRunning
+from solver.public_place import place_of
+from solver.settings import SolverSettings
+
+SECONDS: Final = 10.0
+MOST: Final = 1_024
+"""Bytes of an answer."""
+PROVES: Final = "asked from this machine alone, which no firewall before it may have noticed"
+
+
+def reachable(home: Home, settings: SolverSettings, client: Client, account: str, local: bool) -> Line:
+    """Ask the address that is, or would be, announced for this node's mark; or write to the bucket that stands in for
+    the node, and read it there. Raises AssayError.
+    """
+    if settings.publish is not None:
+        return _published(settings.publish, settings.url or "", client.market.address, local)
+    with _served(home, settings) as (url, mark, how):
+        announced = client.market.endpoint_of(account)
+        if not local:
+            require_public(url)
+        try:
+            got = asyncio.run(_mark(Address.parse(f"{url.rstrip('/')}/mark")))
+        except (BadAnswer, OSError, TimeoutError) as error:
+            why = str(error) or f"nothing within {SECONDS:g} s"
+            return Line(
+                "reachable",
+                Level.PROBLEM,
+                f"{url}: {why}",
+                "forward its port to --host and --port of this machine and open it in the firewall, or correct --url",
+                ExitCode.RETRY,
+            )
+    if got != mark:
+        return Line(
+            "reachable",
+            Level.PROBLEM,
+            f"{url}: another service answers there",
+            "correct --url, or the forwarding",
+        )
+    found = f"{url} leads to {how}; {PROVES}"
+    if announced and announced != url and not announced.startswith(f"{url.rstrip('/')}/"):
+        return Line(
+            "reachable",
+            Level.WARNING,
+            f"{found}; the chain has {announced!r:.100}",
+            "`run` announces it at its start",
+        )
+    return Line("reachable", Level.OK, found)
+
+
+def _published(publish: str, url: str, market: str, local: bool) -> Line:
+    (address,) = addresses(url, market, first=False)
+    if not local:
+        require_public(address)
+    place_of(publish, market).require_readable(Address.parse(address))
+    return Line("reachable", Level.OK, f"what is written to {publish} is read at {address}")
+
+
+@contextmanager
+def _served(home: Home, settings: SolverSettings) -> Iterator[tuple[str, str, str]]:
+    """The address, the mark that is served below it, and by what. A node that does not run is stood in for."""
+    try:
+        status = ask(home, "status")
+    except NotRunning:
+        mark = secrets.token_hex(16)
+        with Serving(_standing_in(mark), settings.host, settings.port, settings.proxies) as serving:
+            shown = "127.0.0.1" if settings.host == "0.0.0.0" else settings.host
+            yield settings.url or url_of(shown, serving.port), mark, "this machine (no node runs)"
+    else:
+        yield status["url"], status["mark"], "the running node"
+
+
+def _standing_in(mark: str) -> Any:
+    """An app that says the mark, whatever it is asked."""
+    body = json.dumps({"mark": mark}).encode()
+
+    async def app(scope: Mapping[str, Any], _receive: Any, send: Any) -> None:
+        if scope["type"] != "http":
+            return
+        headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
+        await send({"type": "http.response.start", "status": 200, "headers": headers})
+        await send({"type": "http.response.body", "body": body})
+
+    return app
+
+
+async def _mark(address: Address) -> str:
+    """What is served there; "" for what is no mark. Raises BadAnswer, TimeoutError."""
+    body = bytearray()
+    async with asyncio.timeout(SECONDS), HttpClient() as client:
+        await client.get(address, MOST, body)
+    try:
+        return str(json.loads(body)["mark"])
+    except (ValueError, KeyError, TypeError):
+        return ""

@@ -1,0 +1,50 @@
+"""What a solver's ledger says beside what the chain says."""
+
+from __future__ import annotations
+
+from protocol.chain.events import Follower
+from protocol.chain.parameters import TOKEN
+from solver.earnings import read
+from solver.ledger import Flow, Spent, Sums, by_month_and_task, total
+from tests.chain.solver_stage import Stage
+
+COIN = 10_000 * 10**18
+"""Wei that anvil gives each account."""
+
+
+def ledger_of(scene: Stage) -> list[Flow | Spent]:
+    """All entries of the stage's only solver, which does not run."""
+    (ledger,) = read(scene.home)
+    return list(ledger.entries)
+
+
+def adds_up(scene: Stage, account: str) -> Sums:
+    """The sums of the solver's ledger, after it was compared with the chain: tokens in the vault, free and locked, and
+    coin, each to the last unit; and its rows with the whole.
+    """
+    entries, submitter = ledger_of(scene), scene.submitter
+    sums = total(entries)
+    assert sums.free == submitter.vault.free(account)
+    assert sums.locked == locked(scene, account)
+    assert sums.coin == COIN - submitter.connection.balance(account)
+    # The stage mints for it, by transactions of its own.
+    minted = 200_000 * TOKEN * sum(isinstance(one, Spent) and one.what.endswith(".mint") for one in entries)
+    assert submitter.token.balance_of(account) == minted - sums.deposited + sums.withdrawn
+    rows = by_month_and_task(entries).values()
+    assert sum(row.income for row in rows) == sums.income
+    assert sum(row.coin for row in rows) == sums.coin
+    return sums
+
+
+def locked(scene: Stage, account: str) -> int:
+    """Token units in an account's locks, all that were ever made."""
+    vault = scene.submitter.vault
+    followed = Follower(
+        scene.devnet.connection, {vault.address: vault.contract}, scene.deployment.block
+    ).poll()
+    locks = [
+        event.arguments["lock"]
+        for event in followed.events
+        if event.name == "Locked" and event.arguments["owner"] == account
+    ]
+    return sum(vault.lock_of(lock).remaining for lock in locks)

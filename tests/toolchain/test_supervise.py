@@ -1,0 +1,111 @@
+"""docs/operating/supervise.sh: what is started again, what waits for a person, and what a signal does."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.toolchain.project import REPOSITORY
+
+SCRIPT = REPOSITORY / "docs" / "operating" / "supervise.sh"
+PATIENCE = 60.0
+
+Supervise = Callable[[str], subprocess.Popen[str]]
+
+
+@pytest.fixture
+def supervise(tmp_path: Path) -> Iterator[Supervise]:
+    """Supervises a shell's command, which begins by noting its start in `started`. None is left running."""
+    running: list[subprocess.Popen[str]] = []
+
+    def start(command: str) -> subprocess.Popen[str]:
+        process = subprocess.Popen(
+            ["sh", str(SCRIPT), "sh", "-c", f"echo started >> started; {command}"],
+            cwd=tmp_path,
+            env={**os.environ, "SUPERVISE_PAUSE": "0"},
+            stderr=subprocess.PIPE,
+            text=True,
+            process_group=0,
+        )
+        running.append(process)
+        return process
+
+    yield start
+    for process in running:
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+        if process.stderr is not None:
+            process.stderr.close()
+
+
+def starts(folder: Path, at_least: int = 1) -> int:
+    """How often the command was started, once that is so many times."""
+    deadline = time.monotonic() + PATIENCE
+    while True:
+        path = folder / "started"
+        found = len(path.read_text().splitlines()) if path.is_file() else 0
+        if found >= at_least:
+            return found
+        assert time.monotonic() < deadline, f"started {found} times, not {at_least}"
+        time.sleep(0.01)
+
+
+def said(process: subprocess.Popen[str]) -> str:
+    """The next line that the script writes."""
+    assert process.stderr is not None
+    return process.stderr.readline()
+
+
+@pytest.mark.parametrize("code", [0, 130])
+def test_what_has_ended_as_it_should_ends(supervise: Supervise, tmp_path: Path, code: int) -> None:
+    process = supervise(f"exit {code}")
+    assert process.wait(PATIENCE) == code
+    assert starts(tmp_path) == 1
+
+
+@pytest.mark.parametrize("end", ["exit 1", "kill -KILL $$"])
+def test_what_a_restart_may_help_is_started_again(supervise: Supervise, tmp_path: Path, end: str) -> None:
+    process = supervise(f"test $(wc -l < started) = 3 && exit 0; {end}")
+    assert process.wait(PATIENCE) == 0
+    assert starts(tmp_path) == 3
+    assert process.stderr is not None
+    assert process.stderr.read().count("is started again") == 2
+
+
+@pytest.mark.parametrize("code", [2, 3])
+def test_what_a_restart_does_not_help_waits_for_a_person(
+    supervise: Supervise, tmp_path: Path, code: int
+) -> None:
+    process = supervise(f"exit {code}")
+    assert f"has ended with exit code {code} and is not started again" in said(process)
+    assert (starts(tmp_path), process.poll()) == (1, None)
+    process.terminate()
+    assert process.wait(PATIENCE) == code
+    assert starts(tmp_path) == 1
+
+
+def test_a_signal_is_passed_on_and_waited_for(supervise: Supervise, tmp_path: Path) -> None:
+    """The node ends what it owes after the first, and ends at once at the second, as `protocol.node.stopping` does."""
+    process = supervise(
+        "asked=0; trap 'asked=$((asked + 1)); echo asked >> asked' TERM; echo ready >> ready;"
+        " while [ $asked -lt 2 ]; do sleep 0.01; done; exit 130"
+    )
+    asked, deadline = tmp_path / "asked", time.monotonic() + PATIENCE
+    while not (tmp_path / "ready").is_file():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    for number in (1, 2):
+        assert process.poll() is None
+        process.terminate()
+        while not asked.is_file() or len(asked.read_text().splitlines()) < number:
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+    assert process.wait(PATIENCE) == 130
+    assert starts(tmp_path) == 1

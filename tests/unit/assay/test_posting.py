@@ -1,0 +1,87 @@
+"""What `assay submit` asks before it posts, and how long it waits."""
+
+from __future__ import annotations
+
+import io
+import sys
+from types import SimpleNamespace
+from typing import cast
+
+import pytest
+
+from assay import posting, submitting
+from assay.errors import NotConfirmed, TooFewVerifiers
+from assay.posting import Choices
+from assay.settings import AssaySettings
+from protocol.chain.client import Client
+from protocol.chain.parameters import TOKEN
+from protocol.errors import ExitCode
+from protocol.node.output import Output
+from tests.chain.trees import terms
+
+CLIENT = cast(Client, SimpleNamespace(connection=SimpleNamespace(chain_id=31337)))
+
+
+class Terminal(io.StringIO):
+    """Somebody who types."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize(("typed", "posts"), [("y\n", True), (" YES \n", True), ("n\n", False), ("", False)])
+def test_only_a_yes_posts(
+    typed: str, posts: bool, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "stdin", Terminal(typed))
+    posting._require_asked(Choices(), Output("submit", False))
+    asked = terms()
+    if posts:
+        posting._confirm(Choices(), asked, asked.budget + 3 * TOKEN)
+    else:
+        with pytest.raises(NotConfirmed, match="nothing was sent"):
+            posting._confirm(Choices(), asked, asked.budget + 3 * TOKEN)
+    output, question = capfd.readouterr()
+    assert output == "", "it belongs to the result"
+    assert f"a budget of {asked.budget / TOKEN:,.6g}, and 3 for audits" in question
+
+
+@pytest.mark.parametrize("stdin", [io.StringIO("y\n"), None], ids=["a pipe", "none"])
+def test_without_a_terminal_nobody_is_asked(
+    stdin: io.StringIO | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "stdin", stdin)
+    with pytest.raises(NotConfirmed, match="pass --yes") as refused:
+        posting._require_asked(Choices(), Output("submit", False))
+    assert refused.value.exit_code is ExitCode.HOPELESS
+    posting._require_asked(Choices(yes=True), Output("submit", False))
+    posting._confirm(Choices(yes=True), terms(), 0)
+
+
+def test_a_program_that_reads_json_has_to_say_yes_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdin", Terminal("y\n"))
+    with pytest.raises(NotConfirmed, match="got --json"):
+        posting._require_asked(Choices(), Output("submit", True))
+
+
+def test_the_wait_for_verifiers_ends(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    time = [0.0]
+
+    def sleep(seconds: float) -> None:
+        time[0] += seconds
+
+    def none_yet(*_: object) -> None:
+        raise TooFewVerifiers("verifiers", expected="at least 3", got="1", remedy="wait")
+
+    clock = SimpleNamespace(monotonic=lambda: time[0], sleep=sleep)
+    monkeypatch.setattr(posting, "time", clock)
+    monkeypatch.setattr(submitting, "require_verifiers", none_yet)
+    settings = AssaySettings(patience=100)
+    with pytest.raises(TooFewVerifiers):
+        posting._await_verifiers(Output("submit", False), settings, CLIENT, terms())
+    assert 100 < time[0] < 105
+    said = capfd.readouterr().out.splitlines()
+    assert said[0] == "waiting for verifiers, at most 1 min 40 s more: at least 3, 1 by now"
+    assert len(said) == 4, "every half a minute"

@@ -1,0 +1,119 @@
+"""What a verifier tells its operator: alerts and deadlines of tasks that it has a part in, what its accounts lack."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from protocol.chain.parameters import TOKEN
+from protocol.chain.views import TaskStatus
+from protocol.node.monitoring.alerts import Alarm, Alerts
+from protocol.node.monitoring.deadlines import Deadline
+from protocol.node.party.balances import Balance, Bound
+from protocol.node.party.exits import Observation
+from protocol.node.party.followed import follow
+from protocol.node.party.funds import COIN
+from verifier import answering, juror
+from verifier.context import Context
+from verifier.seats import attestable, own_seats, waits_for_jury
+
+
+class Reports:
+    """For the loop's thread. `alerts` is None while nobody is told."""
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+        self._late: set[tuple[int, int]] = set()
+        """Tasks and seats whose time ran out unattested."""
+
+    def see(self, seen: Observation, alerts: Alerts | None) -> None:
+        """Raise what is new of a task that an own account has a part in, or that the operator has named."""
+        context, view = self._context, seen.view
+        if alerts is None or not self._is_followed(seen):
+            return
+        follow(
+            alerts, context.settings, context.client.market.address, view, context.terms(view.task), seen.now
+        )
+
+    def say_what_is_late(self, seen: Observation, alerts: Alerts | None) -> None:
+        """Once for each own seat whose time is over."""
+        if seen.view.status is not TaskStatus.SUBMITTED:
+            return
+        for seat in own_seats(seen, self._context.clients):
+            late = seen.view.task, seat.number
+            waits = waits_for_jury(seen, seat)
+            if seen.now > seat.until and not waits and late not in self._late:
+                self._late.add(late)
+                self._context.metrics.late.inc()
+                # Whoever is silent in a seat is in no draw until `ensure_registered` is called again.
+                self._context.log.error(
+                    "too late to attest", task=seen.view.task, seat=seat.number, account=seat.account
+                )
+                if alerts is not None:
+                    market, text = (
+                        self._context.client.market.address,
+                        f"seat {seat.number} of {seat.account}",
+                    )
+                    alerts.tell(Alarm.LATE, text, market, seen.view.task, f"{seat.number} {seat.until}")
+
+    def forget(self, task: int, alerts: Alerts | None) -> None:
+        """A task is over for good."""
+        self._late = {late for late in self._late if late[0] != task}
+        if alerts is not None:
+            alerts.forget(self._context.client.market.address, task)
+
+    def due(self, observed: Sequence[Observation]) -> list[Deadline]:
+        """What is due of own accounts. Raises ChainError."""
+        return [due for seen in observed for due in self._due(seen)]
+
+    def _due(self, seen: Observation) -> Iterator[Deadline]:
+        context, task = self._context, seen.view.task
+        market, terms = context.client.market.address, context.terms(task)
+        for seat in attestable(seen, context.clients):
+            yield Deadline(market, task, "attest", seat.until, terms.attest_period)
+        for until in juror.deadlines(context, seen):
+            yield Deadline(market, task, "jury", until, terms.move_time)
+        for look, _, _ in answering.accused(context, seen):
+            stands = context.looks.of(task, look.number)
+            if stands is not None and seen.now <= stands.until:
+                yield Deadline(market, task, "answer", stands.until, terms.move_time)
+
+    def _is_followed(self, seen: Observation) -> bool:
+        context, task = self._context, seen.view.task
+        return (
+            task in context.settings.tasks
+            or bool(own_seats(seen, context.clients, attested=True))
+            or bool(context.database.all_challenges(task))
+        )
+
+
+def bound(context: Context) -> Mapping[str, Bound]:
+    """Of each account its stake in the vault, and the bonds of its open games. Raises ChainError."""
+    client, rows = context.client, context.database.open_challenges()
+    found = {}
+    for account in context.clients:
+        registration = client.audit.registration(account)
+        games = [row.game for row in rows if row.account == account and row.game is not None]
+        bonds = sum(client.game.game(game).bond for game in games)
+        found[account] = Bound([] if registration is None else [registration.lock], bonds)
+    return found
+
+
+def lacking(context: Context, balances: Mapping[str, Balance]) -> str:
+    """What the accounts need and do not have, in words: coin for a game, and their place in the draw. Raises
+    ChainError.
+    """
+    due = context.client.game.coin_of_longest()
+    missing = []
+    for account, balance in balances.items():
+        if balance.coin < due:
+            missing.append(
+                f"{account}: {balance.coin / COIN:g} of the chain's coin, a game may take {due / COIN:g}"
+            )
+        if not context.settings.stake:
+            continue
+        registration = context.client.audit.registration(account)
+        if registration is None:
+            missing.append(f"{account}: not registered, with {balance.tokens / TOKEN:g} tokens")
+        elif registration.suspended:
+            missing.append(f"{account}: suspended after a silence")
+    return "; ".join(missing)

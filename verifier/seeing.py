@@ -1,0 +1,42 @@
+"""What the events of a task tell of its looks and juries, noted in each look. A node of the chain that gives no events
+keeps no seat from its duties.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from protocol.chain.errors import RpcUnavailable
+from protocol.node.party.exits import Observation
+from verifier.context import Context
+from verifier.jobs import Jobs
+
+
+def see_events(context: Context, seen: Observation, fetching: Iterable[Jobs]) -> None:
+    """Note what is new. A juror that has what was asked for in vain is asked at once. Raises RpcUnavailable."""
+    _see_looks(context, seen)
+    _see_juries(context, seen, fetching)
+
+
+def _see_looks(context: Context, seen: Observation) -> None:
+    """Without them a seat still opens its digest."""
+    try:
+        context.looks.see(seen)
+    except RpcUnavailable:
+        raise
+    except Exception as error:
+        context.failed(seen.view.task, "looks", error)
+
+
+def _see_juries(context: Context, seen: Observation, fetching: Iterable[Jobs]) -> None:
+    """Without them what is here is still attested."""
+    if seen.audit is None:
+        return
+    try:
+        if context.juries.see(seen, context.terms(seen.view.task)):
+            for work in fetching:
+                work.rests.succeeded(seen.view.task)
+    except RpcUnavailable:
+        raise
+    except Exception as error:
+        context.failed(seen.view.task, "juries", error)
