@@ -1,6 +1,4 @@
-"""What the commands of `assay` do. Imported by a command that runs, for this loads the client of the chain and, where
-needed, torch.
-"""
+"""What the commands of `assay` do. Imported by a command that runs, for this loads web3 and, where needed, torch."""
 
 from __future__ import annotations
 

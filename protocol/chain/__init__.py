@@ -2,7 +2,7 @@
 events.
 
 Edge code: everything that talks to a chain is here, and nothing that decides a move (that is
-`protocol.dispute`). Import the modules themselves, for what they need takes some tenths of a second to load:
-`client.connect` is the door, `devnet`, `deploy`, `accounts`, `events` and `game_view` stand beside it, `errors`
+`protocol.dispute`). Import the modules themselves, for web3 takes most of a second to load: `client.connect`
+is the door, `devnet`, `deploy`, `accounts`, `events` and `game_view` stand beside it, `errors`
 holds what any of them raises.
 """

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import io
 import itertools
-import json
 import socket
+import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from http.client import HTTPResponse
 from typing import Any, Final
@@ -19,6 +19,8 @@ from typing import Any, Final
 import requests
 from requests.adapters import HTTPAdapter
 from requests.utils import get_netrc_auth
+from web3 import HTTPProvider
+from web3.types import RPCEndpoint, RPCResponse
 
 from protocol.errors import InternalError
 from protocol.node.documents import parse_json
@@ -28,7 +30,6 @@ SOCKETS: Final = 32
 MOST: Final = 1 << 26
 """Bytes of an answer. A block of 30 million gas has 4 MB of logs at most: who asks for many blocks asks for fewer."""
 PIECE: Final = 1 << 16
-HEADERS: Final = {"Content-Type": "application/json", "User-Agent": "assay"}
 
 Asked = tuple[str, Sequence[Any]]
 """Method and parameters."""
@@ -48,64 +49,37 @@ class Transport:
     """
 
     def __init__(self, url: str, timeout: float, opened: Callable[[], None]) -> None:
-        self._url = url
-        self._timeout = timeout
-        self._numbers = itertools.count(1)
+        # One session for all threads: web3 would keep one for each thread that ever asked, and close none.
         self._session = _session(url)
         self._session.mount(url, _Adapter(opened))
+        self._provider = _Provider(url, timeout, self._session)
 
-    def ask(self, method: str, parameters: Sequence[Any]) -> Mapping[str, Any]:
+    def ask(self, method: str, parameters: Sequence[Any]) -> RPCResponse:
         """The response to a question."""
-        question = self._question(method, parameters)
-        response = self._post(question, {question["id"]})
+        self._provider.request_counter.begin()
+        response = self._provider.make_request(RPCEndpoint(method), list(parameters))
         if isinstance(response, list):
             raise NotAnAnswer("several responses to one question")
-        found: Mapping[str, Any] = response
-        return found
+        return response
 
-    def ask_all(self, asked: Sequence[Asked]) -> list[Mapping[str, Any]] | None:
+    def ask_all(self, asked: Sequence[Asked]) -> list[RPCResponse] | None:
         """The responses to several questions in one request, in order; None from a node that takes no such request, or
         none of this length.
         """
-        questions = [self._question(method, parameters) for method, parameters in asked]
+        self._provider.request_counter.begin()
         try:
-            responses = self._post(questions, {question["id"] for question in questions})
+            responses = self._provider.make_batch_request(
+                [(RPCEndpoint(method), list(parameters)) for method, parameters in asked]
+            )
         except (requests.HTTPError, NotAnAnswer):
             return None
-        if not isinstance(responses, list):
+        if not isinstance(responses, list) or len(responses) != len(asked):
             return None
-        by_number = {response.get("id"): response for response in responses}
-        found = [by_number.get(question["id"]) for question in questions]
-        whole = [response for response in found if response is not None]
-        return whole if len(whole) == len(responses) == len(questions) else None
+        return responses if all(one.get("id") is not None for one in responses) else None
 
     def close(self) -> None:
         """Let go of the sockets. A later question opens new ones."""
         self._session.close()
-
-    def _question(self, method: str, parameters: Sequence[Any]) -> dict[str, Any]:
-        return {"jsonrpc": "2.0", "id": next(self._numbers), "method": method, "params": list(parameters)}
-
-    def _post(self, body: Any, asked: set[int]) -> Any:
-        """The response, or a list of them, to the questions of these numbers. Raises NotAnAnswer where a gateway has
-        mixed up its clients, or answers with a page of its own.
-        """
-        data = json.dumps(body, separators=(",", ":")).encode()
-        answer = self._session.post(self._url, data=data, headers=HEADERS, timeout=self._timeout)
-        answer.raise_for_status()
-        try:
-            found = parse_json(answer.content)
-        except ValueError as error:
-            raise NotAnAnswer("no JSON") from error
-        for one in found if isinstance(found, list) else [found]:
-            if not isinstance(one, dict):
-                raise NotAnAnswer("no response")
-            number = one.get("id")
-            known = isinstance(number, int) and number in asked
-            # An error of the request as a whole has no number.
-            if not known and (number is not None or "error" not in one):
-                raise NotAnAnswer("the response to another question")
-        return found
 
 
 def _session(url: str) -> requests.Session:
@@ -117,6 +91,56 @@ def _session(url: str) -> requests.Session:
     session.proxies, session.verify, session.auth = found["proxies"], found["verify"], get_netrc_auth(url)
     session.trust_env = False
     return session
+
+
+class _Numbers:
+    """Numbers of questions; `given` are those of this thread's request."""
+
+    def __init__(self) -> None:
+        self._numbers = itertools.count(1)
+        self._of = threading.local()
+
+    def begin(self) -> None:
+        self._of.given = []
+
+    @property
+    def given(self) -> list[int]:
+        found: list[int] = self._of.given
+        return found
+
+    def __iter__(self) -> _Numbers:
+        return self
+
+    def __next__(self) -> int:
+        self.given.append(next(self._numbers))
+        return self.given[-1]
+
+
+class _Provider(HTTPProvider):
+    """web3's, which takes whatever JSON comes for the response."""
+
+    request_counter: _Numbers  # type: ignore[assignment]
+
+    def __init__(self, url: str, timeout: float, session: requests.Session) -> None:
+        super().__init__(
+            url, request_kwargs={"timeout": timeout}, session=session, exception_retry_configuration=None
+        )
+        self.request_counter = _Numbers()
+
+    def decode_rpc_response(self, raw_response: bytes) -> Any:  # type: ignore[override]
+        """Raises NotAnAnswer where a gateway has mixed up its clients, or answers with a page of its own."""
+        try:
+            found = parse_json(raw_response)
+        except ValueError as error:
+            raise NotAnAnswer("no JSON") from error
+        asked = self.request_counter.given
+        for one in found if isinstance(found, list) else [found]:
+            if not isinstance(one, dict):
+                raise NotAnAnswer("no response")
+            # An error of the request as a whole has no number.
+            if one.get("id") not in asked and (one.get("id") is not None or "error" not in one):
+                raise NotAnAnswer("the response to another question")
+        return found
 
 
 class _Adapter(HTTPAdapter):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
@@ -15,7 +15,7 @@ from assay.names import task_name
 from assay.status import open_tasks
 from protocol.chain.market import Market
 from protocol.chain.parameters import TOKEN
-from protocol.chain.transport import Transport
+from protocol.chain.transport import Asked, Transport
 from protocol.node.home import Home
 from protocol.node.stopping import Stop
 from tests.chain.solver_stage import Stage
@@ -119,14 +119,19 @@ def test_a_watch_of_all_tasks_ends_when_it_is_asked_to(
 def test_a_thousand_tasks_take_few_requests(scene: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
     """A hundred questions go into one request; the chain, the head and the number of tasks take some more."""
     asked: list[int] = []
-    post = Transport._post
+    ask, ask_all = Transport.ask, Transport.ask_all
 
-    def counted(transport: Transport, body: object, numbers: set[int]) -> object:
-        asked.append(len(numbers))
-        return post(transport, body, numbers)
+    def one(transport: Transport, method: str, parameters: Sequence[object]) -> object:
+        asked.append(1)
+        return ask(transport, method, parameters)
+
+    def many(transport: Transport, questions: Sequence[Asked]) -> object:
+        asked.append(len(questions))
+        return ask_all(transport, questions)
 
     monkeypatch.setattr(Market, "tasks", lambda _market: 1_000)
-    monkeypatch.setattr(Transport, "_post", counted)
+    monkeypatch.setattr(Transport, "ask", one)
+    monkeypatch.setattr(Transport, "ask_all", many)
     assert open_tasks(scene.submitter)[1] == 1_000
     assert sum(asked) >= 1_000
     assert len(asked) <= 15

@@ -158,7 +158,7 @@ def all_attested(seats: Sequence[Seat]) -> bool:
 
 def test_a_task_from_its_file_to_its_payment(operator: Operator) -> None:
     where = operator.type(
-        "python", "-c", "import protocol, torch, rlp; print(protocol.__file__, rlp.__file__)"
+        "python", "-c", "import protocol, torch, web3; print(protocol.__file__, web3.__file__)"
     )
     assert [str(operator.folder.parent / "environment") in path for path in where.stdout.split()] == [
         True

@@ -23,7 +23,7 @@ def test_capture_program_and_numerics_need_torch_and_numpy_alone(python: Path) -
     assert done.stdout.split() == [bare.root()]
 
 
-@pytest.mark.parametrize("name", ["pydantic", "requests", "structlog", "fastapi", "safetensors", "pytest"])
+@pytest.mark.parametrize("name", ["pydantic", "web3", "structlog", "fastapi", "safetensors", "pytest"])
 def test_the_environment_has_nothing_else(python: Path, name: str) -> None:
     done = run(python, REPOSITORY, "-c", f"import {name}")
     assert f"ModuleNotFoundError: No module named '{name}'" in done.stderr

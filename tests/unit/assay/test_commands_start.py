@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-HEAVY = ("torch", "requests", "eth_abi", "numpy", "fastapi", "httpcore", "eth_account", "structlog")
+HEAVY = ("torch", "web3", "requests", "eth_abi", "numpy", "fastapi", "httpcore", "eth_account", "structlog")
 """Not pydantic: Typer loads it itself for a command's options."""
 HELP = [
     ("assay.cli", ["--help"]),
