@@ -1,1 +1,44 @@
-"""The submitter's side: development chain, deployment, tasks and results."""
+"""The submitter's side: development chain, deployment, tasks and results.
+
+In Python `train` posts a task and `attach` finds it again. What stands in `__all__` is loaded when it is first used, so
+that a command's start and `import assay` load neither torch nor web3.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from assay.consent import prompt as prompt
+    from assay.errors import NotConfirmed as NotConfirmed
+    from assay.pricing import Price as Price
+    from assay.training.callbacks import Callback as Callback
+    from assay.training.callbacks import TensorBoard as TensorBoard
+    from assay.training.handle import Handle as Handle
+    from assay.training.handle import attach as attach
+    from assay.training.posting import train as train
+    from assay.watching.progress import Progress as Progress
+
+_PLACES = {
+    "Callback": "assay.training.callbacks",
+    "Handle": "assay.training.handle",
+    "NotConfirmed": "assay.errors",
+    "Price": "assay.pricing",
+    "Progress": "assay.watching.progress",
+    "TensorBoard": "assay.training.callbacks",
+    "attach": "assay.training.handle",
+    "prompt": "assay.consent",
+    "train": "assay.training.posting",
+}
+__all__ = sorted(_PLACES)
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _PLACES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(_PLACES[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_PLACES})

@@ -13,7 +13,7 @@ from fractions import Fraction
 from typing import Any, ClassVar, Final
 
 from assay.budgeting import Sold, budget_of
-from assay.description import Description
+from assay.description import Plan
 from protocol.chain.parameters import Parameters
 from protocol.chain.periods import NAMES, Load, periods
 from protocol.chain.recommendation import (
@@ -96,7 +96,7 @@ class Place:
 class Derived:
     """The market's terms of a task: those that its file gives and those that follow."""
 
-    description: Description
+    description: Plan
     place: Place
     periods: Mapping[str, int]
     """Seconds, by `protocol.chain.periods.NAMES`."""
@@ -106,7 +106,7 @@ class Derived:
     """Segments of a seat that the periods leave time for."""
 
     @classmethod
-    def of(cls, description: Description, place: Place, load: Load, sold: Sequence[Sold] = ()) -> Derived:
+    def of(cls, description: Plan, place: Place, load: Load, sold: Sequence[Sold] = ()) -> Derived:
         """For a task that asks so much of its parties. A budget that the file leaves out follows from what these tasks
         were `sold` for. Raises NoRecommendation.
 
@@ -237,7 +237,7 @@ def _first_budget(place: Place, load: Load) -> int:
     return budget_of(least.price, load.operations)
 
 
-def _derived(description: Description, place: Place, load: Load, size: int, budget: int) -> Derived:
+def _derived(description: Plan, place: Place, load: Load, size: int, budget: int) -> Derived:
     """All terms, with periods for `size` segments of a seat."""
     given, parameters = description.terms.fields(), place.parameters
     jurors = given.get("jurors", default_jurors(parameters))

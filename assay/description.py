@@ -36,17 +36,24 @@ class _Table(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-class TaskTable(_Table):
-    """What is trained: `source` is a Python file beside this one, `build` its function of the number of steps, and of
-    `micro_batches` where that is given: the parts of a batch that processes may share."""
+class RunTable(_Table):
+    """How long a training is, and the key of its random numbers."""
 
     name: Annotated[str, Field(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}$")]
-    source: str
-    build: _Function = "build"
     segments: Annotated[int, Field(ge=1, le=MAX_SEGMENTS)]
     segment_steps: Annotated[int, Field(ge=1, le=MAX_SEGMENT_STEPS)]
     seed: Annotated[int, Field(ge=0, lt=2**64)] = 0
+
+
+class TaskTable(RunTable):
+    """What is trained: `source` is a Python file beside this one, `build` its function of the number of steps, of
+    `micro_batches` where that is given, the parts of a batch that processes may share, and of `resume` where `start`
+    is given: the folder of a result, beside this file, that training goes on from."""
+
+    source: str
+    build: _Function = "build"
     micro_batches: Annotated[int, Field(ge=1, lt=2**31)] | None = None
+    start: str | None = None
 
 
 class ResultTable(_Table):
@@ -98,11 +105,22 @@ class TermsTable(_Table):
         return {name: int(value * TOKEN) if name in AMOUNTS else value for name, value in given.items()}
 
 
-class Description(_Table):
-    """The whole file; `folder` is where it lies."""
+class Plan(_Table):
+    """A training to be posted, wherever it was described: in a file, or in Python (`assay.training`)."""
+
+    task: RunTable
+    terms: TermsTable = TermsTable()
+
+    @property
+    def steps(self) -> int:
+        """Steps of the whole task, K C."""
+        return self.task.segments * self.task.segment_steps
+
+
+class Description(Plan):
+    """A whole file; `folder` is where it lies."""
 
     task: TaskTable
-    terms: TermsTable = TermsTable()
     result: ResultTable = ResultTable()
     folder: Path
 
@@ -112,9 +130,9 @@ class Description(_Table):
         return self.folder / self.task.source
 
     @property
-    def steps(self) -> int:
-        """Steps of the whole task, K C."""
-        return self.task.segments * self.task.segment_steps
+    def start(self) -> Path | None:
+        """The folder of the result that training goes on from."""
+        return None if self.task.start is None else self.folder / self.task.start
 
 
 def read(file: Path) -> Description:

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from protocol.errors import AssayError, ExitCode
+
+if TYPE_CHECKING:
+    from assay.pricing import Price
 
 
 class SubmitterError(AssayError):
@@ -19,6 +24,10 @@ class SourceError(SubmitterError):
     has_lines = True
 
 
+class StartError(SubmitterError):
+    """A state that training is to go on from, and that is no result, or whose random numbers would be drawn again."""
+
+
 class NotServed(SubmitterError):
     """Nobody could fetch the bundle from the address that the terms would name."""
 
@@ -32,7 +41,13 @@ class TooFewVerifiers(SubmitterError):
 
 
 class NotConfirmed(SubmitterError):
-    """Nobody said that the task is to be posted."""
+    """Nobody said that the task is to be posted. `price` is what it would have cost, where that was computed."""
+
+    def __init__(
+        self, what: object = "", *, expected: object, got: object, remedy: str, price: Price | None = None
+    ) -> None:
+        super().__init__(what, expected=expected, got=got, remedy=remedy)
+        self.price = price
 
 
 class NobodyTakes(SubmitterError):
@@ -49,6 +64,14 @@ class NotCancelled(SubmitterError):
 
 class MetricsError(SubmitterError):
     """Metrics that a server does not show, or that are not those of the committed states."""
+
+
+class PlanError(SubmitterError):
+    """An argument of `assay.train` that no task can have."""
+
+
+class PackageMissing(SubmitterError):
+    """A package that something optional needs is not installed."""
 
 
 class ResultError(SubmitterError):

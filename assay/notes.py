@@ -22,9 +22,10 @@ ROOTS = ("program_id", "constants_root", "initial_state", "bundle_hash")
 """Fields of the terms that are bytes, hexadecimal in a note."""
 
 
-def remember(home: Home, client: Client, task: int, file: Path) -> None:
-    """Note which file a task came from, for `assay result`."""
-    write_atomically(note_of(home, client, task), json.dumps({"file": str(file.absolute())}).encode())
+def remember(home: Home, client: Client, task: int, file: Path | None) -> None:
+    """Note which file a task came from, for `assay result`; None for one that was posted from Python."""
+    noted = None if file is None else str(file.absolute())
+    write_atomically(note_of(home, client, task), json.dumps({"file": noted}).encode())
 
 
 def recall(home: Home, client: Client, task: int) -> Path | None:
@@ -32,8 +33,8 @@ def recall(home: Home, client: Client, task: int) -> Path | None:
     note = note_of(home, client, task)
     if not note.is_file():
         return None
-    file = Path(json.loads(note.read_text())["file"])
-    return file if file.is_file() else None
+    noted = json.loads(note.read_text())["file"]
+    return Path(noted) if noted is not None and Path(noted).is_file() else None
 
 
 def note_of(home: Home, client: Client, task: int) -> Path:

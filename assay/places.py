@@ -11,7 +11,7 @@ from math import ceil
 from assay.budgeting import Sold
 from assay.commands import Context
 from assay.deriving import Place
-from assay.description import Description
+from assay.description import Plan
 from assay.recent import recent_tasks, sold
 from assay.settings import AssaySettings
 from protocol.chain.client import Client
@@ -51,6 +51,6 @@ def place_of(settings: AssaySettings, client: Client | None) -> Place:
     )
 
 
-def sold_at(client: Client, description: Description) -> list[Sold]:
+def sold_at(client: Client, description: Plan) -> list[Sold]:
     """What a budget may follow from; nothing where the file gives one. Raises ChainError."""
     return [] if description.terms.budget is not None else sold(recent_tasks(client))

@@ -1,8 +1,9 @@
-"""`assay submit`: everything that posting asks for is looked at, then the price is named, confirmed, and paid."""
+"""`assay submit` and `assay.train`: everything that posting asks for is looked at, then the price is named, confirmed,
+and paid.
+"""
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
@@ -11,12 +12,16 @@ from pathlib import Path
 from typing import Final
 
 from assay import notes, submitting
+from assay import source as sources
 from assay.commands import Context
+from assay.consent import Ask, at_terminal, require_asked, require_yes
 from assay.deriving import Derived, Place
-from assay.description import Description, read
-from assay.errors import NobodyTakes, NotConfirmed, TooFewVerifiers
+from assay.description import Plan, read
+from assay.errors import NobodyTakes, TooFewVerifiers
 from assay.places import place_of, reached, sold_at
+from assay.pricing import Price
 from assay.settings import AssaySettings
+from assay.source import Captured
 from assay.submitting import Prepared
 from assay.taking import require_taken
 from protocol.chain.accounts import DEVELOPMENT_CHAIN, address_of
@@ -32,7 +37,7 @@ from protocol.node.party.eligible import least_eligible
 from protocol.node.party.funds import NotEnoughTokens, require_gas, require_tokens
 from protocol.node.party.relays import relays_by
 from protocol.node.party.rounds import SignatureOf
-from protocol.node.words import amount, duration, tokens
+from protocol.node.words import duration, tokens
 from protocol.tasks.bidding import longest_overtime
 from protocol.tasks.task import Terms
 
@@ -57,23 +62,53 @@ class Choices:
     """Post what a solver with default settings would not take."""
 
 
+@dataclass(frozen=True)
+class Posted:
+    """A task that was posted, and what it costs."""
+
+    task: int
+    price: Price
+
+
 def submit(context: Context, file: Path, choices: Choices) -> None:
-    """Capture the task in a file, write its bundle, post it. What costs a moment is looked at before the capture."""
-    settings, output = context.settings, context.output
+    """Capture the task in a file, write its bundle, post it."""
+    output = context.output
     description = read(file)
-    _require_asked(choices, output)
+    require_asked(choices.yes, output)
+    ask = None if choices.yes else at_terminal
+    posted = post(context, description, lambda: sources.captured(description), choices, ask, file)
+    task, price = posted.task, posted.price
+    output.say(f"task {task} ({description.task.name}) posted; follow it with `assay watch {task}`")
+    output.result({"task": task, "sent": True, "terms": asdict(price.terms), "trust": price.derived.report()})
+
+
+def post(
+    context: Context,
+    plan: Plan,
+    capture: Callable[[], Captured],
+    choices: Choices,
+    ask: Ask | None,
+    file: Path | None = None,
+    priced: Callable[[Price], None] = lambda _price: None,
+) -> Posted:
+    """Capture, write the bundle, `ask`, post. What costs a moment is looked at before the capture. `priced` is told the
+    price as soon as it is known, before what else posting needs is looked at; an error that it raises ends all. The
+    task is noted as that of `file`. Raises AssayError.
+    """
+    settings, output = context.settings, context.output
     _require_announceable(settings)
     with context.client(account=True) as client:
         place = place_of(settings, client)
-        _require_budget(context, client, description)
-        prepared = submitting.prepare(description, context.home, place.arithmetic)
-        given = description.terms.fields()
-        posting = notes.Posting(context.home, client, prepared.bundle_hash, settings.bundle_base, given)
-        derived = prepared.derived(place, sold_at(client, description))
+        _require_budget(context, client, plan)
+        prepared = submitting.prepare(capture(), context.home, place.arithmetic)
+        given = plan.terms.fields()
+        noted = notes.Posting(context.home, client, prepared.bundle_hash, settings.bundle_base, given)
+        derived = prepared.derived(place, sold_at(client, plan))
         terms = prepared.terms(settings.bundle_base, derived)
         _say(output, prepared, derived, terms)
+        priced(Price(derived, terms))
         task = None
-        if sent := _sent(context, client, posting, terms, given):
+        if sent := _sent(context, client, noted, terms, given):
             terms, task = sent
         else:
             for check in _checks(context, client, client.address, terms, place, choices):
@@ -83,17 +118,17 @@ def submit(context: Context, file: Path, choices: Choices) -> None:
                 output.say(
                     f"that is a private network: only those read there whose config.toml has {allowed}"
                 )
-            _confirm(choices, terms, submitting.escrow_of(client, terms))
+            if ask is not None:
+                require_yes(ask, Price(derived, terms))
             if choices.wait:
                 _await_verifiers(output, settings, client, terms)
         if task is None:
-            posting.write(terms)
+            noted.write(terms)
             signature_of = _signature_of(settings, client)
             task = submitting.post(client, terms, signature_of, _least(settings, client, terms))
         notes.remember(context.home, client, task, file)
-        posting.end()
-    output.say(f"task {task} ({description.task.name}) posted; follow it with `assay watch {task}`")
-    output.result({"task": task, "sent": True, "terms": asdict(terms), "trust": derived.report()})
+        noted.end()
+    return Posted(task, Price(derived, terms))
 
 
 def dry_run(context: Context, file: Path, choices: Choices) -> None:
@@ -104,7 +139,7 @@ def dry_run(context: Context, file: Path, choices: Choices) -> None:
     description = read(file)
     with reached(context) as client:
         place = place_of(settings, client)
-        prepared = submitting.prepare(description, context.home, place.arithmetic)
+        prepared = submitting.prepare(sources.captured(description), context.home, place.arithmetic)
         sold = [] if client is None else sold_at(client, description)
         derived = prepared.derived(place, sold)
         terms = prepared.terms(settings.bundle_base, derived)
@@ -215,40 +250,11 @@ def _say(output: Output, prepared: Prepared, derived: Derived, terms: Terms) -> 
     output.say(f"bundle {prepared.bundle_hash.hex()} at {terms.bundle}")
 
 
-def _is_terminal() -> bool:
-    """Whether somebody may be at the other end; a process may have no standard input at all."""
-    return sys.stdin is not None and sys.stdin.isatty()
-
-
-def _require_asked(choices: Choices, output: Output) -> None:
-    """Raise NotConfirmed where nobody is there to be asked."""
-    if not choices.yes and (output.as_json or not _is_terminal()):
-        raise NotConfirmed(
-            "posting",
-            expected="--yes, where no terminal is there to ask at",
-            got="--json" if output.as_json else "no terminal",
-            remedy="look at the price with --dry-run, then pass --yes",
-        )
-
-
-def _confirm(choices: Choices, terms: Terms, escrow: int) -> None:
-    """Ask, unless that is needless. Raises NotConfirmed for any answer but yes."""
-    if choices.yes:
-        return
-    question = (
-        f"Post it? {tokens(escrow)} are locked: a budget of {amount(terms.budget)}, and "
-        f"{amount(escrow - terms.budget)} for audits. What is not used comes back. [y/N] "
-    )
-    print(question, end="", file=sys.stderr, flush=True)
-    if sys.stdin.readline().strip().lower() not in ("y", "yes"):
-        raise NotConfirmed("posting", expected="yes", got="another answer", remedy="nothing was sent")
-
-
-def _require_budget(context: Context, client: Client, description: Description) -> None:
+def _require_budget(context: Context, client: Client, plan: Plan) -> None:
     """Before the capture: raise NotEnoughTokens where the account does not even have the budget, and no command that
     was cut short can have locked it.
     """
-    budget = description.terms.fields().get("budget", 0)
+    budget = plan.terms.fields().get("budget", 0)
     try:
         require_tokens(client, client.address, budget, "for the budget alone")
     except NotEnoughTokens:

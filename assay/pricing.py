@@ -1,28 +1,108 @@
-"""`assay price`: what a task will cost, how long it may take, and what recent tasks of the chain cost."""
+"""What a task will cost and how long it may take (`Price`); `assay price` says it, and what recent tasks of the chain
+cost.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+from assay import source as sources
 from assay import submitting
 from assay.budgeting import comparable
 from assay.commands import Context
-from assay.deriving import Derived
-from assay.description import read
+from assay.deriving import Derived, Place
+from assay.description import Plan, RunTable, TermsTable, read
 from assay.errors import NobodyTakes
 from assay.places import place_of, reached
 from assay.recent import RecentTask, recent_tasks, sold
 from assay.submitting import Prepared
 from assay.taking import require_taken
 from protocol.chain.parameters import TOKEN
+from protocol.chain.periods import Load
 from protocol.errors import AssayError
-from protocol.node.words import duration
+from protocol.node.words import DECIMALS, duration
+from protocol.tasks.amounts import TrustPrice
 from protocol.tasks.bidding import longest_overtime
-from protocol.tasks.task import Terms
+from protocol.tasks.task import AMOUNTS, Terms
 from protocol.tasks.usual_solver import SPEED
+
+
+@dataclass(frozen=True)
+class Price:
+    """What a task with these `terms` costs, in token units, and where they come from. As a text it is what
+    `assay price` says.
+    """
+
+    derived: Derived
+    terms: Terms
+
+    @classmethod
+    def of_terms(cls, place: Place, terms: Terms) -> Price:
+        """What terms cost that were posted, at a place's prices. Raises NoRecommendation."""
+        run = RunTable(name="task", segments=terms.segments, segment_steps=terms.segment_steps)
+        names = TermsTable.model_fields.keys()
+        given: dict[str, Any] = {
+            name: Decimal(value).scaleb(-DECIMALS) if name in AMOUNTS else value
+            for name, value in asdict(terms).items()
+            if name in names
+        }
+        # Not checked as a file's are: what a market took may be beyond what a file may say.
+        plan = Plan.model_construct(task=run, terms=TermsTable.model_construct(**given))
+        operations, state = terms.step_operations, terms.state_bytes
+        load = Load(terms.segments, terms.segment_steps, operations, state, bundle_bytes=state)
+        return cls(Derived.of(plan, place, load), terms)
+
+    @property
+    def budget(self) -> int:
+        """The most that the training may cost; solvers bid below it."""
+        return self.terms.budget
+
+    @property
+    def escrow(self) -> int:
+        """What posting locks; what is not used comes back."""
+        return self.terms.escrow(self.derived.place.parameters.draw_fee)
+
+    @property
+    def stake(self) -> int:
+        """Of the solver."""
+        return self.terms.stake
+
+    @property
+    def operations(self) -> int:
+        """Scalar operations of the whole training."""
+        return self.terms.steps * self.terms.step_operations
+
+    @property
+    def trust(self) -> TrustPrice:
+        """What trust in the result costs, in parts."""
+        return self.derived.trust
+
+    @property
+    def share(self) -> float:
+        """What trust costs, over the budget."""
+        return float(self.trust.shares(self.budget)["total"])
+
+    def lines(self) -> list[str]:
+        """For people: costs, then times."""
+        return [*_costs(self), *_times(self.derived, self.terms)]
+
+    def report(self) -> dict[str, Any]:
+        """For programs."""
+        return {
+            "budget": self.budget,
+            "escrow": self.escrow,
+            "stake": self.stake,
+            "operations": self.operations,
+            "trust": self.derived.report(),
+            "periods": self.derived.periods,
+        }
+
+    def __str__(self) -> str:
+        return "\n".join(self.lines())
 
 
 def price(context: Context, file: Path) -> None:
@@ -34,12 +114,13 @@ def price(context: Context, file: Path) -> None:
     with reached(context) as client:
         place = place_of(settings, client)
         recent = [] if client is None else recent_tasks(client)
-    prepared, _ = submitting.drafted(description, place.arithmetic)
+    prepared = submitting.drafted(sources.captured(description), place.arithmetic)
     derived = prepared.derived(place, [] if description.terms.budget is not None else sold(recent))
     terms = prepared.terms(settings.bundle_base, derived)
     if client is None:
         output.say("no deployment is reached: the recommended parameters and assumed prices count")
-    for line in (*_costs(prepared, derived, terms), *_times(derived, terms)):
+    found = Price(derived, terms)
+    for line in found.lines():
         output.say(line)
     refused = _refused(terms, derived)
     if refused is None:
@@ -50,26 +131,20 @@ def price(context: Context, file: Path) -> None:
         output.say(line)
     output.result(
         {
-            "budget": terms.budget,
-            "escrow": terms.escrow(place.parameters.draw_fee),
-            "stake": terms.stake,
-            "operations": prepared.load.operations,
-            "trust": derived.report(),
-            "periods": derived.periods,
+            **found.report(),
             "refused": None if refused is None else str(refused),
             "recent": [asdict(one) for one in recent],
         }
     )
 
 
-def _costs(prepared: Prepared, derived: Derived, terms: Terms) -> Iterator[str]:
-    place, trust, load = derived.place, derived.trust, prepared.load
-    escrow = terms.escrow(place.parameters.draw_fee)
-    figures = place.usual_solver
-    hours = duration(load.operations / figures.rates.operations)
-    whence = "given by the file" if prepared.description.terms.budget is not None else "derived"
+def _costs(price: Price) -> Iterator[str]:
+    derived, terms = price.derived, price.terms
+    place, trust = derived.place, price.trust
+    hours = duration(price.operations / place.usual_solver.rates.operations)
+    whence = "given" if derived.description.terms.budget is not None else "derived"
     yield (
-        f"training: {load.operations:.4g} operations in {terms.steps} steps, {hours} for a solver of {SPEED:.3g} "
+        f"training: {price.operations:.4g} operations in {terms.steps} steps, {hours} for a solver of {SPEED:.3g} "
         "a second"
     )
     yield f"budget {_tokens(terms.budget)} ({whence}): the most that you pay for the training; solvers bid below it"
@@ -89,10 +164,9 @@ def _costs(prepared: Prepared, derived: Derived, terms: Terms) -> Iterator[str]:
         f"stake of the solver {_tokens(terms.stake)}, capital of it {_tokens(trust.stake)}; locks of seats and escrow "
         f"{_tokens(trust.locks)}"
     )
-    share = float(trust.shares(terms.budget)["total"])
-    yield f"trust in all {_tokens(trust.total)}, {100 * share:.3g} % of the budget"
-    yield f"locked when you post: {_tokens(escrow)}, of which what is not used comes back"
-    if share > 1:
+    yield f"trust in all {_tokens(trust.total)}, {100 * price.share:.3g} % of the budget"
+    yield f"locked when you post: {_tokens(price.escrow)}, of which what is not used comes back"
+    if price.share > 1:
         yield "note: for a task this small trust costs more than the training; larger tasks cost less a step"
 
 

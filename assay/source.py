@@ -9,12 +9,14 @@ import sys
 import traceback
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import protocol
-from assay.description import Description
+from assay.description import Description, Plan
 from assay.errors import SourceError
+from assay.starting import Start, read_start, seed_of
 from protocol.errors import AssayError
 
 if TYPE_CHECKING:
@@ -28,29 +30,52 @@ LOADING = (__file__, "<frozen importlib")
 """Frames of these files run the submitter's file and are none of its own."""
 
 
-def build(description: Description) -> CapturedStep:
-    """The captured step of all K C steps. Raises SourceError, and CaptureError for operations that have no program."""
+@dataclass(frozen=True)
+class Captured:
+    """A plan with its captured step, and the key of its random numbers."""
+
+    plan: Plan
+    step: CapturedStep
+    seed: int
+
+
+def captured(description: Description) -> Captured:
+    """What a task file describes. Raises SourceError, StartError, CaptureError."""
+    start = None if description.start is None else read_start(description.start)
+    seed = seed_of(description.task, start)
+    return Captured(description, build(description, start), seed)
+
+
+def build(description: Description, start: Start | None = None) -> CapturedStep:
+    """The captured step of all K C steps, which goes on from `start`. Raises SourceError, and CaptureError for
+    operations that have no program.
+    """
     from protocol.capture import CapturedStep
 
     name = description.task.build
     function = _function(description.source, name)
-    parts = description.task.micro_batches
-    options = {} if parts is None else {"micro_batches": parts}
-    if options and not _takes(function, options):
-        raise SourceError(
-            f"{description.source}, {name}: expected it to take micro_batches, which the task file gives; "
-            "add it and pass it on to `capture`, or remove it from the task file"
-        )
+    options: dict[str, Any] = {}
+    if (parts := description.task.micro_batches) is not None:
+        options["micro_batches"] = parts
+    if start is not None:
+        options["resume"] = start.state
+    for option in options:
+        if not _takes(function, {option: options[option]}):
+            given = "start" if option == "resume" else option
+            raise SourceError(
+                f"{description.source}, {name}: expected it to take {option}, for the task file gives {given}; "
+                "add it and pass it on to `capture`, or remove it from the task file"
+            )
     with told(description.source):
-        captured = function(description.steps, **options)
-    if not isinstance(captured, CapturedStep):
+        step = function(description.steps, **options)
+    if not isinstance(step, CapturedStep):
         raise SourceError(
             f"{description.source}, {name}",
             expected="it to return a captured step",
-            got=type(captured).__name__,
+            got=type(step).__name__,
             remedy="return what `capture` of protocol.capture gives",
         )
-    return captured
+    return step
 
 
 def evaluate(description: Description, state: Mapping[str, Tensor]) -> float | None:
@@ -83,7 +108,7 @@ def told(source: Path) -> Iterator[None]:
         raise SourceError(f"{source} raises {type(error).__name__}:\n{shown.rstrip()}") from error
 
 
-def _takes(function: Callable[..., Any], options: Mapping[str, int]) -> bool:
+def _takes(function: Callable[..., Any], options: Mapping[str, Any]) -> bool:
     try:
         inspect.signature(function).bind(1, **options)
     except TypeError:

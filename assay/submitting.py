@@ -1,4 +1,4 @@
-"""From a task file to a posted task: capture, bundle, check of the bundle server, escrow, post."""
+"""From a captured task to a posted one: bundle, check of the bundle server, escrow, post."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ import time
 from collections.abc import Collection, Sequence
 from contextlib import closing
 from dataclasses import dataclass, fields, replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from assay.budgeting import Sold
 from assay.deriving import Derived, Place
-from assay.description import Description
+from assay.description import Plan
 from assay.errors import NotServed, TooFewVerifiers
 from assay.notes import note_of
-from assay.source import build
+from assay.source import Captured
 from assay.status import open_tasks
 from protocol.chain.client import Client
 from protocol.chain.periods import Load
@@ -29,9 +29,6 @@ from protocol.tasks.bundles.write import MANIFEST
 from protocol.tasks.task import Terms
 from protocol.tasks.thinning import recommended_thinning
 
-if TYPE_CHECKING:
-    from protocol.capture import CapturedStep
-
 SERVED_SECONDS = 10.0
 """For the bundle server to answer: it may be starting."""
 FIELDS: Final = frozenset(field.name for field in fields(Terms))
@@ -41,7 +38,7 @@ FIELDS: Final = frozenset(field.name for field in fields(Terms))
 class Prepared:
     """A captured task whose bundle lies under the home folder."""
 
-    description: Description
+    description: Plan
     bundle: Bundle
     bundle_hash: bytes
     notes: tuple[str, ...]
@@ -82,19 +79,17 @@ class Prepared:
         )
 
 
-def drafted(description: Description, arithmetic: int = ARITHMETIC) -> tuple[Prepared, CapturedStep]:
-    """Capture the task and write nothing: its program's id stands where the bundle's hash would. Raises SourceError,
-    CaptureError.
-    """
-    captured = build(description)
-    initial = captured.initial_state(description.task.seed)
-    bundle = replace(Bundle.of(description.task.name, captured, initial), arithmetic=arithmetic)
-    return Prepared(description, bundle, bundle.step.program.id, captured.notes), captured
+def drafted(captured: Captured, arithmetic: int = ARITHMETIC) -> Prepared:
+    """A captured task of which nothing is written: its program's id stands where the bundle's hash would."""
+    plan, step = captured.plan, captured.step
+    bundle = Bundle.of(plan.task.name, step, step.initial_state(captured.seed))
+    bundle = replace(bundle, arithmetic=arithmetic)
+    return Prepared(plan, bundle, bundle.step.program.id, step.notes)
 
 
-def prepare(description: Description, home: Home, arithmetic: int = ARITHMETIC) -> Prepared:
-    """Capture the task and write its bundle under `home.bundles`. Raises SourceError, CaptureError, BundleError."""
-    draft, _ = drafted(description, arithmetic)
+def prepare(captured: Captured, home: Home, arithmetic: int = ARITHMETIC) -> Prepared:
+    """Write the bundle of a captured task under `home.bundles`. Raises BundleError."""
+    draft = drafted(captured, arithmetic)
     new = home.bundles / f".new-{time.time_ns()}"
     try:
         bundle_hash = write_bundle(draft.bundle, new)

@@ -11,12 +11,13 @@ from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
+from assay import source as sources
 from assay import submitting
 from assay.commands import Context
 from assay.deriving import Derived
 from assay.description import Description, read
 from assay.places import place_of
-from assay.source import told
+from assay.source import Captured, told
 from assay.submitting import Prepared
 from protocol.capture.preflight.following import Following, apart, following
 from protocol.node.memory import forget_peak, peak_memory
@@ -25,7 +26,6 @@ from protocol.node.progress_bar import progress_bar
 from protocol.tasks.usual_solver import SPEED
 
 if TYPE_CHECKING:
-    from protocol.capture import CapturedStep
     from protocol.program.step import State
 
 SHOWN_APART = 0.01
@@ -90,10 +90,11 @@ def attempt(context: Context, file: Path, count: int) -> None:
     keep_memory()
     output, description = context.output, read(file)
     place = place_of(context.settings, None)
-    prepared, captured = submitting.drafted(description, place.arithmetic)
+    captured = sources.captured(description)
+    prepared = submitting.drafted(captured, place.arithmetic)
     for note in prepared.notes:
         output.say(f"note: {note}")
-    theirs = following(captured)
+    theirs = following(captured.step)
     if theirs is None:
         output.say("note: it goes on from another task's state, so torch does not train beside it")
     exact, plain = Side(), Side()
@@ -115,14 +116,14 @@ def attempt(context: Context, file: Path, count: int) -> None:
 
 def _trained(
     description: Description,
-    captured: CapturedStep,
+    captured: Captured,
     theirs: Following | None,
     exact: Side,
     plain: Side,
     count: int,
 ) -> list[Step]:
     """The steps, with what they took."""
-    state: State = captured.initial_state(description.task.seed)
+    state: State = captured.step.initial_state(captured.seed)
     steps: list[Step] = []
     bar: Any = nullcontext()
     if sys.stderr.isatty():
@@ -135,7 +136,7 @@ def _trained(
                 with plain.measured(timed=False), told(description.source):
                     beside = theirs.step(state)
             with exact.measured():
-                state = captured.step(state)
+                state = captured.step.step(state)
             names = [name for name in state if name == "metric.loss" or name.endswith(".loss")]
             steps.append(Step(number, {name: float(state[name]) for name in names}, beside))
             if shown is not None:

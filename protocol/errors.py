@@ -128,6 +128,9 @@ AssayError
 ├── SubmitterError               assay
 │   ├── DescriptionError         the file that describes a task
 │   ├── SourceError              the Python file that builds it, or what that returned
+│   ├── StartError               a state that training cannot go on from
+│   ├── PlanError                an argument of `assay.train` that no task can have
+│   ├── PackageMissing           a package that something optional needs is not installed
 │   ├── NotServed                the bundle is not where the terms would say (exit code 1)
 │   ├── TooFewVerifiers          too few registered accounts would take a seat (exit code 1)
 │   ├── NobodyTakes              a solver with default settings would not bid on these terms

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Final
 
+from assay.errors import MetricsError
 from assay.results import Result, fetch
 from assay.watching.beside import Beside, Outcome
+from assay.watching.curve import Point
 from assay.watching.following import Following, News, Standing
 from assay.watching.losses import Losses
 from assay.watching.printing import Printer
+from assay.watching.progress import Listener, Progress
 from assay.watching.untaken import reasons
 from assay.writing import write
 from protocol.chain.client import Client
@@ -21,7 +25,7 @@ from protocol.chain.views import NOBODY, TaskStatus
 from protocol.errors import AssayError, ExitCode
 from protocol.node.home import Home
 from protocol.node.output import Output
-from protocol.tasks.bundles import Limits
+from protocol.tasks.bundles import BundleError, Limits
 
 CURVE, RESULT, UNTAKEN = "curve", "result", "untaken"
 """Kinds of work beside the loop."""
@@ -51,14 +55,14 @@ class Watch:
         home: Home,
         limits: Limits,
         output: Output,
-        printer: Printer,
+        listener: Listener,
         task: int,
         folder: Path | None = None,
         file: Path | None = None,
         pace: float | None = None,
     ) -> None:
         self._client, self._home, self._limits = client, home, limits
-        self._output, self._printer = output, printer
+        self._output, self._listener = output, listener
         self._task, self._folder, self._file = task, folder, file
         self._following = Following(client, home, task)
         self._losses = Losses(client, home, limits, self._following.terms)
@@ -83,29 +87,52 @@ class Watch:
         """Until the task is over for good, and its result is here if it was settled. Raises ResultError, BundleError
         where nobody serves that; ChainError.
         """
+        code = self.run_until(math.inf)
+        assert code is not None, "it is over by then"
+        return code
+
+    def run_until(self, until: float) -> ExitCode | None:
+        """The same, but not beyond `until`, by `time.monotonic`: None where the task is not over by then. One look is
+        made at least; what was told once is not told again.
+        """
         lost = 0
         while True:
             try:
-                news = self._following.look()
-                if news is not None:
-                    self._tell(news)
-                    self._may_have_ended = True
-                if self._may_have_ended:
-                    self._look_for_end()
-                    self._may_have_ended = False
+                self._look()
             except (RpcError, UnstableChain) as error:
                 if not lost:
-                    self._printer.line("chain", f"{error}; asking again and again", up=False)
+                    self._listener.line("chain", f"{error}; asking again and again", up=False)
                 lost += 1
                 self._wait = min(LONGEST_WAIT, self._pace * 2**lost)
             else:
                 if lost:
-                    self._printer.line("chain", "the chain's node answers again", up=True)
+                    self._listener.line("chain", "the chain's node answers again", up=True)
                     lost, self._wait = 0, self._pace
                 self._begin_work()
                 if (code := self._ended()) is not None:
                     return code
-            self._pass_time()
+            if time.monotonic() >= until:
+                return None
+            self._pass_time(until)
+
+    def read_points(self) -> Sequence[Point]:
+        """The metrics of all segments that are committed now and served, each checked, in the order of their steps.
+        Raises ChainError.
+        """
+        self._look()
+        view = self._standing.view
+        if missing := self._losses.missing(view):
+            try:
+                outcome = Outcome(CURVE, self._losses.reading(view, missing)())
+            except (MetricsError, BundleError, OSError) as error:
+                outcome = Outcome(CURVE, error=error)
+            self._take_points(outcome)
+        return self._losses.points
+
+    @property
+    def result(self) -> Result | None:
+        """The task's result, once it was fetched; None before."""
+        return self._result
 
     # ------------------------------------------------------------------ the chain
 
@@ -114,6 +141,16 @@ class Watch:
         standing = self._following.standing
         assert standing is not None, "a look that succeeded has read it"
         return standing
+
+    def _look(self) -> None:
+        """Ask the chain, tell what is new, and see whether the task is over. Raises ChainError."""
+        news = self._following.look()
+        if news is not None:
+            self._tell(news)
+            self._may_have_ended = True
+        if self._may_have_ended:
+            self._look_for_end()
+            self._may_have_ended = False
 
     def _tell(self, news: News) -> None:
         standing, first = self._standing, self._is_first
@@ -125,7 +162,7 @@ class Watch:
             last = (
                 number == len(news.lines) and not first
             )  # what came in one look is followed by what comes next
-            self._printer.line(
+            self._listener.line(
                 "event",
                 f"{line.text} · {words}" if last else line.text,
                 line.time,
@@ -139,7 +176,7 @@ class Watch:
         if first:
             status = standing.report.status
             told = f"task {self._task} is {status} · {words}"
-            self._printer.line("now", told, news.block.time, status=status, next=words, seconds_left=left)
+            self._listener.line("now", told, news.block.time, status=status, next=words, seconds_left=left)
         names = {line.event.name for line in news.lines}
         if names & {"Progressed", "Submitted"}:
             self._beside.hurry(CURVE)
@@ -150,7 +187,7 @@ class Watch:
 
     def _tell_rewound(self, news: News) -> None:
         void = [told.text.strip() for told in news.void]
-        self._printer.line(
+        self._listener.line(
             "reorganisation",
             f"the chain was re-organised after block {news.rewound}: {len(void)} of the lines above are void",
             news.block.time,
@@ -158,11 +195,11 @@ class Watch:
             void=void,
         )
         for text in void:
-            self._printer.line("void", f"void: {text}")
+            self._listener.line("void", f"void: {text}")
         self._losses.rewind()
         if self._result is not None and self._result.root != self._standing.view.result:
             self._result = None
-            self._printer.line("void", "void: the result that was fetched")
+            self._listener.line("void", "void: the result that was fetched")
 
     # ------------------------------------------------------------------ work beside
 
@@ -185,12 +222,12 @@ class Watch:
             self._beside.begin(kind, work)
         return may
 
-    def _pass_time(self) -> None:
+    def _pass_time(self, until: float) -> None:
         """Wait for the next look; what work has come to meanwhile is told, and more of it begun."""
-        deadline = time.monotonic() + self._wait
+        deadline = min(until, time.monotonic() + self._wait)
         while (left := deadline - time.monotonic()) > 0:
-            self._show_state()
-            outcome = self._beside.wait(min(left, 1.0) if self._printer.terminal else left)
+            self._show_progress()
+            outcome = self._beside.wait(min(left, 1.0) if self._listener.refreshes else left)
             if outcome is not None:
                 self._take(outcome)
                 return
@@ -211,32 +248,22 @@ class Watch:
         if found != self._untaken:
             self._untaken = found
             for reason in found:
-                self._printer.line("untaken", f"no bid yet: {reason}", reason=reason)
+                self._listener.line("untaken", f"no bid yet: {reason}", reason=reason)
 
     def _take_points(self, outcome: Outcome) -> None:
         if outcome.error is not None:
             if str(outcome.error) != self._refused:
                 self._refused = str(outcome.error)
-                self._printer.line("metrics", f"metrics are not shown: {outcome.error}", verified=False)
+                self._listener.line("metrics", f"metrics are not shown: {outcome.error}", verified=False)
             return
         self._refused = ""
-        kept = self._losses.keep(outcome.result)
-        for point in () if self._printer.terminal else kept:
-            self._printer.line(
-                "metrics",
-                f"  {point.words}; as committed",
-                segment=point.segment,
-                step=point.step,
-                state_root=point.root,
-                metrics=dict(point.values),
-                verified=True,
-            )
+        self._listener.points(self._losses.keep(outcome.result))
 
     def _take_result(self, outcome: Outcome) -> None:
         if outcome.error is not None:
             self._failure = outcome.error
             if self._beside.failures(RESULT) == 1:
-                self._printer.line("result", f"no result yet: {outcome.error}", verified=False)
+                self._listener.line("result", f"no result yet: {outcome.error}", verified=False)
             return
         found: Result = outcome.result
         if found.root != self._standing.view.result:  # of another branch of the chain
@@ -246,17 +273,18 @@ class Watch:
         told: dict[str, Any] = {"file": None, "final": found.final, "metrics": found.metrics, "history": None}
         if self._folder is not None:
             told = write(self._client, self._home, self._output, found, self._folder, self._file)
-        self._printer.line("result", text, root=found.root, verified=True, **told)
+        self._listener.line("result", text, root=found.root, verified=True, **told)
 
-    def _show_state(self) -> None:
+    def _show_progress(self) -> None:
         standing = self._following.standing
-        if standing is None or not self._printer.terminal:
+        if standing is None or not self._listener.refreshes:
             return
         report, (seen, at) = standing.report, self._seen_at
-        words, _ = standing.waits(seen + int(time.monotonic() - at))
-        done = f"{report.checkpoints} of {report.segments} segments"
-        parts = [f"task {self._task}: {report.status}", done, self._losses.curve(), words]
-        self._printer.state(" · ".join(part for part in parts if part))
+        words, left = standing.waits(seen + int(time.monotonic() - at))
+        counts = report.checkpoints, report.segments
+        self._listener.progress(
+            Progress(self._task, report.status, *counts, words, left, self._losses.curve())
+        )
 
     # ------------------------------------------------------------------ the end
 
@@ -265,7 +293,7 @@ class Watch:
         is_over = self._standing.view.status.is_over
         self._is_final = is_over and self._client.is_over_for_good(self._task)
         if is_over and not self._is_final:
-            self._printer.state("the end is not final yet: the chain might still be re-organised")
+            self._listener.state("the end is not final yet: the chain might still be re-organised")
 
     def _ended(self) -> ExitCode | None:
         """What to end with, once the task is over for good and nothing more is to be fetched."""
@@ -281,11 +309,11 @@ class Watch:
         if self._losses.missing(view) and not failures(CURVE):
             return None
         if curve := self._losses.curve():
-            self._printer.line("curve", f"{curve}; each value as committed", curve=curve)
+            self._listener.line("curve", f"{curve}; each value as committed", curve=curve)
         text = _end(view.status, view.bidder != NOBODY)
         if view.status is TaskStatus.SLASHED and self._result is not None and self._folder is not None:
             text += f"; do not use what is in {self._folder}"
-        self._printer.line("end", f"task {self._task} is over, {text}", status=view.status.name.lower())
+        self._listener.line("end", f"task {self._task} is over, {text}", status=view.status.name.lower())
         return ENDS[view.status]
 
 

@@ -59,8 +59,9 @@ class Losses:
         return read_points(base, committed, self._terms, self._tensors, checkpoints, self._limits)
 
     def keep(self, read: Read) -> Sequence[Point]:
-        """What was read, and so checked: of another branch of the chain nothing is kept. What is kept."""
-        kept = read.points if read.rewinds == self._rewinds else ()
+        """What was read, and so checked: of another branch of the chain nothing is kept. What is new here."""
+        read_now = read.points if read.rewinds == self._rewinds else ()
+        kept = [point for point in read_now if point.segment not in self._points]
         self._points |= {point.segment: point for point in kept}
         return kept
 
@@ -69,9 +70,14 @@ class Losses:
         self._points = {}
         self._rewinds += 1
 
+    @property
+    def points(self) -> Sequence[Point]:
+        """All that is here, in the order of the steps."""
+        return [self._points[i] for i in sorted(self._points)]
+
     def curve(self, width: int = 40) -> str:
         """All that is here in one line; empty where there is nothing."""
-        points = [self._points[i] for i in sorted(self._points)]
+        points = self.points
         name = shown_metric(points[-1]) if points else None
         if name is None:
             return ""

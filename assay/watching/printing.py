@@ -5,10 +5,12 @@ is written anew while nothing happens.
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final
 
+from assay.watching.curve import Point
+from assay.watching.progress import Progress
 from protocol.node.output import Output
 
 _CLEAR: Final = "\r\x1b[K"
@@ -31,6 +33,28 @@ class Printer:
         self._output.say(text if time is None else f"{clock(time)}  {text}")
         told: Mapping[str, Any] = {"kind": kind, "time": time, "text": text.strip(), **data}
         self._output.line(told)
+
+    @property
+    def refreshes(self) -> bool:
+        """Whether a line is written anew."""
+        return self.terminal
+
+    def points(self, points: Sequence[Point]) -> None:
+        """Metrics that were checked. A terminal shows their curve instead."""
+        for point in () if self.terminal else points:
+            self.line(
+                "metrics",
+                f"  {point.words}; as committed",
+                segment=point.segment,
+                step=point.step,
+                state_root=point.root,
+                metrics=dict(point.values),
+                verified=True,
+            )
+
+    def progress(self, progress: Progress) -> None:
+        """How far the task has come, at the end of what a terminal shows."""
+        self.state(progress.words)
 
     def state(self, text: str) -> None:
         """What the task waits for now, at the end of what a terminal shows."""

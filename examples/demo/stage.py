@@ -18,6 +18,7 @@ from typing import Self
 
 from assay.beacon import development_beacon
 from assay.description import read
+from assay.source import captured
 from assay.submitting import Prepared, post, prepare, require_served
 from examples.demo.children import Children
 from examples.demo.errors import StageError
@@ -174,7 +175,8 @@ class Stage:
 
     def _prepare(self) -> dict[str, Prepared]:
         names = dict.fromkeys(story.example for story in STORIES)
-        return {name: prepare(read(ROOT / "examples" / f"{name}.toml"), self.home) for name in names}
+        files = {name: ROOT / "examples" / f"{name}.toml" for name in names}
+        return {name: prepare(captured(read(file)), self.home) for name, file in files.items()}
 
     def _mint(self, client: Client) -> None:
         indices = range(SUBMITTER, DEVELOPMENT_ACCOUNTS)

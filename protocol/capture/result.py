@@ -127,12 +127,14 @@ class LoadError(AssayError):
     """A trained state that does not fit the model it is loaded into; the model is as it was."""
 
 
-def load_into(model: nn.Module, state: State) -> tuple[str, ...]:
+def load_into(model: nn.Module, state: State, strict: bool = False) -> tuple[str, ...]:
     """Copy the parameters and buffers of a trained state into a model, by their names in the model that was captured.
 
     `model` may have been frozen, tied or wrapped since, by `torch.compile` or for several devices. Returns the names of
     parameters that the state does not have, which training has left as they were: frozen ones, and those that the loss
-    did not reach. Raises `LoadError` if a tensor has another shape, or if the state has nothing of the model.
+    did not reach. Raises `LoadError` if a tensor has another shape, or if the state has nothing of the model; a
+    `strict` one also if the state lacks a parameter, has a tensor that the model does not have, or one that would be
+    rounded.
     """
     model = _unwrapped(model)
     own = {_plain(name): t for name, t in (*model.named_parameters(), *model.named_buffers())}
@@ -145,6 +147,8 @@ def load_into(model: nn.Module, state: State) -> tuple[str, ...]:
             got=f"{', '.join([*given][:SHOWN])}",
             remedy="make the model as the captured one was made",
         )
+    if strict:
+        _require_same([_plain(name) for name, _ in model.named_parameters()], own, given)
     for name in sorted(shared):
         if own[name].shape != given[name].shape:
             raise LoadError(
@@ -157,6 +161,29 @@ def load_into(model: nn.Module, state: State) -> tuple[str, ...]:
         for name in shared:
             own[name].copy_(given[name])
     return tuple(name for name, _ in model.named_parameters() if _plain(name) not in given)
+
+
+def _require_same(parameters: Sequence[str], own: Mapping[str, Tensor], given: Mapping[str, Tensor]) -> None:
+    """Raise LoadError unless a state has all parameters of a model, and nothing else than it has, without loss."""
+    for missing, what in (
+        ([name for name in parameters if name not in given], "parameter {} of the model"),
+        ([name for name in given if name not in own], "tensor {} of the trained state"),
+    ):
+        if missing:
+            raise LoadError(
+                what.format(missing[0]),
+                expected="the same names in model and trained state",
+                got=f"{len(missing)} that only one of them has: {', '.join(missing[:SHOWN])}",
+                remedy="make the model as the captured one was made",
+            )
+    for name in sorted(given):
+        if given[name].is_floating_point() and own[name].dtype != given[name].dtype:
+            raise LoadError(
+                f"tensor {name} of the model",
+                expected=given[name].dtype,
+                got=own[name].dtype,
+                remedy="load into a float32 model, and cast that",
+            )
 
 
 def _unwrapped(model: nn.Module) -> nn.Module:

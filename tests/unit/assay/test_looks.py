@@ -11,6 +11,7 @@ import pytest
 
 from assay.deriving import Place
 from assay.description import read
+from assay.source import captured
 from assay.submitting import Prepared, prepare
 from protocol.chain.parameters import DEVNET, RECOMMENDED
 from protocol.chain.recommendation import RULES
@@ -22,7 +23,7 @@ DIGITS = Path(__file__).parents[3] / "examples" / "digits.toml"
 
 @pytest.fixture(scope="module")
 def prepared(tmp_path_factory: pytest.TempPathFactory) -> Prepared:
-    return prepare(read(DIGITS), Home(tmp_path_factory.mktemp("home")))
+    return prepare(captured(read(DIGITS)), Home(tmp_path_factory.mktemp("home")))
 
 
 def terms(made: Prepared, **said: Any) -> Terms:

@@ -10,8 +10,9 @@ from typing import cast
 import pytest
 
 from assay import posting, submitting
+from assay.consent import at_terminal, prompt, require_asked, require_yes
 from assay.errors import NotConfirmed, TooFewVerifiers
-from assay.posting import Choices
+from assay.pricing import Price
 from assay.settings import AssaySettings
 from protocol.chain.client import Client
 from protocol.chain.parameters import TOKEN
@@ -34,16 +35,31 @@ def test_only_a_yes_posts(
     typed: str, posts: bool, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(sys, "stdin", Terminal(typed))
-    posting._require_asked(Choices(), Output("submit", False))
+    require_asked(False, Output("submit", False))
     asked = terms()
+    price = cast(Price, SimpleNamespace(budget=asked.budget, escrow=asked.budget + 3 * TOKEN))
     if posts:
-        posting._confirm(Choices(), asked, asked.budget + 3 * TOKEN)
+        require_yes(at_terminal, price)
     else:
-        with pytest.raises(NotConfirmed, match="nothing was sent"):
-            posting._confirm(Choices(), asked, asked.budget + 3 * TOKEN)
+        with pytest.raises(NotConfirmed, match="nothing was sent") as refused:
+            require_yes(at_terminal, price)
+        assert refused.value.price is price
     output, question = capfd.readouterr()
     assert output == "", "it belongs to the result"
     assert f"a budget of {asked.budget / TOKEN:,.6g}, and 3 for audits" in question
+
+
+@pytest.mark.parametrize(("typed", "posts"), [("y\n", True), ("no\n", False), ("", False)])
+def test_a_prompt_says_the_price_and_asks(
+    typed: str, posts: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    class Priced(SimpleNamespace):
+        def __str__(self) -> str:
+            return "what it costs"
+
+    monkeypatch.setattr(sys, "stdin", io.StringIO(typed))
+    assert prompt(cast(Price, Priced(budget=TOKEN, escrow=2 * TOKEN))) is posts
+    assert capsys.readouterr().out.startswith("what it costs\nPost it? 2 tokens are locked")
 
 
 @pytest.mark.parametrize("stdin", [io.StringIO("y\n"), None], ids=["a pipe", "none"])
@@ -52,16 +68,15 @@ def test_without_a_terminal_nobody_is_asked(
 ) -> None:
     monkeypatch.setattr(sys, "stdin", stdin)
     with pytest.raises(NotConfirmed, match="pass --yes") as refused:
-        posting._require_asked(Choices(), Output("submit", False))
+        require_asked(False, Output("submit", False))
     assert refused.value.exit_code is ExitCode.HOPELESS
-    posting._require_asked(Choices(yes=True), Output("submit", False))
-    posting._confirm(Choices(yes=True), terms(), 0)
+    require_asked(True, Output("submit", False))
 
 
 def test_a_program_that_reads_json_has_to_say_yes_itself(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stdin", Terminal("y\n"))
     with pytest.raises(NotConfirmed, match="got --json"):
-        posting._require_asked(Choices(), Output("submit", True))
+        require_asked(False, Output("submit", True))
 
 
 def test_the_wait_for_verifiers_ends(

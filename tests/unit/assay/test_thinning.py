@@ -7,6 +7,7 @@ from pathlib import Path
 
 from assay.deriving import Place
 from assay.description import read
+from assay.source import captured
 from assay.submitting import prepare
 from protocol.chain.parameters import DEVNET
 from protocol.node.home import Home
@@ -16,7 +17,7 @@ EXAMPLES = Path(__file__).parents[3] / "examples"
 
 
 def test_an_unsaid_thinning_keeps_digests_cheap(tmp_path: Path) -> None:
-    prepared = prepare(read(EXAMPLES / "gpt.toml"), Home(tmp_path))
+    prepared = prepare(captured(read(EXAMPLES / "gpt.toml")), Home(tmp_path))
     terms = prepared.terms("http://127.0.0.1", prepared.derived(Place(DEVNET)))
     work = terms.segment_steps, terms.step_operations, terms.state_bytes
     assert terms.thinning == recommended_thinning(*work) > 1

@@ -1,0 +1,64 @@
+"""Nothing is paid unasked: who says that a task is to be posted, and where nobody can."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+
+from assay.errors import NotConfirmed
+from assay.pricing import Price
+from protocol.node.output import Output
+from protocol.node.words import amount, tokens
+
+Ask = Callable[[Price], bool]
+"""Whether a task is to be posted at a price."""
+
+
+def require_asked(yes: bool, output: Output) -> None:
+    """Raise NotConfirmed where a command has nobody to ask."""
+    if not yes and (output.as_json or not _is_terminal()):
+        raise NotConfirmed(
+            "posting",
+            expected="--yes, where no terminal is there to ask at",
+            got="--json" if output.as_json else "no terminal",
+            remedy="look at the price with --dry-run, then pass --yes",
+        )
+
+
+def at_terminal(price: Price) -> bool:
+    """Ask at the terminal of a command; the question goes to stderr, for stdout has its result."""
+    print(_question(price), end="", file=sys.stderr, flush=True)
+    return _is_yes(sys.stdin.readline())
+
+
+def prompt(price: Price) -> bool:
+    """Say the price and ask by `input`, at a terminal or in a notebook."""
+    print(price)
+    try:
+        return _is_yes(input(_question(price)))
+    except EOFError:
+        return False
+
+
+def require_yes(ask: Ask, price: Price) -> None:
+    """Ask. Raises NotConfirmed for any answer but yes."""
+    if not ask(price):
+        raise NotConfirmed(
+            "posting", expected="yes", got="another answer", remedy="nothing was sent", price=price
+        )
+
+
+def _question(price: Price) -> str:
+    return (
+        f"Post it? {tokens(price.escrow)} are locked: a budget of {amount(price.budget)}, and "
+        f"{amount(price.escrow - price.budget)} for audits. What is not used comes back. [y/N] "
+    )
+
+
+def _is_yes(said: str) -> bool:
+    return said.strip().lower() in ("y", "yes")
+
+
+def _is_terminal() -> bool:
+    """Whether somebody may be at the other end; a process may have no standard input at all."""
+    return sys.stdin is not None and sys.stdin.isatty()

@@ -1,0 +1,81 @@
+"""Where a training begins that goes on from another task's result: that task's final state, weights and moments, out of
+memory or out of the folder that `assay result` and `assay watch` write.
+
+The state is the submitter's own choice, and needs no proof: what a task begins with is committed in its terms.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from assay.description import RunTable
+from assay.errors import StartError
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+STATE: Final = "state.safetensors"
+_WORD: Final = 1 << 32
+
+
+@dataclass(frozen=True)
+class Start:
+    """The final state of a task, by the names of its tensors."""
+
+    state: dict[str, Tensor]
+    what: str
+    """Names it in errors."""
+
+    @property
+    def seed(self) -> int:
+        """The key of all random numbers of that task. Raises StartError where the state has none."""
+        key = self.state.get("key")
+        if key is None or key.numel() != 2:
+            raise StartError(
+                self.what,
+                expected="the final state of a task, with its key",
+                got="a state without one",
+                remedy="name a result of `assay result`, `assay watch` or `assay.train`",
+            )
+        low, high = (int(word) % _WORD for word in key.tolist())
+        return low + _WORD * high
+
+
+def read_start(folder: Path) -> Start:
+    """The state in the folder of a result, or in its file. Raises StartError."""
+    import torch
+    from safetensors import SafetensorError
+    from safetensors.torch import load_file
+
+    path = folder / STATE if folder.is_dir() else folder
+    try:
+        tensors = load_file(path)
+    except (SafetensorError, OSError) as error:
+        raise StartError(
+            f"start {folder}",
+            expected=f"the folder of a result, with {STATE}",
+            got=f"{type(error).__name__}: {str(error)[:200]!a}",
+            remedy="write it with `assay result TASK --output FOLDER`",
+        ) from error
+    state = {name: t.view(torch.int32) if t.dtype == torch.uint32 else t for name, t in tensors.items()}
+    return Start(state, f"start {folder}")
+
+
+def seed_of(task: RunTable, start: Start | None) -> int:
+    """The task's seed: what it names; else the next one after that of the task it goes on from, and 0 without one.
+    Raises StartError for that task's own, with which all batches would be drawn again.
+    """
+    if start is None:
+        return task.seed
+    if "seed" not in task.model_fields_set:
+        return (start.seed + 1) % _WORD**2
+    if task.seed == start.seed:
+        raise StartError(
+            "seed",
+            expected=f"another than {start.seed}, of the task that training goes on from",
+            got=task.seed,
+            remedy="leave it out, or choose another: with the same one the same batches are drawn again",
+        )
+    return task.seed

@@ -1,0 +1,72 @@
+"""Who is told of a training's metrics: each step once, in order, and only what was checked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Protocol
+
+from assay.errors import PackageMissing
+from assay.watching.curve import Point
+
+
+class Callback(Protocol):
+    """Called with a step, counted from 1, and the metrics of its batch by name. Any function of these two will do."""
+
+    def __call__(self, step: int, metrics: Mapping[str, float], /) -> object: ...
+
+
+class Told:
+    """Passes points on to callbacks. Each gets all of them, from the first on, each once; a step comes again only where
+    a re-organisation of the chain has put another state in its place.
+    """
+
+    def __init__(self) -> None:
+        self._points: list[Point] = []
+        self._known: set[tuple[int, bytes]] = set()
+        self._next: dict[int, int] = {}
+        """How many of the points a callback has had, by its identity."""
+        self._callbacks: list[Callback] = []
+
+    def add(self, callback: Callback) -> None:
+        """One that is told from now on, also what came before."""
+        if id(callback) not in self._next:
+            self._next[id(callback)] = 0
+            self._callbacks.append(callback)
+
+    def take(self, points: Sequence[Point]) -> None:
+        """Metrics that were checked."""
+        new = [point for point in points if (point.segment, point.root) not in self._known]
+        self._known |= {(point.segment, point.root) for point in new}
+        self._points += new
+
+    def tell(self) -> None:
+        """Call everyone with what they have not had. An error of a callback passes; the others are told the next time,
+        and nobody twice.
+        """
+        for callback in self._callbacks:
+            while (number := self._next[id(callback)]) < len(self._points):
+                self._next[id(callback)] += 1
+                point = self._points[number]
+                callback(point.step, dict(point.values))
+
+
+class TensorBoard:
+    """A callback that writes event files for TensorBoard into a folder, by torch. Raises PackageMissing."""
+
+    def __init__(self, folder: Path | str) -> None:
+        try:
+            from torch.utils.tensorboard import SummaryWriter
+        except ImportError as error:
+            raise PackageMissing(
+                "event files for TensorBoard",
+                expected="the package tensorboard",
+                got=f"none that can be loaded: {error}",
+                remedy="pip install 'assay[tensorboard]'",
+            ) from error
+        self._writer = SummaryWriter(str(folder))
+
+    def __call__(self, step: int, metrics: Mapping[str, float], /) -> None:
+        for name, value in metrics.items():
+            self._writer.add_scalar(name, value, step)
+        self._writer.flush()

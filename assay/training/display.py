@@ -1,0 +1,130 @@
+"""What a task looks like while its handle waits: lines at a terminal as `assay watch` prints them; in a notebook one
+output that is written anew.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+from assay.training.callbacks import Told
+from assay.watching.curve import Point
+from assay.watching.printing import Printer, clock
+from assay.watching.progress import Listener, Progress
+from protocol.node.output import Output
+
+SHOWN: Final = 12
+"""Lines of a notebook's output, beside the last one."""
+
+
+class Page:
+    """The output of a notebook's cell: the last lines of what happened, and under them how far the task has come."""
+
+    refreshes: bool = True
+
+    def __init__(self, show: Callable[[str], None]) -> None:
+        self._show = show
+        self._lines: deque[str] = deque(maxlen=SHOWN)
+        self._last = ""
+
+    def line(self, kind: str, text: str, time: int | None = None, **_data: Any) -> None:  # noqa: ARG002
+        """One thing that happened."""
+        self._lines.append(text if time is None else f"{clock(time)}  {text}")
+        self._write()
+
+    def points(self, points: Sequence[Point]) -> None:
+        """They are in the curve."""
+
+    def progress(self, progress: Progress) -> None:
+        """How far the task has come."""
+        self.state(progress.words)
+
+    def state(self, text: str) -> None:
+        """What is waited for now."""
+        if text != self._last:
+            self._last = text
+            self._write()
+
+    def _write(self) -> None:
+        self._show("\n".join([*self._lines, self._last]))
+
+
+def notebook_page() -> Page | None:
+    """A page in the cell that runs, by IPython itself; None outside of a notebook's kernel."""
+    ipython = sys.modules.get("IPython")
+    shell = None if ipython is None else ipython.get_ipython()
+    if shell is None or not hasattr(shell, "kernel"):
+        return None
+    shown = sys.modules["IPython.display"].display({"text/plain": ""}, raw=True, display_id=True)
+
+    def show(text: str) -> None:
+        shown.update({"text/plain": text}, raw=True)
+
+    return Page(show)
+
+
+class Relay:
+    """Is told all of a task, and tells it to who shows it, as long as its handle waits. What is told between is kept
+    for the next time.
+    """
+
+    def __init__(self) -> None:
+        self.told = Told()
+        self._kept: list[tuple[str, str, int | None, dict[str, Any]]] = []
+        self._shown: Listener | None = None
+        self._on_progress: Callable[[Progress], object] | None = None
+        self._waits = False
+
+    @property
+    def refreshes(self) -> bool:
+        """As who shows it wants it."""
+        return self._on_progress is not None or (self._shown is not None and self._shown.refreshes)
+
+    def begin(self, shown: Listener | None, on_progress: Callable[[Progress], object] | None) -> None:
+        """The handle waits from now on."""
+        self._shown, self._on_progress, self._waits = shown, on_progress, True
+        kept, self._kept = self._kept, []
+        for kind, text, time, data in kept:
+            self.line(kind, text, time, **data)
+        self.told.tell()
+
+    def end(self) -> None:
+        """It does not any more."""
+        if isinstance(self._shown, Printer):
+            self._shown.end()
+        self._shown = self._on_progress = None
+        self._waits = False
+
+    def line(self, kind: str, text: str, time: int | None = None, **data: Any) -> None:
+        """One thing that happened."""
+        if not self._waits:
+            self._kept.append((kind, text, time, data))
+        elif self._shown is not None:
+            self._shown.line(kind, text, time, **data)
+
+    def points(self, points: Sequence[Point]) -> None:
+        """Metrics that were checked."""
+        self.told.take(points)
+        if self._waits:
+            if self._shown is not None:
+                self._shown.points(points)
+            self.told.tell()
+
+    def progress(self, progress: Progress) -> None:
+        """How far it has come."""
+        if self._shown is not None:
+            self._shown.progress(progress)
+        if self._on_progress is not None:
+            self._on_progress(progress)
+
+    def state(self, text: str) -> None:
+        """What is waited for now."""
+        if self._shown is not None:
+            self._shown.state(text)
+
+
+def display_of(output: Output) -> Listener:
+    """A notebook's page, else lines."""
+    return notebook_page() or Printer(output)

@@ -1,0 +1,202 @@
+"""What is done with a task that was posted: wait for it, look at its losses, take its result and proof. The task is on
+the chain and goes on without the handle; `attach` makes another one.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+import weakref
+from collections.abc import Callable, Iterable
+from functools import cached_property
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
+
+from assay import cancelling, proof_files, results
+from assay.commands import Context
+from assay.folders import require_writable
+from assay.options import context_of
+from assay.places import place_of
+from assay.pricing import Price
+from assay.proofs import Proof
+from assay.results import Result
+from assay.status import report
+from assay.task_status import TaskStatusReport
+from assay.training.callbacks import Callback
+from assay.training.display import Relay, display_of
+from assay.training.quiet import Silent, output_of
+from assay.watching.command import Watch
+from assay.watching.curve import Point, shown_metric
+from assay.watching.progress import Progress
+from assay.writing import write
+from protocol.tasks.bundles import cached_bundle
+from protocol.tasks.task import Terms
+
+if TYPE_CHECKING:
+    from torch import nn
+
+
+class Handle:
+    """A task. Reads the chain without an account; only `cancel` opens one. `price` is None for `attach`, which computes
+    it at today's prices. Callbacks are called by `wait`.
+    """
+
+    def __init__(
+        self, context: Context, task: int, price: Price | None = None, callbacks: Iterable[Callback] = ()
+    ) -> None:
+        self.task = task
+        self._context = context
+        self._client = context.client()
+        self._close = weakref.finalize(self, self._client.close)
+        try:
+            self.terms: Terms = self._client.market.terms(task)
+        except BaseException:
+            self._close()
+            raise
+        if price is not None:
+            self.price = price
+        self._limits = context.limits(self._client)
+        self._relay = Relay()
+        for callback in callbacks:
+            self._relay.told.add(callback)
+        self._final: Result | None = None
+
+    @cached_property
+    def price(self) -> Price:
+        """What the task costs. Raises ChainError."""
+        return Price.of_terms(place_of(self._context.settings, self._client), self.terms)
+
+    @property
+    def report(self) -> TaskStatusReport:
+        """Where the task stands: parties, deadlines, seats, games. Raises ChainError."""
+        return report(self._client, [self.task])[0]
+
+    @property
+    def status(self) -> str:
+        """`bidding`, `training`, `submitted`, `settled`, `slashed`, `refunded`, `unpaid` or `void`. Raises ChainError."""
+        return self.report.status
+
+    @property
+    def metrics(self) -> dict[int, dict[str, float]]:
+        """By step, the metrics of all segments that are committed by now and served, each checked against the committed
+        state; of a segment's last batch. Raises ChainError.
+        """
+        return {point.step: dict(point.values) for point in self._points()}
+
+    @property
+    def loss(self) -> dict[int, float]:
+        """By step, the loss alone; where the state keeps none, its first metric. Raises ChainError."""
+        points = self._points()
+        name = shown_metric(points[-1]) if points else None
+        return {} if name is None else {point.step: point.values[name] for point in points}
+
+    def wait(
+        self,
+        timeout: float | None = None,
+        on_progress: Callable[[Progress], object] | None = None,
+        on_metrics: Callback | None = None,
+    ) -> str:
+        """Wait until the task is over for good, and its result is here if it was settled; at most `timeout` seconds.
+        The status then. `on_progress` is told each second how far the task has come, `on_metrics` the metrics of all
+        steps from the first on, as `callbacks` of `train` are.
+
+        Ctrl-C leaves the task as it is. Raises ResultError, BundleError where nobody serves the result; ChainError.
+        """
+        if on_metrics is not None:
+            self._relay.told.add(on_metrics)
+        output = self._context.output
+        self._relay.begin(None if isinstance(output, Silent) else display_of(output), on_progress)
+        try:
+            self._watch.run_until(math.inf if timeout is None else time.monotonic() + timeout)
+        except KeyboardInterrupt:
+            self._relay.end()
+            output.say(f"left; the task goes on, and `assay.attach({self.task})` finds it again")
+            raise
+        finally:
+            self._relay.end()
+        return self.status
+
+    def result(self) -> Result:
+        """The state after the last step, checked against the chain; `final` says whether the task is settled. Raises
+        ResultError, BundleError, ChainError.
+        """
+        if self._final is None:
+            found = results.fetch(self._client, self._context.home, self.task, self._limits)
+            if not found.final:
+                return found
+            self._final = found
+        return self._final
+
+    def load_into(self, model: nn.Module) -> Result:
+        """Copy the result's parameters and buffers into a model that is made as the captured one was. Raises LoadError,
+        and leaves the model as it is, where names, shapes or types differ; and as `result` does.
+        """
+        from assay.training.loading import load_result
+
+        found = self.result()
+        bundle = cached_bundle(self._context.home.bundles, self.terms, self._limits)
+        fixed = bundle.fixed()[bundle.step.datasets :]
+        load_result(model, found, dict(zip([tensor.name for tensor in bundle.constants], fixed, strict=True)))
+        return found
+
+    @property
+    def proof(self) -> Proof:
+        """What the chain says of the result, for others to check (`assay verify`). Raises as `result`."""
+        return proof_files.proof_of(self._client, self._context.home, self.result())
+
+    def save(self, folder: Path | str, embed: bool = False) -> Path:
+        """Write `state.safetensors`, `proof.json` and, where the state keeps a history, `metrics.csv`, as `assay
+        result` does; the folder. `embed` puts the proof into the state's metadata too. Raises as `result`.
+        """
+        folder = Path(folder)
+        require_writable(folder)
+        home, output = self._context.home, self._context.output
+        write(self._client, home, output, self.result(), folder, None, embed)
+        return folder
+
+    def cancel(self) -> int:
+        """Take the task back, as long as nobody has bid; the token units that are free again. Raises NotCancelled,
+        ChainError.
+        """
+        with self._context.client(account=True) as client:
+            return cancelling.cancel(client, self.task)
+
+    def close(self) -> None:
+        """Let go of the chain's node. The task goes on."""
+        self._close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<assay task {self.task}>"
+
+    @cached_property
+    def _watch(self) -> Watch:
+        context = self._context
+        return Watch(self._client, context.home, self._limits, context.output, self._relay, self.task)
+
+    def _points(self) -> list[Point]:
+        return [*self._watch.read_points()]
+
+
+def attach(
+    task: int,
+    *,
+    callbacks: Iterable[Callback] = (),
+    home: Path | str | None = None,
+    quiet: bool = False,
+    **settings: Any,
+) -> Handle:
+    """The handle of a task that was posted, by anybody. `home` and `settings` are as those of `train`. Raises
+    SettingsError, ChainError: Reverted (UnknownTask) where there is no such task.
+    """
+    context = context_of("attach", None if home is None else Path(home), False, **settings)
+    context.output = output_of("attach", quiet)
+    return Handle(context, task, callbacks=callbacks)

@@ -1,0 +1,46 @@
+"""A result into a model: its parameters and buffers, and what training left as it was, by the names that were captured."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from torch import Tensor, nn
+
+from assay.results import Result
+from protocol.capture import load_into
+from protocol.program.step import HISTORY, METRIC
+
+OPTIMISER: Final = re.compile(r"optimizer\.\d+\.\w+")
+"""Scalars of an optimiser's group in a state."""
+
+
+def model_tensors(state: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """Of a state, in the order that it was captured in, what is the model's: not what an optimiser keeps of a
+    parameter, which has that one's name and a word, and not step, key and metrics.
+    """
+    found: dict[str, Tensor] = {}
+    for name, tensor in state.items():
+        if name in ("step", "key", HISTORY) or name.startswith(METRIC) or OPTIMISER.fullmatch(name):
+            continue
+        if not any(above in found for above in _above(name)):
+            found[name] = tensor
+    return found
+
+
+def _above(name: str) -> Iterator[str]:
+    """All names that this one begins with, up to a point."""
+    while name:
+        name = name.rpartition(".")[0]
+        yield name
+
+
+def load_result(model: nn.Module, result: Result, constants: Mapping[str, Tensor]) -> None:
+    """Copy a result into a model that is made as the captured one was; `constants` are those of its task, of which the
+    model may have some. Raises LoadError, and changes nothing, where names, shapes or types differ.
+    """
+    names = {name for name, _ in (*model.named_parameters(), *model.named_buffers())}
+    plain = {name.replace("_orig_mod.", "").removeprefix("module.") for name in names}
+    fixed = {name: tensor for name, tensor in constants.items() if name in plain}
+    load_into(model, {**fixed, **model_tensors(result.state)}, strict=True)

@@ -1,0 +1,163 @@
+"""`assay.train`: what `assay submit` does, for a model that is in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pydantic import ValidationError
+
+from assay.consent import Ask
+from assay.description import Plan, RunTable, TermsTable
+from assay.errors import NotConfirmed, PlanError
+from assay.options import context_of
+from assay.posting import Choices, post
+from assay.pricing import Price
+from assay.results import Result
+from assay.source import Captured
+from assay.starting import Start, read_start, seed_of
+from assay.training.callbacks import Callback
+from assay.training.handle import Handle
+from assay.training.quiet import output_of
+from protocol.node.words import tokens
+
+if TYPE_CHECKING:
+    from torch import nn
+    from torch.optim import Optimizer
+    from torch.optim.lr_scheduler import LRScheduler
+
+    from protocol.capture import Objective
+    from protocol.capture.analysis.roles import Bits
+
+
+def train(
+    model: nn.Module,
+    objective: Objective,
+    optimizer: Optimizer,
+    data: Any,
+    *,
+    batch_size: int,
+    steps: int,
+    segments: int = 10,
+    seed: int | None = None,
+    name: str = "training",
+    terms: Mapping[str, Any] | None = None,
+    start: Result | Handle | Path | str | None = None,
+    scheduler: LRScheduler | None = None,
+    clip_norm: float | None = None,
+    clip_value: float | None = None,
+    bits: Mapping[str, Bits] | None = None,
+    micro_batches: int = 1,
+    replacement: bool = True,
+    history: int = 0,
+    preflight: bool = True,
+    yes: bool = False,
+    ask: Ask | None = None,
+    wait_for_verifiers: bool = False,
+    anyway: bool = False,
+    callbacks: Iterable[Callback] = (),
+    home: Path | str | None = None,
+    quiet: bool = False,
+    **settings: Any,
+) -> Handle:
+    """Have strangers train a model: capture its training step, say the price, post it as a task. All parties read its
+    data and weights.
+
+    Model, objective, optimiser, data and the options up to `preflight` are as those of `protocol.capture.capture`. The
+    task has `steps` steps in so many `segments`, each of which ends with a committed checkpoint; they must divide the
+    steps. `seed` is the key of all random numbers, 0 if unsaid. `terms` are those of a task file, whole tokens and
+    seconds by name; what is left out is derived. With `start`, a result, its handle or the folder it was written to,
+    training goes on from its weights and the optimiser's state; the seed is then the next one.
+
+    Nothing is paid unasked: with `yes` the task is posted, else `ask`, such as `assay.prompt`, is given the `Price` and
+    says whether. Without either nothing is sent, and NotConfirmed has the price. The bundle must be served meanwhile
+    (`assay serve`).
+
+    `callbacks` are told the metrics of each step that was checked, while the handle waits. `home` is the home folder,
+    which this process then keeps; `quiet` says nothing; `settings` are those of `assay config show`: rpc, account,
+    password_file, deployment, bundles_url and others, before those of environment and file.
+
+    The model is left as it is. Raises PlanError, StartError, CaptureError, SettingsError, NotConfirmed,
+    NoRecommendation, and all else that `assay submit` ends with.
+    """
+    plan = _plan(name, steps, segments, seed, terms)
+    begun = _start(start)
+    context = context_of("train", None if home is None else Path(home), False, **settings)
+    context.output = output_of("train", quiet)
+
+    def captured() -> Captured:
+        from protocol.capture import capture
+
+        step = capture(
+            model,
+            objective,
+            optimizer,
+            data,
+            batch_size=batch_size,
+            steps=steps,
+            scheduler=scheduler,
+            clip_norm=clip_norm,
+            clip_value=clip_value,
+            bits=bits,
+            micro_batches=micro_batches,
+            replacement=replacement,
+            history=history,
+            resume=None if begun is None else begun.state,
+            preflight=preflight,
+        )
+        return Captured(plan, step, number)
+
+    def priced(price: Price) -> None:
+        if not yes and ask is None:
+            raise NotConfirmed(
+                "posting",
+                expected="yes=True, or ask=assay.prompt",
+                got=f"neither, for a task with a budget of {tokens(price.budget)}, and "
+                f"{tokens(price.escrow)} to be locked",
+                remedy="look at the error's price, then say yes; nothing was sent",
+                price=price,
+            )
+
+    number = seed_of(plan.task, begun)
+    choices = Choices(yes, wait_for_verifiers, anyway)
+    posted = post(context, plan, captured, choices, None if yes else ask, priced=priced)
+    context.output.say(f"task {posted.task} ({name}) posted; `wait` of its handle follows it")
+    return Handle(context, posted.task, posted.price, callbacks)
+
+
+def _plan(name: str, steps: int, segments: int, seed: int | None, terms: Mapping[str, Any] | None) -> Plan:
+    """The plan of these arguments. Raises PlanError for what no task may have."""
+    for what, count in (("steps", steps), ("segments", segments)):
+        if type(count) is not int or count < 1:
+            raise PlanError(what, expected="a whole number from 1 on", got=repr(count), remedy="correct it")
+    if steps % segments:
+        near = [count for count in range(1, min(steps, 4 * segments) + 1) if steps % count == 0]
+        best = min(near, key=lambda count: abs(count - segments))
+        raise PlanError(
+            "segments",
+            expected=f"a number that divides {steps} steps",
+            got=segments,
+            remedy=f"say segments={best}, or take other steps",
+        )
+    run: dict[str, Any] = {"name": name, "segments": segments, "segment_steps": steps // segments}
+    if seed is not None:
+        run["seed"] = seed
+    try:
+        return Plan(task=RunTable(**run), terms=TermsTable(**(terms or {})))
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        where = ".".join(map(str, first["loc"])) or "terms"
+        raise PlanError(
+            f"{where}: {first['msg']}, got {str(first.get('input'))[:80]!r}", remedy="correct this argument"
+        ) from error
+
+
+def _start(start: Result | Handle | Path | str | None) -> Start | None:
+    if start is None:
+        return None
+    if isinstance(start, Handle):
+        start = start.result()
+    if isinstance(start, Result):
+        return Start(start.state, f"start, the result of task {start.task}")
+    return read_start(Path(start))
