@@ -30,7 +30,7 @@ from assay.watching.command import Watch
 from assay.watching.curve import Point, shown_metric
 from assay.watching.progress import Progress
 from assay.writing import write
-from protocol.tasks.bundles import cached_bundle
+from protocol.tasks.bundles import Bundle, cached_bundle
 from protocol.tasks.task import Terms
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ class Handle:
 
     @property
     def status(self) -> str:
-        """`bidding`, `training`, `submitted`, `settled`, `slashed`, `refunded`, `unpaid` or `void`. Raises ChainError."""
+        """`bidding`, `training`, `submitted`, `settled`, `slashed`, `refunded`, `unpaid`, `void`. Raises ChainError."""
         return self.report.status
 
     @property
@@ -135,7 +135,7 @@ class Handle:
         from assay.training.loading import load_result
 
         found = self.result()
-        bundle = cached_bundle(self._context.home.bundles, self.terms, self._limits)
+        bundle = self._bundle
         fixed = bundle.fixed()[bundle.step.datasets :]
         load_result(model, found, dict(zip([tensor.name for tensor in bundle.constants], fixed, strict=True)))
         return found
@@ -176,6 +176,11 @@ class Handle:
 
     def __repr__(self) -> str:
         return f"<assay task {self.task}>"
+
+    @property
+    def _bundle(self) -> Bundle:
+        """The task's, which lies here once the task was posted here or its result fetched."""
+        return cached_bundle(self._context.home.bundles, self.terms, self._limits)
 
     @cached_property
     def _watch(self) -> Watch:

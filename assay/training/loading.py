@@ -1,4 +1,4 @@
-"""A result into a model: its parameters and buffers, and what training left as it was, by the names that were captured."""
+"""A result into a model: its parameters and buffers, also those that training left as they were, by their names."""
 
 from __future__ import annotations
 
