@@ -43,6 +43,7 @@ PYTHON_READY := .venv/.installed
 NODE_READY := node_modules/.installed
 MODELS_READY := .venv/.models-installed
 STORAGE_READY := .venv/.storage-installed
+NOTEBOOK_READY := .venv/.notebook-installed
 TRITON_READY := .venv/.triton-installed
 FORMAL_READY := build/formal/.installed
 CONTRACTS_CONFIGURED := build/contracts/.configured
@@ -131,7 +132,7 @@ $(FORMAL_READY): tests/formal/requirements.txt
 	build/formal/venv/bin/python -m pip install --quiet --disable-pip-version-check -r $<
 	touch $@
 
-test-heavy: setup $(CONTRACTS_CONFIGURED) $(TRITON_READY) $(STORAGE_READY) $(FORMAL_READY)
+test-heavy: setup $(CONTRACTS_CONFIGURED) $(TRITON_READY) $(STORAGE_READY) $(NOTEBOOK_READY) $(FORMAL_READY)
 	$(call say,Contracts and their tests: compiled with the optimiser unless nothing has changed; some minutes)
 	$(FORGE) build
 	$(CONTRACT_DATA)
@@ -146,6 +147,11 @@ $(MODELS_READY): $(PYTHON_READY) tests/models/requirements.txt
 # An S3 server and its client, beside the lock: moto's metadata asks for all services that it can play.
 $(STORAGE_READY): $(PYTHON_READY) tests/storage/requirements.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps -r tests/storage/requirements.txt
+	touch $@
+
+# What runs notebooks, and TensorBoard, beside the lock: forty packages for one test each.
+$(NOTEBOOK_READY): $(PYTHON_READY) tests/notebook/requirements.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps -r tests/notebook/requirements.txt
 	touch $@
 
 # MODELS_ARGS: --jobs N, words of the entries to be played.

@@ -13,20 +13,20 @@ if TYPE_CHECKING:
     from assay.consent import prompt as prompt
     from assay.errors import NotConfirmed as NotConfirmed
     from assay.pricing import Price as Price
-    from assay.training.callbacks import Callback as Callback
-    from assay.training.callbacks import TensorBoard as TensorBoard
     from assay.training.handle import Handle as Handle
     from assay.training.handle import attach as attach
     from assay.training.posting import train as train
+    from assay.watching.callbacks import Callback as Callback
+    from assay.watching.callbacks import TensorBoard as TensorBoard
     from assay.watching.progress import Progress as Progress
 
 _PLACES = {
-    "Callback": "assay.training.callbacks",
+    "Callback": "assay.watching.callbacks",
     "Handle": "assay.training.handle",
     "NotConfirmed": "assay.errors",
     "Price": "assay.pricing",
     "Progress": "assay.watching.progress",
-    "TensorBoard": "assay.training.callbacks",
+    "TensorBoard": "assay.watching.callbacks",
     "attach": "assay.training.handle",
     "prompt": "assay.consent",
     "train": "assay.training.posting",

@@ -281,6 +281,7 @@ def watch(
     task: Annotated[int, typer.Argument(min=1, help="A task's id.")],
     output: Annotated[Path | None, typer.Option(help="Folder for state.safetensors.")] = None,
     evaluate: Annotated[bool, typer.Option(help="Run the task file's own evaluation.")] = True,
+    tensorboard: Annotated[Path | None, typer.Option(help="Folder for TensorBoard's event files.")] = None,
     home: HomeOption = None,
     as_json: LinesOption = False,
 ) -> ExitCode:
@@ -290,7 +291,8 @@ def watch(
     """
     from assay import commands
 
-    return commands.watch(context_of("watch", home, as_json, **connection), task, output, evaluate)
+    context = context_of("watch", home, as_json, **connection)
+    return commands.watch(context, task, output, evaluate, tensorboard)
 
 
 @command(app, connection=SENDS)

@@ -213,17 +213,21 @@ def result(context: Context, task: int, folder: Path, evaluate: bool, embed: boo
         context.output.result(write(client, context.home, context.output, found, folder, file, embed))
 
 
-def watch(context: Context, task: int, folder: Path | None, evaluate: bool) -> ExitCode:
-    """Follow a task until it is over; what it ends with."""
+def watch(
+    context: Context, task: int, folder: Path | None, evaluate: bool, tensorboard: Path | None
+) -> ExitCode:
+    """Follow a task until it is over; what it ends with. Metrics go to event files in `tensorboard` too."""
     from assay import notes
+    from assay.watching.callbacks import TensorBoard
     from assay.watching.command import watch as follow
 
+    callbacks = [] if tensorboard is None else [TensorBoard(tensorboard)]
     if folder is not None:
         require_writable(folder)
     with context.client() as client:
         file = notes.recall(context.home, client, task) if evaluate else None
         limits = context.limits(client)
-        return follow(client, context.home, limits, context.output, task, folder, file)
+        return follow(client, context.home, limits, context.output, task, folder, file, callbacks)
 
 
 def cancel(context: Context, task: int, dry_run: bool) -> None:

@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-from assay.training.callbacks import Told
+from assay.watching.callbacks import Told
 from assay.watching.curve import Point
 from assay.watching.printing import Printer, clock
 from assay.watching.progress import Listener, Progress

@@ -23,9 +23,9 @@ from assay.proofs import Proof
 from assay.results import Result
 from assay.status import report
 from assay.task_status import TaskStatusReport
-from assay.training.callbacks import Callback
 from assay.training.display import Relay, display_of
 from assay.training.quiet import Silent, output_of
+from assay.watching.callbacks import Callback
 from assay.watching.command import Watch
 from assay.watching.curve import Point, shown_metric
 from assay.watching.progress import Progress

@@ -17,9 +17,9 @@ from assay.pricing import Price
 from assay.results import Result
 from assay.source import Captured
 from assay.starting import Start, read_start, seed_of
-from assay.training.callbacks import Callback
 from assay.training.handle import Handle
 from assay.training.quiet import output_of
+from assay.watching.callbacks import Callback
 from protocol.node.words import tokens
 
 if TYPE_CHECKING:

@@ -11,6 +11,7 @@ from typing import Any, Final
 from assay.errors import MetricsError
 from assay.results import Result, fetch
 from assay.watching.beside import Beside, Outcome
+from assay.watching.callbacks import Callback
 from assay.watching.curve import Point
 from assay.watching.following import Following, News, Standing
 from assay.watching.losses import Losses
@@ -335,9 +336,10 @@ def watch(
     task: int,
     folder: Path | None,
     file: Path | None,
+    callbacks: Sequence[Callback] = (),
 ) -> ExitCode:
-    """Watch a task. Ctrl-C leaves it. Raises as `Watch.run`."""
-    printer = Printer(output)
+    """Watch a task. Ctrl-C leaves it. Raises as `Watch.run`, and what `callbacks` raise."""
+    printer = Printer(output, callbacks=callbacks)
     try:
         return Watch(client, home, limits, output, printer, task, folder, file).run()
     except KeyboardInterrupt:

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final
 
+from assay.watching.callbacks import Callback, Told
 from assay.watching.curve import Point
 from assay.watching.progress import Progress
 from protocol.node.output import Output
@@ -18,9 +19,16 @@ _DAY: Final = 86_400
 
 
 class Printer:
-    """Prints to a command's output. `terminal`: whether a person looks on; without it nothing is written anew."""
+    """Prints to a command's output. `terminal`: whether a person looks on; without it nothing is written anew. Metrics
+    go to `callbacks` too.
+    """
 
-    def __init__(self, output: Output, terminal: bool | None = None) -> None:
+    def __init__(
+        self, output: Output, terminal: bool | None = None, callbacks: Sequence[Callback] = ()
+    ) -> None:
+        self._told = Told()
+        for callback in callbacks:
+            self._told.add(callback)
         self._output = output
         stream = sys.stderr if output.as_json else sys.stdout
         self.terminal = stream.isatty() if terminal is None else terminal
@@ -51,6 +59,8 @@ class Printer:
                 metrics=dict(point.values),
                 verified=True,
             )
+        self._told.take(points)
+        self._told.tell()
 
     def progress(self, progress: Progress) -> None:
         """How far the task has come, at the end of what a terminal shows."""

