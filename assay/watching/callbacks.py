@@ -36,9 +36,10 @@ class Told:
 
     def take(self, points: Sequence[Point]) -> None:
         """Metrics that were checked."""
-        new = [point for point in points if (point.segment, point.root) not in self._known]
-        self._known |= {(point.segment, point.root) for point in new}
-        self._points += new
+        for point in points:
+            if (point.segment, point.root) not in self._known:
+                self._known.add((point.segment, point.root))
+                self._points.append(point)
 
     def tell(self) -> None:
         """Call everyone with what they have not had. An error of a callback passes; the others are told the next time,
