@@ -20,13 +20,21 @@ HELD_OUT = 500
 BATCH = 64
 
 
-def build(steps: int) -> CapturedStep:
-    """The training step of `steps` steps: `assay` calls this with what the task file says."""
+def build(steps: int, resume: Mapping[str, Tensor] | None = None) -> CapturedStep:
+    """The training step of `steps` steps: `assay` calls this with what the task file says. `resume` is the state that a
+    `start` in the task file names, to go on from.
+    """
     model = make_model()
     optimizer = torch.optim.AdamW(model.parameters(), lr=0.01, weight_decay=0.01)
     scheduler = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, steps)
     training, _ = data()
-    return capture(model, objective, optimizer, training, batch_size=BATCH, steps=steps, scheduler=scheduler)
+    return capture(
+        *(model, objective, optimizer, training),
+        batch_size=BATCH,
+        steps=steps,
+        scheduler=scheduler,
+        resume=resume,
+    )
 
 
 def make_model() -> nn.Module:

@@ -10,18 +10,17 @@ import shlex
 import shutil
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from configparser import ConfigParser
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import pytest
-import typer
 import yaml
 
 from protocol.errors import ExitCode
 from solver.settings import SolverSettings
+from tests.toolchain.commands import parsed
 from tests.toolchain.project import REPOSITORY
 from verifier.settings import VerifierSettings
 
@@ -55,15 +54,6 @@ def unit(party: str) -> ConfigParser:
 def compose() -> Any:
     """The compose file as YAML says it."""
     return yaml.safe_load((FOLDER / "compose.yaml").read_text())
-
-
-def parsed(command: Sequence[str]) -> dict[str, Any]:
-    """What a command line gives to its command, which is not run. Raises for options that it does not have."""
-    program, name, *arguments = command
-    group: Any = typer.main.get_command(import_module(f"{Path(program).name}.cli").app)
-    context = group.commands[name].make_context(name, list(arguments))
-    found: dict[str, Any] = context.params
-    return found
 
 
 def filled(word: str) -> str:

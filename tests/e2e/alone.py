@@ -1,0 +1,38 @@
+"""A module of the tests in a network of its own: there the ports that documents name are free."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+from tests.toolchain.project import REPOSITORY
+
+OWN = ["unshare", "--user", "--map-root-user", "--net", "sh", "-c", 'ip link set lo up && exec "$@"', "sh"]
+
+
+def run_alone(
+    module: str, *arguments: str, environment: Mapping[str, str], timeout: float
+) -> subprocess.CompletedProcess[str]:
+    """Run it to its end. Where the system gives no such network it has that of the machine, and fails if a port is
+    taken.
+    """
+    gives = subprocess.run([*OWN, "true"], capture_output=True, check=False).returncode == 0
+    return subprocess.run(
+        [*(OWN if gives else []), sys.executable, "-m", module, *arguments],
+        cwd=REPOSITORY,
+        env=dict(environment),
+        capture_output=True,
+        text=True,
+        timeout=timeout,
+        check=False,
+    )
+
+
+def clean_environment(home: Path, anvil: str) -> dict[str, str]:
+    """Of a newcomer: no setting but the home folder, and the commands and anvil on PATH."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("ASSAY_")}
+    path = f"{Path(sys.executable).parent}:{kept['PATH']}"
+    return {**kept, "HOME": str(home), "PATH": path, "ANVIL": anvil, "OMP_NUM_THREADS": "1"}

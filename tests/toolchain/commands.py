@@ -1,0 +1,19 @@
+"""Command lines that documents name, as the commands read them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import typer
+
+
+def parsed(command: Sequence[str]) -> dict[str, Any]:
+    """What a command line gives to its command, which is not run. Raises for options that it does not have."""
+    program, name, *arguments = command
+    group: Any = typer.main.get_command(import_module(f"{Path(program).name}.cli").app)
+    context = group.commands[name].make_context(name, list(arguments))
+    found: dict[str, Any] = context.params
+    return found
