@@ -15,6 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from protocol.beacon.errors import NoRelay
 from protocol.beacon.rounds import LAST_ROUND, Network
+from protocol.node import loops
 from protocol.node.addresses import Address, public_part
 from protocol.node.http_client import BadAnswer, HttpClient
 
@@ -58,7 +59,7 @@ class Relays:
         answer, NoSuchRound for a number that no round has, and what `is_signed` raises.
         """
         self.network.time_of(number)
-        return asyncio.run(self._first_valid(number))
+        return loops.run(self._first_valid(number))
 
     async def _first_valid(self, number: int) -> bytes:
         asked = [asyncio.create_task(self._valid(relay, number)) for relay in self._asked]

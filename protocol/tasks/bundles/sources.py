@@ -19,6 +19,7 @@ from urllib.parse import unquote
 from protocol.node.addresses import Address, BadAddress
 from protocol.node.http_client import BadAnswer, Body, Broken, Encoded, HttpClient, NotServed, TooLong
 from protocol.node.lookups import Permit
+from protocol.node.loops import OwnLoop
 from protocol.node.reach import OutOfReach
 from protocol.tasks.bundles.errors import BundleRefused, BundleUnavailable, WrongFile
 from protocol.tasks.bundles.limits import Limits
@@ -111,7 +112,7 @@ class HttpSource:
         self._deadline = deadline
         # A loop of its own, for only there can a whole exchange be given up: a read that waits for each byte anew
         # would follow a server that trickles its headers for ever.
-        self._loop = asyncio.Runner()
+        self._loop = OwnLoop()
         self._client = HttpClient(READ_SECONDS, permit)
 
     def copy(self, name: str, limit: int, into: Body) -> None:

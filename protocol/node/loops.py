@@ -1,0 +1,52 @@
+"""An event loop of one's own for code that is no coroutine, also inside of a thread that runs a loop already.
+
+A notebook's kernel calls its cells from its loop. There the work is done in a thread beside, and waited for.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+
+class OwnLoop:
+    """Runs coroutines one after the other, all in the same loop."""
+
+    def __init__(self) -> None:
+        self._runner = asyncio.Runner()
+
+    def run(self, work: Coroutine[Any, Any, T]) -> T:
+        """What comes of it."""
+        if not _runs_a_loop():
+            return self._runner.run(work)
+        with ThreadPoolExecutor(1) as beside:
+            return beside.submit(self._runner.run, work).result()
+
+    def close(self) -> None:
+        """Nothing is run any more."""
+        if not _runs_a_loop():
+            self._runner.close()
+            return
+        with ThreadPoolExecutor(1) as beside:
+            beside.submit(self._runner.close).result()
+
+
+def run(work: Coroutine[Any, Any, T]) -> T:
+    """What comes of a coroutine, in a loop of its own."""
+    loop = OwnLoop()
+    try:
+        return loop.run(work)
+    finally:
+        loop.close()
+
+
+def _runs_a_loop() -> bool:
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True
