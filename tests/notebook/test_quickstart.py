@@ -64,5 +64,6 @@ def test_it_trains_and_checks_a_model(tmp_path: Path) -> None:
     assert losses[-1] < losses[0] / 2
     (accuracy,) = re.findall(r"held-out accuracy ([\d.]+)", said)
     assert float(accuracy) > 0.93
-    assert "weights: 12 tensors" in said or "are the result's" in said
-    assert re.search(r"segment \d", said)
+    assert "the 12 tensors of result/state.safetensors are the result's, bit for bit" in said
+    assert len(re.findall(r"segment \d: equal, state root", said)) == 1
+    assert said.count("equal: all that was checked is as committed") == 2

@@ -165,3 +165,13 @@ def test_programs_get_a_line_of_json_each(capsys: pytest.CaptureFixture[str]) ->
     told = json.loads(line, parse_constant=no_constant)
     data = {"kind": "metrics", "time": None, "text": "loss nan", "metrics": {"loss": "nan"}, "root": "0x01"}
     assert told == {"version": 1, "command": "watch", "data": data}
+
+
+@pytest.mark.parametrize("terminal", [False, True])
+def test_metrics_go_to_callbacks_whoever_looks_on(terminal: bool, capsys: pytest.CaptureFixture[str]) -> None:
+    told: list[tuple[int, Mapping[str, float]]] = []
+    output = Output("watch", as_json=False)
+    printer = Printer(output, terminal, [lambda step, metrics: told.append((step, metrics))])
+    printer.points([Point(1, 50, b"r", {"loss": 0.5})])
+    assert told == [(50, {"loss": 0.5})]
+    assert ("segment 1, step 50: loss 0.5; as committed" in capsys.readouterr().out) is not terminal
