@@ -10,6 +10,7 @@ import pytest
 import torch
 
 from protocol.errors import ExitCode, exit_code_of
+from protocol.execution.device import device_name
 from protocol.execution.errors import CheckLost, DeviceError
 from protocol.execution.machine_check import Machine, check_machine
 from protocol.numerics.errors import SelfCheckError
@@ -25,7 +26,7 @@ def spoil(folder: Path, monkeypatch: pytest.MonkeyPatch, what: str) -> None:
 
 
 def test_a_sound_machine_is_described() -> None:
-    assert check_machine("cpu") == Machine(torch.__version__, "cpu", "")
+    assert check_machine("cpu") == Machine(torch.__version__, "cpu", device_name(torch.device("cpu")))
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU here")
