@@ -171,9 +171,10 @@ def test_a_false_task_is_followed_through_its_game(
     assert any(" challenges" in text for text in texts)
     assert any(text.startswith("about segment 2") for text in texts)
     assert any(text.startswith("step 2") for text in texts)
-    # The bundle came into the home folder with the first look at the losses, so instructions have names.
+    # With names where the bundle, fetched for the losses, was in the home folder by then.
     (judged,) = [text for text in texts if text.startswith("JUDGED: ")]
-    assert "step, instruction 4 (add), element [31]: claimed" in judged
+    forms = ("step, instruction 4 (add), element [31]: claimed ", "instruction 4, element 31: claimed bits ")
+    assert judged.removeprefix("JUDGED: ").startswith(forms)
     assert any(text.startswith("SLASHED: stake 500") for text in texts)
     assert watching.told("end")[0]["status"] == "slashed"
     assert "the solver was convicted" in watching.told("end")[0]["text"]
