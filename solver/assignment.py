@@ -183,8 +183,8 @@ class Assignment:
             self._context.log.warning(
                 "training will not end in time",
                 task=self.task,
-                needed=duration(needed or 0),
-                left=duration(left),
+                seconds_needed=round(needed or 0),
+                seconds_left=left,
                 penalty_tokens=self.terms.delay_penalty / TOKEN,
                 price_tokens=price / TOKEN,
             )

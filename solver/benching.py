@@ -6,9 +6,9 @@ import sys
 from contextlib import nullcontext
 from typing import Any
 
-from protocol.execution.device import checked
+from protocol.execution.device import checked, device_name
 from protocol.execution.measured import Measured, keep, measured_file
-from protocol.execution.measuring import STAGES, MeasuringError, device_name, measure
+from protocol.execution.measuring import STAGES, MeasuringError, measure
 from protocol.node.home import Home
 from protocol.node.output import Output
 from protocol.node.progress_bar import progress_bar

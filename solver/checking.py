@@ -16,9 +16,8 @@ from protocol.chain.accounts import DEVELOPMENT_CHAIN
 from protocol.chain.client import Client
 from protocol.chain.views import TaskStatus, TaskView
 from protocol.errors import AssayError, ExitCode, exit_code_of
-from protocol.execution.device import checked, device_of
+from protocol.execution.device import checked, device_name, device_of
 from protocol.execution.measured import measured
-from protocol.execution.measuring import device_name
 from protocol.execution.replay import machine_memory
 from protocol.execution.versions import untested_torch
 from protocol.node.home import Home

@@ -75,9 +75,7 @@ def run(
     keep_memory()
     with importing():
         from protocol.chain.accounts import DEVELOPMENT_CHAIN
-        from protocol.execution.device import device_of
         from protocol.execution.measured import measured
-        from protocol.execution.measuring import device_name
         from protocol.node.party.connection import connect_by
         from protocol.node.party.data import earlier_deployments
         from protocol.node.party.starting import start
@@ -103,10 +101,10 @@ def run(
     }
     settings = load(SolverSettings, "solver", home_folder.config, flags).values
     require_alone(home_folder)  # before anything is made there; the node looks again
-    executor, stop = start(settings, log_json, verbose)
-    strategy = Strategy(executor=executor)
+    started = start(settings, log_json, verbose)
+    strategy = Strategy(executor=started.executor)
     progress = Progress(bar=sys.stderr.isatty() and not log_json)
-    found = measured(home_folder, device_name(device_of(settings.device)))
+    found = measured(home_folder, started.device)
     with connect_by(settings) as client:
         earlier = earlier_deployments(Database, home_folder, client)
         local = client.connection.chain_id == DEVELOPMENT_CHAIN
@@ -115,7 +113,7 @@ def run(
             settings,
             home_folder,
             strategy,
-            stop=stop,
+            stop=started.stop,
             progress=progress,
             earlier=earlier,
             machine=machine_of(settings, found, local),

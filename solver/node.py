@@ -164,11 +164,13 @@ class SolverNode(Node):
             (node.context.client.market.address, node.context.strategy.app(node.context.catalog))
             for node in nodes
         ]
-        serving = Serving(by_market(apps), settings.host, settings.port, settings.proxies)
-        monitored = self._monitored("solver", self._folder, self.context.metrics.registry)
-        self._operation.parts = [(node.context, node._bookkeeper) for node in reversed(nodes)]
-        self._operation.url = settings.url or serving.url
-        with monitored, serving, self._progress:
+        with (
+            self._monitored("solver", self._folder, self.context.metrics.registry),
+            Serving(by_market(apps), settings.host, settings.port, settings.proxies) as serving,
+            self._progress,
+        ):
+            self._operation.parts = [(node.context, node._bookkeeper) for node in reversed(nodes)]
+            self._operation.url = settings.url or serving.url
             for node, (market, _) in zip(nodes, apps, strict=True):
                 # What is published lies below its market.
                 first = node is nodes[0] and settings.publish is None

@@ -110,7 +110,7 @@ def watch(
         "device": device,
     }
     settings = _settings(home_folder, flags)
-    executor, stop = start(settings, log_json, verbose)
+    executor, stop, _ = start(settings, log_json, verbose)
     strategy = Strategy(executor=executor)
     with ExitStack() as clients:
         client = clients.enter_context(connect_by(settings))

@@ -67,15 +67,15 @@ class Reports:
 
     def _due(self, seen: Observation) -> Iterator[Deadline]:
         context, task = self._context, seen.view.task
-        market, terms = context.client.market.address, context.terms(task)
+        market = context.client.market.address
         for seat in attestable(seen, context.clients):
-            yield Deadline(market, task, "attest", seat.until, terms.attest_period)
+            yield Deadline(market, task, "attest", seat.until, context.terms(task).attest_period)
         for until in juror.deadlines(context, seen):
-            yield Deadline(market, task, "jury", until, terms.move_time)
+            yield Deadline(market, task, "jury", until, context.terms(task).move_time)
         for look, _, _ in answering.accused(context, seen):
             stands = context.looks.of(task, look.number)
             if stands is not None and seen.now <= stands.until:
-                yield Deadline(market, task, "answer", stands.until, terms.move_time)
+                yield Deadline(market, task, "answer", stands.until, context.terms(task).move_time)
 
     def _is_followed(self, seen: Observation) -> bool:
         context, task = self._context, seen.view.task

@@ -12,6 +12,7 @@ import os
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import BinaryIO
 
@@ -29,15 +30,17 @@ def write_atomically(path: Path, data: BytesLike) -> None:
 
 def write_new(path: Path, data: BytesLike) -> None:
     """As `write_atomically`, where nothing is. Raises FileExistsError, also where another process was faster."""
-    with atomic_file(path, _link) as file:
+    with _written(path, _link) as file:
         file.write(memoryview(data).cast("B"))
 
 
+def atomic_file(path: Path) -> AbstractContextManager[BinaryIO]:
+    """A file that takes the place of `path` when the block ends; on any failure `path` is as before."""
+    return _written(path, os.replace)
+
+
 @contextlib.contextmanager
-def atomic_file(path: Path, name_it: Callable[[str, Path], None] = os.replace) -> Iterator[BinaryIO]:
-    """A file that takes the place of `path` when the block ends, by `name_it` of its temporary name; on any failure
-    `path` is as before.
-    """
+def _written(path: Path, name_it: Callable[[str, Path], None]) -> Iterator[BinaryIO]:
     path.parent.mkdir(parents=True, exist_ok=True)
     descriptor, name = tempfile.mkstemp(prefix=TEMPORARY_PREFIX, dir=path.parent)
     try:

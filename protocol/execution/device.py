@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Final, Protocol
 
 import torch
@@ -39,6 +40,16 @@ def device_of(setting: str) -> torch.device:
             "driver, or set device = auto"
         )
     return torch.device("cuda" if there and setting != "cpu" else "cpu")
+
+
+def device_name(device: torch.device) -> str:
+    """A device as measurements name it: another processor, number of threads or GPU is another device."""
+    if device.type != "cpu":
+        return str(torch.cuda.get_device_name(device))
+    info = Path("/proc/cpuinfo")
+    lines = info.read_text().splitlines() if info.is_file() else []
+    model = next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), "CPU")
+    return f"{model}, {torch.get_num_threads()} threads"
 
 
 def checked(setting: str) -> torch.device:

@@ -2,8 +2,8 @@
 
 It is a process of its own, which takes torch's memory with it when it ends.
 
-It prints one line of JSON: {"torch": "2.13.0", "device": "cpu", "name": ""}, with a GPU's name where the device is
-"cuda"; or what is wrong: {"error": "SelfCheckError", "message": …}. `check_machine` starts it and reads the line.
+It prints one line of JSON, {"torch": "2.13.0", "device": "cpu", "name": "… EPYC …, 2 threads"}, or what is wrong:
+{"error": "SelfCheckError", "message": …}. `check_machine` starts it and reads the line.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ ERRORS = {kind.__name__: kind for kind in (SelfCheckError, DeviceError)}
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """The version of torch, where steps run (`cpu` or `cuda`), and the name of a GPU."""
+    """The version of torch, where steps run (`cpu` or `cuda`), and the device's name (`device_name`)."""
 
     torch: str
     device: str
@@ -71,15 +71,14 @@ def main(setting: str) -> None:
     """Check, and say what was found."""
     import torch
 
-    from protocol.execution.device import checked
+    from protocol.execution.device import checked, device_name
     from protocol.numerics.self_check import self_check
 
     found: dict[str, str]
     try:
         self_check()
         device = checked(setting)
-        name = torch.cuda.get_device_name(device) if device.type == "cuda" else ""
-        found = {"torch": torch.__version__, "device": device.type, "name": name}
+        found = {"torch": torch.__version__, "device": device.type, "name": device_name(device)}
     except tuple(ERRORS.values()) as error:
         found = {"error": type(error).__name__, "message": str(error)}
     print(json.dumps(found))

@@ -46,16 +46,6 @@ class MeasuringError(Retryable):
     """The disk does not take what measuring writes."""
 
 
-def device_name(device: torch.device) -> str:
-    """A device as measurements name it: another processor, number of threads or GPU is another device."""
-    if device.type != "cpu":
-        return str(torch.cuda.get_device_name(device))
-    info = Path("/proc/cpuinfo")
-    lines = info.read_text().splitlines() if info.is_file() else []
-    model = next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), "CPU")
-    return f"{model}, {torch.get_num_threads()} threads"
-
-
 def measure(
     device: torch.device, folder: Path, on_stage: Callable[[str], object], seconds: float = SECONDS
 ) -> Measured:

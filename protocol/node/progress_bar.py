@@ -12,8 +12,8 @@ if TYPE_CHECKING:
 
 def progress_bar(before: str, after: str, *, elapsed: bool = False, deadline: bool = False) -> Progress:
     """A bar between two texts, with how many of how many and how long the rest takes; with `elapsed` the time so far
-    too, with `deadline` how long there is: until `due`, by `time.monotonic`, which `update` is given. It leaves nothing
-    behind when it is stopped.
+    too, with `deadline` how long there is: until `due`, by `time.monotonic`, which `update` is given. When it is
+    stopped it is gone from a terminal, and stays as a line elsewhere.
 
     The texts are format strings of rich's `task`: "{task.description}", or "{task.fields[name]}" for what `add_task`
     and `update` are given.
@@ -48,4 +48,5 @@ def progress_bar(before: str, after: str, *, elapsed: bool = False, deadline: bo
     columns.append(TimeRemainingColumn())
     if deadline:
         columns.append(Due())
-    return Progress(*columns, console=Console(stderr=True), transient=True)
+    console = Console(stderr=True)
+    return Progress(*columns, console=console, transient=console.is_terminal)

@@ -5,7 +5,7 @@ Programs get the numbers themselves (`--json`); 18-digit units are for neither a
 
 from __future__ import annotations
 
-from decimal import ROUND_FLOOR, ROUND_HALF_EVEN, Decimal
+from decimal import ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal
 from typing import Final
 
 DECIMALS: Final = 18
@@ -26,7 +26,8 @@ def amount(units: int, *, at_most: bool = False) -> str:
     exact = Decimal(units).scaleb(-DECIMALS)
     places = max(DIGITS, DIGITS - 1 - exact.adjusted()) if units else 0
     rounding = ROUND_FLOOR if at_most else ROUND_HALF_EVEN
-    shown = f"{exact.quantize(Decimal(1).scaleb(-min(places, DECIMALS)), rounding):,f}"
+    context = Context(prec=max(1, exact.adjusted() + 1) + DECIMALS)  # exact, for a stranger's number too
+    shown = f"{exact.quantize(Decimal(1).scaleb(-min(places, DECIMALS)), rounding, context):,f}"
     return shown.rstrip("0").rstrip(".") if "." in shown else shown
 
 

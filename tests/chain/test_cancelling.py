@@ -32,7 +32,9 @@ def bidder(scene: Stage) -> Iterator[Client]:
 def test_a_task_is_taken_back_by_its_submitter_alone(scene: Stage, tmp_path: Path) -> None:
     submitter, vault = Submitter(scene, tmp_path), scene.submitter.vault
     try:
-        told, _ = submitter.run("submit", str(submitter.file), "--bundles-url", submitter.serve(), "--json")
+        told, _ = submitter.run(
+            "submit", str(submitter.file), "--yes", "--bundles-url", submitter.serve(), "--json"
+        )
     finally:
         submitter.close()
     task, view = told["task"], scene.submitter.market.task(told["task"])

@@ -86,7 +86,7 @@ def test_a_dry_run_refuses_the_same(chain: Devnet, tmp_path: Path) -> None:
     file = tmp_path / "parameters.toml"
     text = (Path(__file__).parents[2] / "protocol/chain/presets/devnet.toml").read_text()
     file.write_text(text.replace(f"draw_delay = {DEVNET.draw_delay}", "draw_delay = 0"))
-    with pytest.raises(ParametersError, match="draw_delay: expected 1 to 4294967295"):
+    with pytest.raises(ParametersError, match="draw_delay: expected 1 to 4,294,967,295"):
         deploy_contracts(context(tmp_path, chain.url), None, str(file), dry_run=True)
 
 

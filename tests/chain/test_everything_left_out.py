@@ -34,6 +34,7 @@ def test_from_a_new_folder_to_a_task_that_is_taken(scene: Stage, tmp_path: Path)
         file = str(tmp_path / "spirals" / "spirals.toml")
         tried, _ = submitter.run("try", file, "--steps", "2", "--json")
         assert len(tried["steps"]) == 2
+        scene.devnet.mine(200)  # until gas costs what it will cost in each further empty block
         priced, said = submitter.run("price", file, "--json")
         assert (priced["refused"], priced["recent"]) == (None, [])
         assert "a solver with default settings bids on it" in said
@@ -54,7 +55,7 @@ def test_from_a_new_folder_to_a_task_that_is_taken(scene: Stage, tmp_path: Path)
         assert scene.submitter.market.tasks() == 0
         register(scene, "dev:4", "dev:5")
         assert waiting.wait(120) == 0, log.read_text()
-        assert "task 1 posted" in log.read_text()
+        assert "task 1 (spirals) posted" in log.read_text()
 
         solver = Solver(scene, once=False)
         bid = scene.until(1, lambda view: view.bidder != NOBODY, 120)
@@ -74,6 +75,7 @@ def test_from_a_new_folder_to_a_task_that_is_taken(scene: Stage, tmp_path: Path)
         assert again["task"] == 1
         assert "no other is posted" in said
         assert scene.submitter.market.tasks() == 1
+        scene.devnet.mine(200)  # until gas costs what it will cost in each further empty block
         priced, said = submitter.run("price", file, "--json")
         (recent,) = priced["recent"]
         assert (recent["task"], recent["price"]) == (1, str(sold.price))

@@ -153,7 +153,11 @@ WRONG = (
     (["--rpc", "http://127.0.0.1:1"], 1, "expected an Ethereum node at http://127.0.0.1:1"),
     (["--account", "nobody"], 2, "a key file"),
     (["--stake", "-1"], 2, "setting stake from flag"),
-    (["--stake", "1000000000"], 2, "send tokens to it or lower --stake"),
+    (
+        ["--stake", "1000000000"],
+        2,
+        "send tokens to it, on a development chain by `assay fund`, or lower --stake",
+    ),
     (["--account", "a", "--dev-account", "1"], 2, "leave one out"),
 )
 

@@ -56,7 +56,14 @@ class Watcher:
         others = [*(f"dev:{index}" for index in range(20, 20 + further)), *beside]
         self.clients = [self.client, *map(stage.client, others)]
         allowed = (stage.bundles.as_uri(),)
-        defaults = {"poll": 0.05, "bundles": allowed, "relays": (stage.relay,), "port": 0, "stake": 10}
+        defaults = {
+            "poll": 0.05,
+            "bundles": allowed,
+            "relays": (stage.relay,),
+            "port": 0,
+            "stake": 10,
+            "spare_gib": 0,  # whatever the disk of this machine has left
+        }
         chosen = VerifierSettings.model_validate({**defaults, **settings})
         self.node = VerifierNode(
             self.client, chosen, stage.home, strategy, further=self.clients[1:], stop=self.stop

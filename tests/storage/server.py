@@ -12,8 +12,6 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, Final
 
-import boto3
-
 START_SECONDS: Final = 120.0
 KEYS: Final = {
     "AWS_ACCESS_KEY_ID": "tests",
@@ -29,6 +27,8 @@ class StorageServer:
     def __init__(self, url: str) -> None:
         self.url = url
         self.environment: Mapping[str, str] = {**KEYS, "AWS_ENDPOINT_URL": url}
+        import boto3  # not part of the lock
+
         self.client: Any = boto3.client(
             "s3",
             endpoint_url=url,

@@ -164,9 +164,7 @@ def test_a_container_has_no_more_rights_than_it_needs(party: str) -> None:
 
 @pytest.mark.parametrize("party", PARTIES)
 def test_the_health_check_asks_where_the_node_answers(party: str) -> None:
-    """Once monitoring has a port of its own (`MONITOR_PORT`), the check has to ask there."""
-    settings = PARTIES[party]
-    port = getattr(settings, "MONITOR_PORT", settings.model_fields["port"].default)
+    port = PARTIES[party].MONITOR_PORT
     image = re.search(r"HEALTHZ=(\S+)", (FOLDER / "Dockerfile").read_text())
     assert image is not None
     asked = compose()["services"][party].get("environment", {}).get("HEALTHZ", image[1])

@@ -10,7 +10,7 @@ import logging
 import sys
 from functools import cache
 from threading import Lock
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from protocol.execution.loading import load_torch
 from protocol.execution.machine_check import check_machine
@@ -25,22 +25,32 @@ if TYPE_CHECKING:
 _log = logging.getLogger("assay.numerics")
 
 
-def start(settings: NodeSettings, log_json: bool, verbose: bool) -> tuple[ExecutorFactory, Stop]:
-    """What makes the executor of a task, and what a signal asks to stop. Raises SelfCheckError, DeviceError, and
-    CheckLost.
-    """
+class Started(NamedTuple):
+    """What makes the executor of a task, what a signal asks to stop, and the name of the device."""
+
+    executor: ExecutorFactory
+    stop: Stop
+    device: str
+
+
+def start(settings: NodeSettings, log_json: bool, verbose: bool) -> Started:
+    """Set up. Raises SelfCheckError, DeviceError, and CheckLost."""
     logs.configure(log_json, verbose)
     if "torch" in sys.modules:  # somebody has loaded it: what it is set to counts
+        from protocol.execution.device import device_name, device_of
+
         _checked_here(settings.device)
+        name = device_name(device_of(settings.device))
     else:
         machine = check_machine(settings.device)
         if (warning := untested_torch(machine.torch)) is not None:
             _log.warning(warning)
-        if machine.name:
-            _log.info("steps run on %s", machine.name)
+        name = machine.name
+        if machine.device != "cpu":
+            _log.info("steps run on %s", name)
     stop = Stop()
     stop.on_signals()
-    return executors(settings.device), stop
+    return Started(executors(settings.device), stop, name)
 
 
 def executors(device: str) -> ExecutorFactory:

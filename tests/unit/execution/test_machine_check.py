@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -10,8 +11,9 @@ import pytest
 import torch
 
 from protocol.errors import ExitCode, exit_code_of
+from protocol.execution.device import device_name
 from protocol.execution.errors import CheckLost, DeviceError
-from protocol.execution.machine_check import Machine, check_machine
+from protocol.execution.machine_check import check_machine
 from protocol.numerics.errors import SelfCheckError
 
 FLUSHING = "import torch; torch.set_flush_denormal(True)"
@@ -25,7 +27,10 @@ def spoil(folder: Path, monkeypatch: pytest.MonkeyPatch, what: str) -> None:
 
 
 def test_a_sound_machine_is_described() -> None:
-    assert check_machine("cpu") == Machine(torch.__version__, "cpu", "")
+    found, threads = check_machine("cpu"), torch.get_num_threads()
+    name = device_name(torch.device("cpu")).removesuffix(f", {threads} threads")
+    assert (found.torch, found.device) == (torch.__version__, "cpu")
+    assert re.fullmatch(rf"{re.escape(name)}, [1-9]\d* threads", found.name), "with its own number of threads"
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU here")

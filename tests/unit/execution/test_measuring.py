@@ -13,9 +13,10 @@ import pytest
 import torch
 
 from protocol.execution import measuring
+from protocol.execution.device import device_name
 from protocol.execution.families import Family
 from protocol.execution.measured import Measured, MeasuredError, keep, measured, measured_file
-from protocol.execution.measuring import STAGES, MeasuringError, device_name, measure
+from protocol.execution.measuring import STAGES, MeasuringError, measure
 from protocol.node.home import Home
 
 CPU = torch.device("cpu")

@@ -23,7 +23,7 @@ class Bank:
             Client,
             SimpleNamespace(
                 address=ME,
-                tokens=lambda: (free, held),
+                tokens=lambda _account: (free, held),
                 vault=SimpleNamespace(free=lambda _who: free, withdraw=lambda n: self._send("withdraw", n)),
                 fund=lambda n: self._send("fund", n),
             ),

@@ -65,3 +65,7 @@ def test_a_span_is_said_by_its_two_largest_units(seconds: float, words: str) -> 
 
 def test_a_span_is_said_whole_where_sums_are_compared() -> None:
     assert duration(93_784, 4) == "1 d 2 h 3 min 4 s"
+
+
+def test_an_amount_of_any_length_is_said() -> None:
+    assert amount(10**300) == f"{10**282:,}"

@@ -69,7 +69,7 @@ def test_a_solver_trains_with_as_many_as_fit(free: Path, tmp_path: Path, room: f
     context = SimpleNamespace(
         settings=SimpleNamespace(processes=UNITS),
         log=log,
-        home=SimpleNamespace(bundles=tmp_path),
+        bundles=tmp_path,
         turns=Turns(),
         in_turns=lambda executor, _terms: executor,
     )

@@ -164,6 +164,7 @@ class Machine:
         asks = game.due <= self.now and not game.over
         left = len(game.answers) - game.made
         return SimpleNamespace(
+            game=number,
             task=game.task,
             waits=False,
             phase=Phase.FRAME,

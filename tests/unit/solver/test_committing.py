@@ -74,7 +74,7 @@ def committer_on(chain: Chain, tmp_path: Path) -> Committer:
         market=chain,
         connection=chain,
         address="me",
-        tokens=lambda: (chain.free, chain.held),
+        tokens=lambda _account: (chain.free, chain.held),
         fund=chain.fund,
     )
     context = cast(Context, SimpleNamespace(client=client, count=lambda *_what, **_about: None))

@@ -115,9 +115,11 @@ def test_a_newer_version_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "solver.sqlite"
     Database(path, MINE).close()
     connection = sqlite3.connect(path)
-    connection.execute("PRAGMA user_version = 2")
+    connection.execute(f"PRAGMA user_version = {Database.VERSION + 1}")
     connection.close()
-    with pytest.raises(DatabaseError, match=r"expected version 1, got .* version 2"):
+    with pytest.raises(
+        DatabaseError, match=rf"expected version {Database.VERSION}, got .* version {Database.VERSION + 1}"
+    ):
         Database(path, MINE)
 
 
@@ -126,7 +128,7 @@ def test_another_programs_file_and_a_damaged_one_are_refused(tmp_path: Path) -> 
     connection = sqlite3.connect(foreign)
     connection.execute("CREATE TABLE notes (text)")
     connection.close()
-    with pytest.raises(DatabaseError, match="expected version 1"):
+    with pytest.raises(DatabaseError, match=f"expected version {Database.VERSION}"):
         Database(foreign, MINE)
     damaged = tmp_path / "damaged.sqlite"
     damaged.write_bytes(b"no database at all " * 100)

@@ -125,6 +125,7 @@ class Chain:
     def game(self, number: int) -> SimpleNamespace:
         """A node that does not have it answers with zeros."""
         return SimpleNamespace(
+            game=number,
             task=7 if number <= self.known else 0,
             deadline=-number,
             waits=self.waits,

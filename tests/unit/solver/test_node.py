@@ -83,6 +83,7 @@ class Stand:
             fund=self.fund,
             is_over_for_good=lambda _task: True,
             address=ME,
+            sender=None,
             contracts={},
             game=SimpleNamespace(games=lambda: 0),
             market=SimpleNamespace(
@@ -97,7 +98,7 @@ class Stand:
         old = SimpleNamespace(**vars(client) | {"market": SimpleNamespace(**vars(client.market))})
         old.market.address = "0xformer"
         client.for_deployment = lambda _deployment: old
-        given = {"port": 0, "poll": 0.01, **settings}
+        given = {"port": 0, "monitor_port": 0, "poll": 0.01, **settings}
         node = SolverNode(
             cast(Client, client),
             SolverSettings.model_validate(given),

@@ -35,7 +35,7 @@ def client(market: str, tokens: int) -> Any:
         audit=board,
         address=ME,
         inclusion=2.0,
-        tokens=lambda: (0, tokens),
+        tokens=lambda _account: (0, tokens),
         fund=lambda _amount: None,
     )
 

@@ -40,7 +40,9 @@ def node(tmp_path: Path) -> Iterator[VerifierNode]:
             beacon=DEVELOPMENT, parameters=replace(DEVNET, stall_period=1_000, draw_delay=2)
         ),
         beacon=SimpleNamespace(is_signed_round=None),
-        market=SimpleNamespace(address=ME),
+        market=SimpleNamespace(
+            address=ME, terms=lambda _task: SimpleNamespace(attest_period=40, move_time=20)
+        ),
         address=ME,
     )
     made = VerifierNode(cast(Client, client), VerifierSettings(), Home(tmp_path / "home"))

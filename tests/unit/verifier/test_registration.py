@@ -46,7 +46,7 @@ def registered(
         deployment=SimpleNamespace(parameters=RECOMMENDED),
         connection=SimpleNamespace(chain_id=chain_id, gas_price=GAS_PRICE),
         inclusion=24.0,
-        tokens=lambda: (10**30, 0),
+        tokens=lambda _account: (10**30, 0),
         fund=lambda _amount: None,
     )
     with structlog.testing.capture_logs() as lines:
