@@ -8,8 +8,8 @@ from __future__ import annotations
 from assay.errors import NotCancelled
 from protocol.chain.client import Client
 from protocol.chain.errors import Reverted
-from protocol.chain.parameters import tokens
 from protocol.chain.views import NOBODY, TaskStatus, TaskView
+from protocol.node.words import exact
 
 
 def require_cancellable(client: Client, task: int) -> int:
@@ -42,7 +42,7 @@ def cancel(client: Client, task: int) -> int:
 
 def _too_late(view: TaskView) -> NotCancelled:
     has_bid = view.status is TaskStatus.BIDDING
-    bid = f"a bid of {tokens(view.price)} tokens by {view.bidder}"
+    bid = f"a bid of {exact(view.price)} tokens by {view.bidder}"
     return NotCancelled(
         f"task {view.task}",
         expected="one that is up for bids and has none",

@@ -16,7 +16,6 @@ import time
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
 from functools import partial
-from itertools import chain
 from typing import TYPE_CHECKING
 
 from protocol.chain.accounts import DEVELOPMENT_CHAIN
@@ -24,7 +23,6 @@ from protocol.chain.blocks import Block
 from protocol.chain.client import Client
 from protocol.chain.deployment import Deployment
 from protocol.chain.errors import ChainError
-from protocol.chain.parameters import TOKEN
 from protocol.chain.views import TaskStatus, TaskView
 from protocol.errors import ExitCode
 from protocol.execution.loading import load_torch
@@ -34,17 +32,14 @@ from protocol.node.addresses import Address
 from protocol.node.home import Home
 from protocol.node.http import require_public
 from protocol.node.logs import get
-from protocol.node.monitoring.deadlines import Deadline
 from protocol.node.party.balances import Balance, Bound
 from protocol.node.party.data import data_folder, open_database
-from protocol.node.party.followed import follow, training_due
 from protocol.node.party.node import Node
 from protocol.node.party.relays import relays_by
 from protocol.node.serving import Serving, addresses, by_market
 from protocol.node.stopping import Stop
-from protocol.node.words import amount, tokens
 from protocol.tasks.task import Terms
-from solver import gpu, settlement
+from solver import gpu, settlement, stakes
 from solver.auction import Auction
 from solver.background import in_thread
 from solver.bookkeeping import Bookkeeper
@@ -62,6 +57,7 @@ from solver.orders import WHY, Mode
 from solver.progress import Progress
 from solver.public_place import place_of
 from solver.publishing import Publisher
+from solver.reporting import Reports
 from solver.retention import Retention
 from solver.settings import SolverSettings
 from solver.strategy import HONEST, Strategy
@@ -97,7 +93,7 @@ class SolverNode(Node):
         )
         database = open_database(Database, home, client)
         folders = TaskFolders(folder, database)
-        known = machine or machine_of(settings, None, local=True)
+        known = machine or machine_of(settings, None, local=client.connection.chain_id == DEVELOPMENT_CHAIN)
         log = get("solver") if leading is None and not earlier else get("solver").bind(market=market)
         self.context: Context = Context(
             client,
@@ -139,7 +135,7 @@ class SolverNode(Node):
             for one in earlier
         ]
         super().__init__(settings, log, stop, client, self._earlier)
-        self._due: dict[int, list[Deadline]] = {}
+        self._reports = Reports(self.context)
         self._urls: tuple[str, ...] = ()
         """Where the service is; the first is said on the chain when the node is ready."""
         self._short = False
@@ -276,7 +272,8 @@ class SolverNode(Node):
             self._short = False
             context.sends.begin(0, "fund", self._fund)
         context.metrics.count_tasks(context.database.counts())
-        self._say_deadlines()
+        due = self._reports.due(self._taken(), self._defence.clocks.values())
+        self.known.deadlines.put(context.client.market.address, "tasks", due)
 
     def _may_take(self) -> bool:
         """Whether this node may bid on new tasks: on the newest contracts, while none of any is trained."""
@@ -307,7 +304,7 @@ class SolverNode(Node):
     def _work_on(self, task: int) -> None:
         """Begin what is due now on a task that was won."""
         view = self.context.client.market.task(task)
-        self._report(view)
+        self._reports.see(view, self.alerts)
         if view.status.is_over:
             if self.context.client.is_over_for_good(task):
                 self._over(view)
@@ -323,27 +320,6 @@ class SolverNode(Node):
         if assignment.refused is not None:
             self._refused[task] = assignment.refused
             self._assignments.pop(task).close(wait=False)
-
-    def _report(self, view: TaskView) -> None:
-        """Raise what is new of a task, if anybody is told."""
-        if self.alerts is None:
-            return
-        context, terms, market = (
-            self.context,
-            self.context.terms(view.task),
-            self.context.client.market.address,
-        )
-        follow(self.alerts, context.settings, market, view, terms, context.client.now())
-        self._due[view.task] = training_due(market, view, terms)
-
-    def _say_deadlines(self) -> None:
-        market, taken = self.context.client.market.address, self._taken()
-        self._due = {task: due for task, due in self._due.items() if task in taken}
-        moves = [
-            Deadline(market, task, "move", until, self.context.terms(task).clock)
-            for task, until in self._defence.clocks.values()
-        ]
-        self.known.deadlines.put(market, "tasks", [*chain.from_iterable(self._due.values()), *moves])
 
     def _is_sound(self) -> bool:
         """Whether no run of this process was refused or found false: otherwise it takes no more work."""
@@ -387,15 +363,8 @@ class SolverNode(Node):
         context, task, status = self.context, view.task, view.status
         lost = settlement.lost(context, view, context.client.market.terms(task))
         context.database.put(task, Stage.OVER, status.name.lower())
-        if self.alerts is not None:
-            self.alerts.forget(context.client.market.address, task)
-        if status is TaskStatus.SETTLED:
-            context.metrics.earned.inc(view.price / TOKEN)
-        for what, lost_tokens in lost.items():
-            context.metrics.lost.labels(what.removesuffix("_tokens")).inc(lost_tokens)
         self._finished[task] = status
-        log = context.log.error if lost else context.log.info
-        log("task over", task=task, outcome=status.name.lower(), **lost)
+        self._reports.ended(view, lost, self.alerts)
         assignment = self._assignments.pop(task, None)
         if assignment is not None:
             assignment.retire()
@@ -415,7 +384,7 @@ class SolverNode(Node):
         """Token units that stay free in the vault: for stakes of new tasks, or of those that were begun there."""
         if self._leading is not None:
             return self._auction.owed()
-        return max(0, self.context.settings.stake_units - self._locked())
+        return max(0, self.context.settings.stake_units - stakes.locked(self.context))
 
     def _outcome(self, once: bool) -> ExitCode | None:
         """Whether to end now: with `once` after the first task, or after a slash or refusal; never with work left."""
@@ -448,36 +417,16 @@ class SolverNode(Node):
 
         Where tokens are missing there is no more work to take, but what was taken is still to be trained and defended.
         """
-        client, locked = self.context.client, self._locked()
-        due = self.context.settings.stake_units - locked
-        free, held = client.tokens()
-        missing = due - free
-        if missing > held:
-            error = SolverError(
-                "stake",
-                expected=f"{tokens(missing)} on account {client.address}",
-                got=amount(held, at_most=True),
-                remedy="send tokens to it, on a development chain by `assay fund`, or lower --stake",
-            )
-            if not (locked or any(node._taken() for node in (self, *self._earlier))):
-                raise error
-            self.context.log.warning("less stake than asked for", reason=str(error), tasks=self._taken())
-            self._short = any(node._taken() for node in self._earlier)
+        error = stakes.bring(self.context)
+        if error is None:
             return
-        for receipt in client.fund(due):
-            self.context.count(receipt.label.split(".")[-1], receipt)
-
-    def _locked(self) -> int:
-        """Token units that this solver has locked in its unfinished tasks: delay penalties and stakes."""
-        return sum(self.context.client.vault.lock_of(lock).remaining for lock in self._locks())
-
-    def _locks(self) -> list[int]:
-        client = self.context.client
-        views = [client.market.task(task) for task in self.context.database.live(*LIVE)]
-        return [view.stake for view in views if view.bidder == client.address and not view.status.is_over]
+        if not (stakes.locked(self.context) or any(node._taken() for node in (self, *self._earlier))):
+            raise error
+        self.context.log.warning("less stake than asked for", reason=str(error), tasks=self._taken())
+        self._short = any(node._taken() for node in self._earlier)
 
     def _bound(self) -> Mapping[str, Bound]:
-        return {self.context.client.address: Bound(self._locks())}
+        return {self.context.client.address: Bound(stakes.locks(self.context))}
 
     def _lacks(self, balances: Mapping[str, Balance], block: Block) -> str:
         return settlement.lacking(

@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
-from protocol.chain.parameters import tokens
 from protocol.chain.receipts import Event
 from protocol.chain.views import NOBODY
 from protocol.dispute.juries import UNAVAILABLE, JuryVerdict, is_juror
 from protocol.dispute.looks import Look, is_look
 from protocol.dispute.names import WORD, Names, number, position
 from protocol.dispute.view import TreeKind, Verdict
+from protocol.node.words import exact
 
 ENDINGS = {
     Verdict.SOLVER_FALSE: "the solver's number is false",
@@ -56,7 +56,7 @@ class Words:
         self._told = told
         self._texts: dict[str, Callable[[Event], str]] = {
             "Posted": lambda e: f"posted by {self._name(e, 'submitter')}",
-            "BidPlaced": lambda e: f"{self._name(e, 'bidder')} bids {tokens(e.arguments['price'])}",
+            "BidPlaced": lambda e: f"{self._name(e, 'bidder')} bids {exact(e.arguments['price'])}",
             "Assigned": lambda e: f"assigned to {self._name(e, 'solver')}",
             "Progressed": lambda e: f"{e.arguments['size'] - 1} checkpoints committed",
             "Submitted": lambda e: (
@@ -77,16 +77,16 @@ class Words:
             "Unanswered": self._caught,
             "Unrevealed": self._caught,
             "Committed": lambda e: (
-                f"{self._name(e, 'challenger')} commits to a challenge, with a bond of {tokens(e.arguments['bond'])}"
+                f"{self._name(e, 'challenger')} commits to a challenge, with a bond of {exact(e.arguments['bond'])}"
             ),
             "OpenedLate": lambda e: (
                 f"{self._name(e, 'challenger')} opens its commitment late: its bond is back"
             ),
             "Forfeited": lambda e: (
-                f"{self._name(e, 'challenger')} has not opened its commitment: {tokens(e.arguments['bond'])} burn"
+                f"{self._name(e, 'challenger')} has not opened its commitment: {exact(e.arguments['bond'])} burn"
             ),
             "Compensated": lambda e: (
-                f"{self._name(e, 'account')} in seat {e.arguments['seat']} gets {tokens(e.arguments['amount'])} "
+                f"{self._name(e, 'account')} in seat {e.arguments['seat']} gets {exact(e.arguments['amount'])} "
                 "out of the stake"
             ),
             "Challenged": lambda e: f"{self._name(e, 'challenger')} challenges",
@@ -110,18 +110,18 @@ class Words:
             "Dropped": lambda e: f"no verdict: {self._name(e, 'account')} has its bond back",
             "Ended": lambda e: f"game over: {ENDINGS[Verdict(e.arguments['verdict'])]}",
             "Slashed": lambda e: (
-                f"SLASHED: stake {tokens(e.arguments['stake'])}, {self._name(e, 'challenger')} earns "
-                f"{tokens(e.arguments['reward'])}"
+                f"SLASHED: stake {exact(e.arguments['stake'])}, {self._name(e, 'challenger')} earns "
+                f"{exact(e.arguments['reward'])}"
             ),
-            "Settled": lambda e: f"SETTLED: the solver is paid {tokens(e.arguments['paid'])}",
+            "Settled": lambda e: f"SETTLED: the solver is paid {exact(e.arguments['paid'])}",
             "Refunded": lambda e: (
-                f"REFUNDED: {tokens(e.arguments['refund'])} to the submitter, penalty "
-                f"{tokens(e.arguments['penalty'])}"
+                f"REFUNDED: {exact(e.arguments['refund'])} to the submitter, penalty "
+                f"{exact(e.arguments['penalty'])}"
             ),
             "Stalled": lambda _e: "STALLED: it will not be paid as its terms say",
             "Voided": lambda e: (
-                f"VOID: {tokens(e.arguments['refund'])} to the submitter, the solver is paid "
-                f"{tokens(e.arguments['paid'])}"
+                f"VOID: {exact(e.arguments['refund'])} to the submitter, the solver is paid "
+                f"{exact(e.arguments['paid'])}"
             ),
         }
 
@@ -154,7 +154,7 @@ class Words:
         )
 
     def _caught(self, event: Event) -> str:
-        paid, seat = tokens(event.arguments["paid"]), self._looked_at(event)
+        paid, seat = exact(event.arguments["paid"]), self._looked_at(event)
         return (
             f"{self._name(event, 'account')} in seat {seat} had no answer: it has lost its lock, "
             f"{self._name(event, 'looker')} gets {paid} of it"
@@ -194,11 +194,11 @@ class Words:
         return f"the look at {segments} attested" if is_look(seat) else f"seat {seat} attested: {segments}"
 
     def _silent(self, event: Event) -> str:
-        lost, seat = tokens(event.arguments["penalty"]), event.arguments["seat"]
+        lost, seat = exact(event.arguments["penalty"]), event.arguments["seat"]
         return f"{self._name(event, 'account')} was SILENT in seat {seat}: it loses {lost}, and the seat is drawn again"
 
     def _informed(self, event: Event) -> str:
-        paid, seat = tokens(event.arguments["paid"]), event.arguments["seat"]
+        paid, seat = exact(event.arguments["paid"]), event.arguments["seat"]
         return (
             f"{self._name(event, 'informer')} shows the salt of seat {seat} and gets {paid}: "
             f"{self._name(event, 'account')} has lost its lock, and the seat is drawn again"

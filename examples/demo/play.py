@@ -16,9 +16,9 @@ from examples.demo.ledger import Ledger
 from examples.demo.report import caught, game_report, spoken_up, task_report, verdict, withheld
 from examples.demo.stage import ACCOMPLICE, OUTSOURCER_NAME, SEAT, STAMP_NAME, Stage
 from examples.demo.stories import STORIES, Story
-from protocol.chain.parameters import tokens
 from protocol.chain.views import TaskStatus
 from protocol.dispute.names import Names
+from protocol.node.words import exact
 
 LIMIT_SECONDS = 1800.0
 """Then what has not ended is reported as it is, and the demo has failed. Ten times what two quiet cores need."""
@@ -182,7 +182,7 @@ class _Play:
             accusation = game_report(self._ledger, names, game)
             committed = [act.event("Committed") for act in self._ledger.of_game(game)]
             bonds = [event.arguments["bond"] for event in committed if event is not None]
-            found["accusation"] = {"challenger": story.accuser, "bond": tokens(sum(bonds)), **accusation}
+            found["accusation"] = {"challenger": story.accuser, "bond": exact(sum(bonds)), **accusation}
         return found
 
     def _task(self, story: Story) -> int:

@@ -9,12 +9,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from examples.demo.ledger import Act, Ledger
-from protocol.chain.parameters import tokens
 from protocol.chain.receipts import Event
 from protocol.dispute.juries import JuryVerdict, is_juror
 from protocol.dispute.names import WORD, Names, bits, number, position
 from protocol.dispute.splitting import parts
 from protocol.dispute.view import Verdict
+from protocol.node.words import exact
 
 SINGLE = {"commit": "commit", "challenge": "challenge", "challengeBlind": "challenge", "timeOut": "time_out"}
 SINGLE |= dict.fromkeys(("judge", "judgeBlock", "judgeInput", "judgeOutput"), "judge")
@@ -42,14 +42,14 @@ def task_report(
     found["audited"] = sorted({n for e in attested for n in ledger.segments(task, e.arguments["seat"])})
     found["draws"] = len(ledger.events("Drawn", task=task))
     for event in ledger.events("Silent", task=task):
-        found["silent"] = {"seat": event.arguments["seat"], "penalty": tokens(event.arguments["penalty"])}
+        found["silent"] = {"seat": event.arguments["seat"], "penalty": exact(event.arguments["penalty"])}
     for event in ledger.events("Informed", task=task):
-        found["informed"] = {"seat": event.arguments["seat"], "paid": tokens(event.arguments["paid"])}
+        found["informed"] = {"seat": event.arguments["seat"], "paid": exact(event.arguments["paid"])}
     for event in ledger.events("Settled", task=task):
-        found["paid"] = tokens(event.arguments["paid"])
+        found["paid"] = exact(event.arguments["paid"])
     for event in ledger.events("Slashed", task=task):
-        found["stake"] = tokens(event.arguments["stake"])
-        found["reward"] = tokens(event.arguments["reward"])
+        found["stake"] = exact(event.arguments["stake"])
+        found["reward"] = exact(event.arguments["reward"])
         game = deciding_game(ledger, event)
         found |= game_report(ledger, names, game)
     found |= {"compensated": compensated(ledger, task)} if ledger.events("Slashed", task=task) else {}
@@ -62,7 +62,7 @@ def compensated(ledger: Ledger, task: int) -> dict[str, str]:
     for event in ledger.events("Compensated", task=task):
         seat = str(event.arguments["seat"])
         paid[seat] = paid.get(seat, 0) + int(event.arguments["amount"])
-    return {seat: tokens(amount) for seat, amount in sorted(paid.items())}
+    return {seat: exact(amount) for seat, amount in sorted(paid.items())}
 
 
 def spoken_up(ledger: Ledger, task: int, account: str) -> dict[str, str] | None:
@@ -81,9 +81,9 @@ def spoken_up(ledger: Ledger, task: int, account: str) -> dict[str, str] | None:
         return None
     how = "opened late" if late else Verdict(ended[0].arguments["verdict"]).name.lower()
     return {
-        "bond": tokens(sum(int(event.arguments["bond"]) for event in committed)),
+        "bond": exact(sum(int(event.arguments["bond"]) for event in committed)),
         "ended": how,
-        "paid": tokens(sum(int(event.arguments["amount"]) for event in paid)),
+        "paid": exact(sum(int(event.arguments["amount"]) for event in paid)),
     }
 
 
@@ -101,7 +101,7 @@ def caught(ledger: Ledger, task: int) -> dict[str, Any]:
         (step, tensor, _turns, _depth), *_rest = event.arguments["accusation"]
         found["accused"] = {"step": step, "tensor": tensor}
     for event in ledger.events("Unanswered", task=task):
-        found["paid"] = tokens(event.arguments["paid"])
+        found["paid"] = exact(event.arguments["paid"])
     return found if "paid" in found else {}
 
 

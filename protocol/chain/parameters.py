@@ -23,11 +23,6 @@ PRESETS: Final = Path(__file__).with_name("presets")
 MAX_BYTES: Final = 1 << 16
 
 
-def tokens(units: int) -> str:
-    """Token units as tokens, exactly."""
-    return f"{Decimal(units) / TOKEN:f}"
-
-
 class ParametersError(AssayError):
     """A file of parameters that cannot be read, or that says something else than is asked."""
 

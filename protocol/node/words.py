@@ -31,6 +31,12 @@ def amount(units: int, *, at_most: bool = False) -> str:
     return shown.rstrip("0").rstrip(".") if "." in shown else shown
 
 
+def exact(units: int) -> str:
+    """An amount without a name, with all of its digits and nothing else: what programs read too."""
+    shown = f"{Decimal(units).scaleb(-DECIMALS, Context(prec=len(str(units)) + DECIMALS)):f}"
+    return shown.rstrip("0").rstrip(".") if "." in shown else shown
+
+
 def tokens(units: int, *, at_most: bool = False) -> str:
     """An amount of token units: 1,000 tokens, 1 token."""
     shown = amount(units, at_most=at_most)

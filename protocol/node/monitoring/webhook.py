@@ -62,7 +62,7 @@ class Webhook:
 
     def post(self, document: Mapping[str, Any], seconds: float = SECONDS) -> None:
         """Post a document, within so many seconds. Raises NotTaken."""
-        body = json.dumps(document).encode()
+        body = json.dumps(document, ensure_ascii=False).encode(errors="replace")
         assert len(body) <= MOST_BYTES, "texts are cut where they are made"
         asyncio.run(self._post(body, seconds))
 

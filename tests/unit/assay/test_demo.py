@@ -17,9 +17,9 @@ from examples.demo.ledger import Act, Ledger
 from examples.demo.play import WHOLE, failures
 from examples.demo.stage import MARK, clear
 from examples.demo.stories import POSTED, STORIES
-from protocol.chain.parameters import tokens
 from protocol.chain.receipts import Event, Log
 from protocol.dispute.names import bits, number, position
+from protocol.node.words import exact
 from protocol.numerics.types import DType
 from protocol.program.types import TensorType
 
@@ -112,8 +112,8 @@ def test_numbers_are_shown_as_their_type_reads_them() -> None:
 
 
 def test_tokens_are_exact() -> None:
-    assert tokens(10**17 + 1) == "0.100000000000000001"
-    assert tokens(90 * 10**18) == "90"
+    assert exact(10**17 + 1) == "0.100000000000000001"
+    assert exact(90 * 10**18) == "90"
 
 
 def test_what_a_void_task_pays_is_told() -> None:

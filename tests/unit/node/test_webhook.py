@@ -17,7 +17,7 @@ from structlog.testing import capture_logs
 from protocol.node import logs
 from protocol.node.database import Identity
 from protocol.node.monitoring import webhook
-from protocol.node.monitoring.alerts import Alarm, Alerts, Seen, changes
+from protocol.node.monitoring.alerts import MOST_TEXT, Alarm, Alerts, Seen, changes
 from protocol.node.monitoring.outbox import MOST, Outbox, Raised, open_outbox
 from protocol.node.monitoring.posting import GIVEN_UP, Poster
 from protocol.node.monitoring.webhook import NotTaken, Webhook
@@ -251,6 +251,17 @@ def test_what_waits_is_bounded_and_does_not_wait_for_ever(tmp_path: Path) -> Non
     assert later.document == {"n": 6}, "one that is never taken holds no other"
     assert outbox.drop(2 * GIVEN_UP, GIVEN_UP + 1) == MOST
     outbox.close()
+
+
+@pytest.mark.parametrize("letter", ["\U0001f600", "\x00", "\ud800", '"'])
+def test_a_text_of_any_letters_goes_into_a_document(
+    tmp_path: Path, receiver: Callable[..., Receiver], letter: str
+) -> None:
+    taking, alerts = receiver(), alerts_at(tmp_path)
+    alerts.tell(Alarm.ACCOUNT, letter * 10_000, "0xmarket", 2**60)
+    assert poster(alerts, taking.hook).post()
+    (document,) = taking.taken
+    assert document["text"] == ("?" if letter == "\ud800" else letter) * MOST_TEXT
 
 
 def test_a_document_is_small(tmp_path: Path, receiver: Callable[..., Receiver]) -> None:

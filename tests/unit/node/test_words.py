@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from protocol.node.words import amount, coin, duration, tokens
+from protocol.node.words import amount, coin, duration, exact, tokens
 
 TOKEN = 10**18
 
@@ -69,3 +69,18 @@ def test_a_span_is_said_whole_where_sums_are_compared() -> None:
 
 def test_an_amount_of_any_length_is_said() -> None:
     assert amount(10**300) == f"{10**282:,}"
+
+
+@pytest.mark.parametrize(
+    ("units", "shown"),
+    [
+        (0, "0"),
+        (1, "0.000000000000000001"),
+        (10**17 + 1, "0.100000000000000001"),
+        (90 * TOKEN, "90"),
+        (-TOKEN, "-1"),
+    ],
+)
+def test_an_exact_amount_has_all_digits(units: int, shown: str) -> None:
+    assert exact(units) == shown
+    assert exact(10**300 + 1) == f"{10**282}.000000000000000001"

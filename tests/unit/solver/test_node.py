@@ -24,7 +24,7 @@ from protocol.tasks.bundles import BundleUnavailable
 from solver.assignment import Assignment
 from solver.database import Stage
 from solver.errors import SolverError
-from solver.machine import Machine
+from solver.machine import ASSUMED, UNMEASURED, Machine
 from solver.node import SolverNode
 from solver.orders import Mode, keep_mode, load_mode
 from solver.settings import SolverSettings
@@ -71,7 +71,7 @@ class Stand:
         """Counts how often a ledger was brought up to date."""
         self.booked += 1
 
-    def node(self, machine: Machine | None = None, **settings: object) -> SolverNode:
+    def node(self, machine: Machine | None = ASSUMED, **settings: object) -> SolverNode:
         """A node that polls often. Its port is any."""
         view = SimpleNamespace
         client = SimpleNamespace(
@@ -322,3 +322,11 @@ def test_the_stake_is_brought_in_when_the_earlier_contracts_have_given_it_back(
     new.context.sends.close()
     new._tick()
     assert stand.funded == [1_000 * TOKEN], "once"
+
+
+def test_without_a_measurement_there_are_bids_on_a_development_chain_alone(stand: Stand) -> None:
+    for chain_id, why in ((31337, ""), (1, UNMEASURED)):
+        stand.chain_id = chain_id
+        node = stand.node(machine=None)
+        assert node._why_not() == why
+        node._close()

@@ -1,0 +1,39 @@
+"""The tokens of a solver's stakes under one deployment: what its tasks lock, and what is still to be brought in."""
+
+from __future__ import annotations
+
+from protocol.node.words import amount, tokens
+from solver.context import Context
+from solver.database import LIVE
+from solver.errors import SolverError
+
+
+def locks(context: Context) -> list[int]:
+    """Locks of unfinished tasks: of delay penalties and stakes. Raises ChainError."""
+    client = context.client
+    views = [client.market.task(task) for task in context.database.live(*LIVE)]
+    return [view.stake for view in views if view.bidder == client.address and not view.status.is_over]
+
+
+def locked(context: Context) -> int:
+    """Token units in these locks. Raises ChainError."""
+    return sum(context.client.vault.lock_of(lock).remaining for lock in locks(context))
+
+
+def bring(context: Context) -> SolverError | None:
+    """Bring the stake into the vault, as far as it is not there or locked already; what is wrong where the account has
+    too few tokens: then nothing is moved. Raises ChainError.
+    """
+    client = context.client
+    due = context.settings.stake_units - locked(context)
+    free, held = client.tokens()
+    if due - free > held:
+        return SolverError(
+            "stake",
+            expected=f"{tokens(due - free)} on account {client.address}",
+            got=amount(held, at_most=True),
+            remedy="send tokens to it, on a development chain by `assay fund`, or lower --stake",
+        )
+    for receipt in client.fund(due):
+        context.count(receipt.label.split(".")[-1], receipt)
+    return None
