@@ -11,6 +11,7 @@ from protocol.chain.errors import Reverted
 from protocol.chain.parameters import TOKEN
 from protocol.chain.views import TaskStatus, TaskView
 from protocol.execution.replay import Work
+from protocol.execution.turns import Scheduled
 from protocol.node.words import duration
 from protocol.program.scales import scales
 from protocol.program.step import State
@@ -56,7 +57,7 @@ class Assignment:
             task,
             self._work.program,
             self._work.fixed,
-            context.in_turns(self._executor, self.terms),
+            context.in_turns(self._executor, task, self.terms),
             self.terms.segments,
             self.terms.segment_steps,
             context.database,
@@ -65,6 +66,7 @@ class Assignment:
         context.catalog.put(self.run_store)
         self.refused: SolverError | None = None
         self._trainer: Trainer | None = None
+        self._scheduled = Scheduled(0)
         self._warned = False
         self._stalled = False
         self.failed_after = 0.0
@@ -89,7 +91,7 @@ class Assignment:
             else:
                 self._train(view, left)
         elif view.status.can_be_challenged:
-            self._complete()
+            self._complete(view)
             self._stage(Stage.SUBMITTED)
             if view.status is TaskStatus.UNPAID and not self._stalled:
                 self._stalled = True
@@ -128,9 +130,7 @@ class Assignment:
         self._context.catalog.retire(self.task, partial(_materials, self._context, self.task, self.terms))
 
     def _train(self, view: TaskView, left: int) -> None:
-        if self._trainer is None:
-            self._trainer = Trainer(self._open_training, self._on_step, self._on_segment)
-        trainer = self._trainer
+        trainer = self._trainer = self._trainer or self._begun(view)
         self._warn_if_late(left, view.price)
         if trainer.ended and trainer.failure is not None:
             self.failed_after = trainer.failed_after
@@ -148,7 +148,7 @@ class Assignment:
             else:
                 self._context.log.info("commitment refused", task=self.task, error=error.name)
 
-    def _complete(self) -> None:
+    def _complete(self, view: TaskView) -> None:
         """After the submission: train again what the run store has lost, for it is to be served and defended."""
         if self.run_store.size > self.terms.segments:
             self._end_training()
@@ -156,18 +156,23 @@ class Assignment:
         if self._trainer is None:
             kept = self.run_store.size
             self._context.log.error("checkpoints are lost, trained again", task=self.task, kept=kept)
-            self._trainer = Trainer(self._open_training, self._on_step, self._on_segment)
+            self._trainer = self._begun(view)
         if self._trainer.ended and (failure := self._trainer.failure) is not None:
             self.failed_after = self._trainer.failed_after
             self._end_training()
             raise failure
 
-    def _open_training(self) -> Training:
+    def _begun(self, view: TaskView) -> Trainer:
+        self._scheduled = scheduled = Scheduled(view.train_until, self._context.places.of(self.task))
+        return Trainer(partial(self._open_training, scheduled), self._on_step, self._on_segment)
+
+    def _open_training(self, scheduled: Scheduled) -> Training:
         """On the trainer's thread."""
         steps = runner(self._context, self._work, self.terms, self._executor)
         kept = self._context.metrics.checkpoints.inc
-        training = Training(self.run_store, self._start, kept, steps)
-        self._progress.begin(self.task, training.steps, training.steps_done, self._name)
+        turns = partial(self._context.turns.scheduled, scheduled)
+        training = Training(self.run_store, self._start, kept, steps, turns)
+        self._progress.begin(self.task, training.steps, training.steps_done, self._name, scheduled.waited)
         return training
 
     def _on_segment(self, training: Training) -> None:
@@ -202,6 +207,7 @@ class Assignment:
         if trainer is None:
             return
         trainer.stop()
+        self._context.turns.drop(self._scheduled)
         self._progress.end(self.task)
         if wait:
             trainer.join()
@@ -255,4 +261,4 @@ def _materials(context: Context, task: int, terms: Terms) -> Materials:
         work = Work.of(task, task_bundle(context, terms))
     except BundleError as error:
         raise RunStoreError(f"task {task}: its bundle is lost: {error}") from error
-    return work.fixed, context.in_turns(context.strategy.executor(work), terms)
+    return work.fixed, context.in_turns(context.strategy.executor(work), task, terms)

@@ -1,8 +1,9 @@
 """Looking for work: every new task is looked at once, bid on if it pays, and bid on again when somebody asks for less.
 
-One task at a time: a solver that trains one task does not bid on the next, whose deadline would run meanwhile. A bundle
-is fetched and checked beside the loop, for a submitter's server may be as slow as it likes: so a try is as long as all
-before it, a failed one rests as long as it took, and tasks that lost least in it come first.
+Several tasks may be trained at once, where time and memory of a device admit one more (`offers`, `places`). A task that
+would fit but for what was taken is looked at again when that has changed. A bundle is fetched and checked beside the
+loop, for a submitter's server may be as slow as it likes: so a try is as long as all before it, a failed one rests as
+long as it took, and tasks that lost least in it come first.
 
 A bid that was lost is watched on: a re-organisation may take away the bid that beat it, and then the task is this
 solver's. Its stake is not kept free for that: where it is missing then, `Committer.submit` brings it from the account.
@@ -13,7 +14,9 @@ A task of this solver's that the database does not know is taken up too: the cha
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 from concurrent.futures import Future
+from dataclasses import replace
 from functools import partial
 
 from protocol.chain.views import NOBODY, TaskStatus, TaskView
@@ -22,7 +25,7 @@ from protocol.node.party.eligible import eligible, least_eligible, least_share
 from protocol.node.words import amount, tokens
 from protocol.tasks.admission import Rates
 from protocol.tasks.bundles import BundleError, BundleUnavailable, WrongFile
-from protocol.tasks.offers import Best, Offer, Refusal, decide
+from protocol.tasks.offers import Best, Figures, Offer, Refusal, Rule, Training, decide, seconds_needed
 from protocol.tasks.task import Terms, TermsError
 from solver.background import in_thread
 from solver.bundle_cache import Candidates, fetch_candidate, is_here
@@ -34,6 +37,8 @@ FETCHES = 4
 """Bundles fetched at a time, besides one that is here already and waits for no server."""
 FIRST_TRY = 30.0
 """Seconds for a first fetch: so long do four slow servers keep this solver from a fifth that was not asked yet."""
+PASSING = frozenset({Rule.BESIDE, Rule.MEMORY, Rule.DISK, Rule.GAMES, Rule.STAKE})
+"""What may keep a solver from a task only as long as it has others."""
 LEAST_REST = 1.0
 """Seconds after a server has sent what is not the bundle."""
 
@@ -63,6 +68,9 @@ class Auction:
         self._lost: dict[int, float] = {}  # seconds that failed fetches for a task took
         self._bundles = Candidates(context.candidates)
         self._swept = False
+        self._waiting: dict[
+            int, tuple[list[int], int]
+        ] = {}  # task: beside which ones it did not fit, its last bid
         self._beaten: dict[int, int] = {}  # task: the block since which another solver is ahead
 
     @property
@@ -71,7 +79,7 @@ class Auction:
         return bool(self._candidates or self._fetches)
 
     def tick(self, take: bool) -> None:
-        """Follow the standing bids and the lost ones; with `take` also look at new tasks, until one is bid on."""
+        """Follow the standing bids and the lost ones; with `take` also look at new tasks."""
         market = self._context.client.market
         if not self._swept:
             self._sweep()
@@ -86,9 +94,7 @@ class Auction:
         self._candidates += [] if self._ends else new
         self._seen = newest
         for task in sorted(self._candidates, key=self._seconds_lost) if take else ():
-            if self._standing():
-                return
-            if self._failures.rests(task):
+            if self._failures.rests(task) or self._waits(task):
                 continue
             with self._failures.kept(task, partial(self._fetching_since, task)):
                 if not self._consider(task):
@@ -146,6 +152,15 @@ class Auction:
         self._context.log.warning("own task found on the chain", task=task, status=view.status.name.lower())
         return True
 
+    def _waits(self, task: int) -> bool:
+        """Whether a task did not fit beside what is still all that was taken, and still takes bids."""
+        beside, until = self._waiting.get(task, ([], 0))
+        return beside == self._taken() and bool(beside) and self._context.client.now() <= until
+
+    def _taken(self) -> list[int]:
+        """Tasks that are trained, or may be once their bidding is over."""
+        return self._staged(Stage.TRAINING) + self._standing()
+
     def _consider(self, task: int) -> bool:
         """Bid on a new task, or note why not. True while it has to be looked at again. Raises BundleUnavailable."""
         context = self._context
@@ -168,6 +183,10 @@ class Auction:
                 self._began[task] -= max(LEAST_REST, lost)
             self._lost[task] = lost + self._fetching_since(task)
             raise
+        except _NotNow as error:
+            self._waiting[task] = (self._taken(), view.bids_until)
+            context.log.info("not now", task=task, reason=str(error))
+            return True
         except (BundleError, TermsError, _NotWorth) as error:
             self._refuse(task, str(error))
         return False
@@ -203,8 +222,10 @@ class Auction:
         own = {f"task {one}": terms for one, terms in self._context.engaged().items() if one != task}
         return {**own, **self._context.elsewhere()}
 
-    def _offer(self, terms: Terms, view: TaskView, rates: Rates | None = None) -> Offer:
-        """What to bid now, at this machine's rates or at others. Raises _NotWorth."""
+    def _offer(self, terms: Terms, view: TaskView, rates: Rates | None = None) -> tuple[Offer, str]:
+        """What to bid now, at this machine's rates or at others, and the device that would train it. Raises _NotWorth,
+        and _NotNow where only what was taken is in the way.
+        """
         if self._ends:
             raise _NotWorth("new work is taken under later contracts")
         if self.paused:
@@ -221,10 +242,46 @@ class Auction:
         )
         others = int(view.bidder, 16) != 0 and view.bidder != client.address
         best = Best(view.price, view.overtime // terms.extension) if others else None
-        decision = decide(terms, figures, best)
-        if isinstance(decision, Refusal):
-            raise _NotWorth(decision.reason)
-        return decision
+        refusal: Refusal | None = None
+        for device, there in self._devices(task, terms, figures):
+            decision = decide(terms, there, best)
+            if isinstance(decision, Offer):
+                return decision, device
+            refusal = refusal or decision
+        assert refusal is not None
+        passing = refusal.rule in PASSING and any(one != task for one in self._taken())
+        raise (_NotNow if passing else _NotWorth)(refusal.reason)
+
+    def _devices(self, task: int, terms: Terms, figures: Figures) -> Iterator[tuple[str, Figures]]:
+        """The figures with what each device trains; that with the least to do is the first."""
+        places, engaged = self._context.places, self._taken()
+        beside: dict[str, dict[int, Training]] = {device: {} for device in places.devices}
+        for other in engaged:
+            if other != task:
+                beside[places.of(other)][other] = self._training(other, figures)
+        needs = places.needs(terms.program_id) or 0
+        for device, trainings in sorted(
+            beside.items(), key=lambda item: sum(training.seconds for training in item[1].values())
+        ):
+            programs = [self._context.terms(other).program_id for other in trainings]
+            yield (
+                device,
+                replace(
+                    figures,
+                    trainings={f"task {other}": training for other, training in trainings.items()},
+                    memory=places.room(device, programs),
+                    needs=needs,
+                ),
+            )
+
+    def _training(self, task: int, figures: Figures) -> Training:
+        """What is left of a training; one that has not begun may begin now."""
+        context = self._context
+        view, terms = context.client.market.task(task), context.terms(task)
+        kept = max(0, context.database.kept(task) - 1) / terms.segments
+        begun = view.status is TaskStatus.TRAINING
+        left = view.train_until - context.client.now() if begun else terms.training_period
+        return Training(seconds_needed(terms, figures) * (1 - kept), left)
 
     def _require_eligible(self, terms: Terms) -> None:
         """A task whose seats stay empty is never paid, nor one that only accounts of its submitter take: these can be
@@ -254,8 +311,9 @@ class Auction:
     def _bid(self, task: int, terms: Terms, view: TaskView) -> None:
         """Begin to bid; the row is written first, so that a bid that was sent is always followed."""
         context = self._context
-        offer = self._offer(terms, view)
+        offer, device = self._offer(terms, view)
         price = offer.price
+        context.places.put(task, device)
         context.database.put(task, Stage.BID, f"asked for {tokens(price)}")
         context.log.info("bidding", task=task, tokens=amount(price), floor=str(offer.floor))
         # It may be outbid or closed in between: `_follow` sees to it.
@@ -323,6 +381,7 @@ class Auction:
         self._beaten.pop(task, None)
         self._began.pop(task, None)
         self._lost.pop(task, None)
+        self._waiting.pop(task, None)
         fetch = self._fetches.pop(task, None)
         if fetch is None:
             self._bundles.drop(task)
@@ -332,3 +391,7 @@ class Auction:
 
 class _NotWorth(InternalError):
     """No price that suits both sides."""
+
+
+class _NotNow(_NotWorth):
+    """What was taken leaves too little time, memory, disk or stake."""

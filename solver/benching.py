@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from contextlib import nullcontext
 from typing import Any
+
+import torch
 
 from protocol.execution.device import checked, device_name
 from protocol.execution.measured import Measured, keep, measured_file
@@ -17,12 +20,25 @@ from protocol.numerics.self_check import self_check
 from solver.settings import SolverSettings
 
 
-def bench(home: Home, device: str | None, as_json: bool) -> None:
+def bench(home: Home, flags: Mapping[str, object], as_json: bool) -> None:
     """Raises MeasuringError, MeasuredError, DeviceError, SelfCheckError; then what was measured before stands."""
-    settings = load(SolverSettings, "solver", home.config, {"device": device})
+    settings = load(SolverSettings, "solver", home.config, flags)
     self_check()
-    where = checked(settings.values.device)
-    name, folder = device_name(where), home.folder()
+    output, found = Output("solver bench", as_json), []
+    for device in settings.values.training_devices:
+        where = checked(device)
+        name, made = device_name(where), _measured(where, home, as_json)
+        _keep(home, name, made)
+        for line in _lines(name, made):
+            output.say(line)
+        found.append({"device": name, **made.model_dump(mode="json")})
+    output.say(f"kept in {measured_file(home)}; a node that runs reads it when it is started again")
+    if "speed" in settings.values.model_fields_set:
+        output.say(f"not used: `speed` is set ({settings.sources['speed']})")
+    output.result({"file": str(measured_file(home)), "devices": found})
+
+
+def _measured(where: torch.device, home: Home, as_json: bool) -> Measured:
     shown = sys.stderr.isatty() and not as_json
     bar: Any = progress_bar("measuring {task.description}", "") if shown else None
     with bar or nullcontext():
@@ -33,7 +49,10 @@ def bench(home: Home, device: str | None, as_json: bool) -> None:
                 after = STAGES[STAGES.index(stage) + 1 :]
                 bar.update(row, advance=1, description=next(iter(after), ""))
 
-        made = measure(where, folder, done)
+        return measure(where, home.folder(), done)
+
+
+def _keep(home: Home, name: str, made: Measured) -> None:
     try:
         keep(home, name, made)
     except OSError as error:
@@ -43,13 +62,6 @@ def bench(home: Home, device: str | None, as_json: bool) -> None:
             got=error.strerror,
             remedy="see to the disk of --home, then run `solver bench` again",
         ) from error
-    output = Output("solver bench", as_json)
-    for line in _lines(name, made):
-        output.say(line)
-    output.say(f"kept in {measured_file(home)}; a node that runs reads it when it is started again")
-    if "speed" in settings.values.model_fields_set:
-        output.say(f"not used: `speed` is set ({settings.sources['speed']})")
-    output.result({"device": name, "file": str(measured_file(home)), **made.model_dump(mode="json")})
 
 
 def _lines(name: str, made: Measured) -> list[str]:

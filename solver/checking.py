@@ -17,7 +17,7 @@ from protocol.chain.client import Client
 from protocol.chain.views import TaskStatus, TaskView
 from protocol.errors import AssayError, ExitCode, exit_code_of
 from protocol.execution.device import checked, device_name, device_of
-from protocol.execution.measured import measured
+from protocol.execution.measured import measured, slowest
 from protocol.execution.replay import machine_memory
 from protocol.execution.versions import untested_torch
 from protocol.node.home import Home
@@ -70,15 +70,13 @@ def _lines(home: Home, settings: SolverSettings) -> Iterator[Line]:
 
 
 def _machine(home: Home, settings: SolverSettings) -> Iterator[Line]:
-    looks: dict[str, Look] = {
-        "device": partial(_device, settings),
-        "driver": _driver,
-        "kernels": partial(_kernels, settings),
-        "memory": _memory,
-        "disk": partial(_disk, home),
-    }
-    for item, look in looks.items():
-        yield _looked(item, look)
+    for device in settings.training_devices:
+        yield _looked("device", partial(_device, device))
+    yield _looked("driver", _driver)
+    for device in settings.training_devices:
+        yield _looked("kernels", partial(_kernels, device))
+    yield _looked("memory", _memory)
+    yield _looked("disk", partial(_disk, home))
     yield from (
         checks.memory(one.memory_total, one.memory_total - one.memory_used, f"GPU {one.index}: ")
         for one in gpu.read_gpus()
@@ -122,10 +120,10 @@ def _problem(item: str, error: Exception) -> Line:
     return Line(item, Level.PROBLEM, " ".join(str(error).split()) or type(error).__name__, code=code)
 
 
-def _device(settings: SolverSettings) -> Line:
-    device = device_of(settings.device)
+def _device(setting: str) -> Line:
+    device = device_of(setting)
     name = device_name(device)
-    if device.type == "cpu" and settings.device != "cpu" and gpu.read_gpus():
+    if device.type == "cpu" and setting != "cpu" and gpu.read_gpus():
         remedy = "install the CUDA build of torch: pip install 'assay[cuda]'"
         return Line("device", Level.WARNING, f"{name}, though there is a GPU", remedy)
     return Line("device", Level.OK, name)
@@ -142,9 +140,9 @@ def _driver() -> Line:
     )
 
 
-def _kernels(settings: SolverSettings) -> Line:
+def _kernels(device: str) -> Line:
     self_check()
-    checked(settings.device)
+    checked(device)
     warning = untested_torch(torch.__version__)
     if warning is not None:
         return Line("kernels", Level.WARNING, warning, "install the version that was tested")
@@ -162,8 +160,8 @@ def _disk(home: Home) -> Line:
 
 
 def _measured(home: Home, settings: SolverSettings, local: bool) -> Line:
-    name = device_name(device_of(settings.device))
-    found = measured(home, name)
+    names = [device_name(device_of(device)) for device in settings.training_devices]
+    name, found = " and ".join(dict.fromkeys(names)), slowest(measured(home, one) for one in names)
     if "speed" in settings.model_fields_set:
         return Line("measured", Level.OK, f"`speed` is set: {settings.speed:.3g} operations a second")
     if found is None and local:
@@ -212,7 +210,8 @@ def _defence(client: Client, account: str) -> Line:
 
 def _profit(home: Home, settings: SolverSettings, client: Client, local: bool) -> Line:
     """By the tasks that take bids now: as the auction decides before it fetches a bundle."""
-    found = measured(home, device_name(device_of(settings.device)))
+    names = [device_name(device_of(device)) for device in settings.training_devices]
+    found = slowest(measured(home, name) for name in names)
     known = machine_of(settings, found, local)
     costs = settings.costs(client.connection.gas_price)
     with client.connection.view():

@@ -11,6 +11,7 @@ from protocol.errors import ExitCode
 from protocol.node.commands import SENDS, Flags, add_config, app_of, command
 from protocol.node.options import (
     DeviceOption,
+    DevicesOption,
     HomeOption,
     JsonOption,
     LogJsonOption,
@@ -60,6 +61,7 @@ def run(
     monitor_port: MonitorPortOption = None,
     task: TasksOption = None,
     device: DeviceOption = None,
+    devices: DevicesOption = None,
     processes: Annotated[
         int | None, typer.Option(min=1, max=64, help="Processes that train together.")
     ] = None,
@@ -75,7 +77,7 @@ def run(
     keep_memory()
     with importing():
         from protocol.chain.accounts import DEVELOPMENT_CHAIN
-        from protocol.execution.measured import measured
+        from protocol.execution.measured import measured, slowest
         from protocol.node.party.connection import connect_by
         from protocol.node.party.data import earlier_deployments
         from protocol.node.party.starting import start
@@ -84,6 +86,7 @@ def run(
         from solver.database import Database
         from solver.machine import machine_of
         from solver.node import SolverNode
+        from solver.places import Places, memory_of, placed
         from solver.progress import Progress
         from solver.settings import SolverSettings
         from solver.strategy import Strategy
@@ -97,14 +100,16 @@ def run(
         "monitor_port": monitor_port,
         "tasks": tuple(task) if task else None,
         "device": device,
+        "devices": devices,
         "processes": processes,
     }
     settings = load(SolverSettings, "solver", home_folder.config, flags).values
     require_alone(home_folder)  # before anything is made there; the node looks again
-    started = start(settings, log_json, verbose)
-    strategy = Strategy(executor=started.executor)
+    started = start(settings, log_json, verbose, settings.training_devices)
+    places = Places(settings.training_devices, memory_of)
+    strategy = Strategy(executor=placed(started.executors, places))
     progress = Progress(bar=sys.stderr.isatty() and not log_json)
-    found = measured(home_folder, started.device)
+    found = slowest(measured(home_folder, name) for name in started.names.values())
     with connect_by(settings) as client:
         earlier = earlier_deployments(Database, home_folder, client)
         local = client.connection.chain_id == DEVELOPMENT_CHAIN
@@ -117,6 +122,7 @@ def run(
             progress=progress,
             earlier=earlier,
             machine=machine_of(settings, found, local),
+            places=places,
         )
         return node.run(once)
 

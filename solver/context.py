@@ -26,6 +26,7 @@ from solver.catalog import Catalog
 from solver.database import LIVE, Database
 from solver.machine import ASSUMED, Machine
 from solver.metrics import Metrics
+from solver.places import Places
 from solver.sends import Sends
 from solver.settings import SolverSettings
 from solver.strategy import Strategy
@@ -43,8 +44,8 @@ DISK_SHARE = 0.8
 @dataclass(frozen=True)
 class Context:
     """One solver's collaborators. `folders` keep what there is of tasks that were won, `candidates` the bundles of
-    tasks that may be. Whatever computes steps waits for one of the `turns`. `relays` have the signatures that draws
-    need.
+    tasks that may be. Whatever computes steps waits for one of the `turns`, on the task's device (`places`). `relays`
+    have the signatures that draws need.
     """
 
     client: Client
@@ -61,6 +62,7 @@ class Context:
     sends: Sends = field(default_factory=Sends)
     speeds: Speeds = field(default_factory=Speeds)
     machine: Machine = ASSUMED
+    places: Places = field(default_factory=Places)
     elsewhere: Callable[[], Mapping[str, Terms]] = dict
     """Terms of what was taken under other contracts, by names: it binds this machine too."""
     log: FilteringBoundLogger = field(default_factory=lambda: get("solver"))
@@ -95,13 +97,17 @@ class Context:
 
     def expect(self, work: Work) -> None:
         """Reckon with a program by what it consists of, until its steps are measured."""
+        from protocol.program.cost import cost
+
+        self.places.expect(work.program.program.id, cost(work.program.program).peak_bytes)
         speed = self.machine.expected(work)
         if speed is not None:
             self.speeds.expect(work.program.program.id, speed)
 
-    def in_turns(self, executor: Executor, terms: Terms) -> InTurns:
-        """An executor of a task whose steps take turns, and are timed."""
-        return InTurns(executor, self.turns, self.speeds.of(terms.program_id, terms.step_operations))
+    def in_turns(self, executor: Executor, task: int, terms: Terms) -> InTurns:
+        """An executor of a task whose steps take turns on its device, and are timed."""
+        note = self.speeds.of(terms.program_id, terms.step_operations)
+        return InTurns(executor, self.turns, note, device=self.places.of(task))
 
     def seconds_each(self) -> float:
         """What each answer in a game may take of its clock beside computing. Raises ChainError."""

@@ -12,11 +12,8 @@ wrong in one task stays in that task (`failures`).
 from __future__ import annotations
 
 import sqlite3
-import time
 from collections.abc import Mapping, Sequence
-from concurrent.futures import Future
 from functools import partial
-from typing import TYPE_CHECKING
 
 from protocol.chain.accounts import DEVELOPMENT_CHAIN
 from protocol.chain.blocks import Block
@@ -25,7 +22,6 @@ from protocol.chain.deployment import Deployment
 from protocol.chain.errors import ChainError
 from protocol.chain.views import TaskStatus, TaskView
 from protocol.errors import ExitCode
-from protocol.execution.loading import load_torch
 from protocol.execution.speeds import Speeds
 from protocol.execution.turns import Turns
 from protocol.node.addresses import Address
@@ -40,6 +36,7 @@ from protocol.node.serving import Serving, addresses, by_market
 from protocol.node.stopping import Stop
 from protocol.tasks.task import Terms
 from solver import gpu, settlement, stakes
+from solver.assignments import Assignments
 from solver.auction import Auction
 from solver.background import in_thread
 from solver.bookkeeping import Bookkeeper
@@ -48,12 +45,14 @@ from solver.context import Context
 from solver.control import Control
 from solver.database import LIVE, TAKEN, Database, Stage
 from solver.defence import Defence
-from solver.errors import SolverError, StakeSlashed
+from solver.errors import SolverError
 from solver.failures import Failures
 from solver.machine import Machine, machine_of
 from solver.metrics import Metrics
 from solver.operation import Operation
 from solver.orders import WHY, Mode
+from solver.outcome import outcome
+from solver.places import Places, memory_of
 from solver.progress import Progress
 from solver.public_place import place_of
 from solver.publishing import Publisher
@@ -62,9 +61,6 @@ from solver.retention import Retention
 from solver.settings import SolverSettings
 from solver.strategy import HONEST, Strategy
 from solver.task_folders import TaskFolders
-
-if TYPE_CHECKING:
-    from solver.assignment import Assignment
 
 
 class SolverNode(Node):
@@ -82,8 +78,11 @@ class SolverNode(Node):
         earlier: Sequence[Deployment] = (),
         leading: SolverNode | None = None,
         machine: Machine | None = None,
+        places: Places | None = None,
     ) -> None:
-        """`earlier` ones are ended beside, by nodes of which this is the `leading`. No `machine`: not measured."""
+        """`earlier` ones are ended beside, by nodes of which this is the `leading`. No `machine`: not measured. No
+        `places`: one device.
+        """
         self._folder = folder = data_folder(Database, home, client)
         market = client.market.address
         metrics, turns, speeds = (
@@ -109,6 +108,7 @@ class SolverNode(Node):
             turns,
             speeds=speeds,
             machine=known,
+            places=places or Places(settings.training_devices, memory_of),
             elsewhere=self._elsewhere,
             log=log,
         )
@@ -131,6 +131,7 @@ class SolverNode(Node):
                 progress=self._progress,
                 leading=self,
                 machine=known,
+                places=self.context.places,
             )
             for one in earlier
         ]
@@ -138,6 +139,8 @@ class SolverNode(Node):
         self._reports = Reports(self.context)
         self._urls: tuple[str, ...] = ()
         """Where the service is; the first is said on the chain when the node is ready."""
+        self._once = False
+        """Whether the first task that is over ends the process: then no other is taken."""
         self._short = False
         """Whether tokens are missing for the stake that tasks under earlier contracts still bind."""
         self._failures = Failures("task", metrics, self.context.log)
@@ -145,8 +148,7 @@ class SolverNode(Node):
         self._bookkeeper = Bookkeeper(client, self.context.database, others if leading is None else None)
         self._auction = Auction(self.context, self._failures, ends=leading is not None)
         self._defence = Defence(self.context)
-        self._assignments: dict[int, Assignment] = {}  # tasks that this solver can still do something for
-        self._loading: dict[int, tuple[Future[Assignment], float]] = {}  # with when it began
+        self._assignments = Assignments(self.context, self._progress)
         self._refused: dict[int, SolverError] = {}
         self._finished: dict[int, TaskStatus] = {}
 
@@ -155,6 +157,7 @@ class SolverNode(Node):
 
         Raises StakeSlashed when a stake of this solver was slashed, and SolverError, ChainError.
         """
+        self._once = once
         settings, nodes = self.context.settings, (*self._earlier, self)
         apps = [
             (node.context.client.market.address, node.context.strategy.app(node.context.catalog))
@@ -207,7 +210,7 @@ class SolverNode(Node):
         context.catalog.ready = False
         self._defence.close()
         context.sends.close()
-        for assignment in self._assignments.values():
+        for assignment in self._assignments:
             assignment.close()
         context.database.close()
 
@@ -242,7 +245,7 @@ class SolverNode(Node):
 
     def _may_stop(self) -> bool:
         """Whether no game waits for a move and every training is at the end of a segment."""
-        idle = all(one.idle for one in self._assignments.values())
+        idle = all(one.idle for one in self._assignments)
         return idle and not (self._defence.owes or self.context.sends.any)
 
     def _is_idle(self) -> bool:
@@ -262,7 +265,7 @@ class SolverNode(Node):
         with context.client.connection.view() as block:
             for task in self._taken():
                 if not self._failures.rests(task):
-                    with self._failures.kept(task, partial(self._failed_for, task)):
+                    with self._failures.kept(task, partial(self._assignments.failed_for, task)):
                         self._work_on(task)
             if not self._stop.asked:
                 self._auction.tick(take=self._may_take())
@@ -276,10 +279,9 @@ class SolverNode(Node):
         self.known.deadlines.put(context.client.market.address, "tasks", due)
 
     def _may_take(self) -> bool:
-        """Whether this node may bid on new tasks: on the newest contracts, while none of any is trained."""
-        busy = self.context.database.live(Stage.TRAINING) or any(
-            node.context.database.live(Stage.TRAINING, Stage.BID) for node in self._earlier
-        )
+        """Whether this node may bid on new tasks: on the newest contracts, while none is trained under earlier ones."""
+        busy = any(node.context.database.live(Stage.TRAINING, Stage.BID) for node in self._earlier)
+        busy = busy or (self._once and bool(self.context.database.live(Stage.BID, *TAKEN)))
         return self._leading is None and not (busy or self._auction.paused or self._why_not())
 
     def _why_not(self) -> str:
@@ -309,7 +311,7 @@ class SolverNode(Node):
             if self.context.client.is_over_for_good(task):
                 self._over(view)
             return
-        assignment = self._assignment(task)
+        assignment = self._assignments.get(task)
         if assignment is None:
             return
         if self._stop.asked and not assignment.unsubmitted:
@@ -319,42 +321,18 @@ class SolverNode(Node):
         self._publisher.see(assignment.run_store)
         if assignment.refused is not None:
             self._refused[task] = assignment.refused
-            self._assignments.pop(task).close(wait=False)
+            self._assignments.pop(task)
+            assignment.close(wait=False)
 
     def _is_sound(self) -> bool:
         """Whether no run of this process was refused or found false: otherwise it takes no more work."""
         nodes = (*self._earlier, self)
         return not any(node._refused or TaskStatus.SLASHED in node._finished.values() for node in nodes)
 
-    def _assignment(self, task: int) -> Assignment | None:
-        """A task that was won, once it is loaded: beside the loop, for its bundle may have to be fetched anew."""
-        if task not in self._assignments:
-            if task not in self._loading:
-                self._loading[task] = in_thread(partial(self._loaded, task)), time.monotonic()
-            loading, _ = self._loading[task]
-            if not loading.done():
-                return None
-            self._assignments[task] = loading.result()
-            del self._loading[task]
-        return self._assignments[task]
-
-    def _loaded(self, task: int) -> Assignment:
-        """On a thread of its own: the first task of a process loads torch."""
-        load_torch()
-        from solver.assignment import Assignment
-
-        return Assignment(self.context, task, self._progress)
-
-    def _failed_for(self, task: int) -> float:
-        """Seconds that a failure beside the loop took: of loading a task, or since its training's last step."""
-        if task in self._loading and self._loading[task][0].done():
-            return time.monotonic() - self._loading.pop(task)[1]
-        return self._assignments[task].failed_after if task in self._assignments else 0.0
-
     def _serve_result(self, task: int) -> None:
         """Serve the result of a task that is over and was not loaded."""
         with Failures("result", self.context.metrics, self.context.log).kept(task):
-            assignment = self._loaded(task)
+            assignment = self._assignments.load(task)
             assignment.retire()
             self._publisher.see(assignment.run_store)
 
@@ -365,7 +343,8 @@ class SolverNode(Node):
         context.database.put(task, Stage.OVER, status.name.lower())
         self._finished[task] = status
         self._reports.ended(view, lost, self.alerts)
-        assignment = self._assignments.pop(task, None)
+        assignment = self._assignments.pop(task)
+        context.places.forget(task)
         if assignment is not None:
             assignment.retire()
         elif context.folders.has(task):
@@ -391,22 +370,10 @@ class SolverNode(Node):
         nodes = (*self._earlier, self)
         if any(node._taken() or node.context.sends.any or node._publisher.pending for node in nodes):
             return None
-        ended = [(task, status) for node in nodes for task, status in node._finished.items()]
+        ended = {task: status for node in nodes for task, status in node._finished.items()}
         refused = [error for node in nodes for error in node._refused.values()]
         drained = self._operation.mode is Mode.DRAINING and self._is_drained()
-        if not (ended or refused or drained):
-            return None
-        slashed = [task for task, status in ended if status is TaskStatus.SLASHED]
-        if slashed:
-            raise StakeSlashed(
-                f"task {slashed[0]}",
-                expected="to be paid",
-                got="its stake slashed",
-                remedy="check this machine with `make test` before it bids again",
-            )
-        if refused:
-            raise refused[0]
-        return ExitCode.FINE if once or drained else None
+        return outcome(ended, refused, drained, once)
 
     def _is_drained(self) -> bool:
         """Whether no task of any deployment is this solver's, or may become so."""

@@ -11,7 +11,7 @@ import typer
 
 from protocol.errors import ExitCode
 from protocol.node.commands import SENDS, Flags, command
-from protocol.node.options import DeviceOption, HomeOption, JsonOption, at_home
+from protocol.node.options import DeviceOption, DevicesOption, HomeOption, JsonOption, at_home
 
 WaitOption = Annotated[bool, typer.Option("--wait", help="Return when the node has ended.")]
 MonthOption = Annotated[str | None, typer.Option(help="Only this month of UTC, such as 2026-11.")]
@@ -24,7 +24,12 @@ def add_operating(app: typer.Typer) -> None:
     command(app, connection=SENDS)(check)
 
 
-def bench(device: DeviceOption = None, home: HomeOption = None, as_json: JsonOption = False) -> None:
+def bench(
+    device: DeviceOption = None,
+    devices: DevicesOption = None,
+    home: HomeOption = None,
+    as_json: JsonOption = False,
+) -> None:
     """Measure this machine: operations a second by kind of work, hashing, disk. `run` bids by what is measured. While
     nothing else runs.
     """
@@ -35,13 +40,14 @@ def bench(device: DeviceOption = None, home: HomeOption = None, as_json: JsonOpt
     with importing():
         from solver.benching import bench as measure_now
 
-    measure_now(home_folder, device, as_json)
+    measure_now(home_folder, {"device": device, "devices": devices}, as_json)
 
 
 def check(
     connection: Flags,
     url: Annotated[str | None, typer.Option(help="Public address of the service, if another.")] = None,
     device: DeviceOption = None,
+    devices: DevicesOption = None,
     home: HomeOption = None,
     as_json: JsonOption = False,
 ) -> ExitCode:
@@ -55,7 +61,7 @@ def check(
     with importing():
         from solver.checking import check as check_now
 
-    return check_now(home_folder, connection | {"device": device, "url": url}, as_json)
+    return check_now(home_folder, connection | {"device": device, "devices": devices, "url": url}, as_json)
 
 
 def status(home: HomeOption = None, as_json: JsonOption = False) -> None:

@@ -31,7 +31,7 @@ def runner(context: Context, work: Work, terms: Terms, executor: Executor) -> Ru
 
     Workers compute as `HonestExecutor` does, on the CPU; any other executor keeps to this process.
     """
-    alone = LocalRunner(context.in_turns(executor, terms))
+    alone = LocalRunner(context.in_turns(executor, work.task, terms))
     wanted, there = context.settings.processes, len(units(work.program.program))
     if wanted == 1 or type(executor) is not HonestExecutor:
         return alone

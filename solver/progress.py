@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
@@ -24,18 +25,23 @@ class _Run:
 
     steps: int
     done: int
+    waited: Callable[[], float]
     began_at: int = 0
     began: float | None = None
 
     def step(self, number: int) -> None:
         self.done = number
         if self.began is None:  # the first step compiles and tests kernels: the rate is that of the others
-            self.began, self.began_at = time.monotonic(), number
+            self.began, self.began_at = self._now(), number
 
     def seconds_needed(self) -> float | None:
         if self.began is None or self.done <= self.began_at:
             return None
-        return (time.monotonic() - self.began) / (self.done - self.began_at) * (self.steps - self.done)
+        return (self._now() - self.began) / (self.done - self.began_at) * (self.steps - self.done)
+
+    def _now(self) -> float:
+        """A clock that stands while other trainings go first."""
+        return time.monotonic() - self.waited()
 
 
 class Progress:
@@ -51,9 +57,13 @@ class Progress:
                 "task {task.fields[number]} {task.fields[name]}", "{task.fields[metrics]}", deadline=True
             )
 
-    def begin(self, task: int, steps: int, done: int, name: str = "") -> None:
-        """A training of `steps` steps, of which `done` are behind it; `name` is what the submitter calls it."""
-        self._runs[task] = _Run(steps, done)
+    def begin(
+        self, task: int, steps: int, done: int, name: str = "", waited: Callable[[], float] = lambda: 0.0
+    ) -> None:
+        """A training of `steps` steps, of which `done` are behind it; `name` is what the submitter calls it. `waited`
+        are the seconds so far that other trainings went first.
+        """
+        self._runs[task] = _Run(steps, done, waited)
         if self._bar is not None and task in self._rows:
             self._bar.update(self._rows[task], completed=done)
         elif self._bar is not None:

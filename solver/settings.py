@@ -12,7 +12,7 @@ from fractions import Fraction
 from ipaddress import IPv4Address, IPv6Address
 from typing import Annotated, ClassVar, Final, Self
 
-from pydantic import AfterValidator, Field, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from protocol.chain.parameters import TOKEN
 from protocol.node.party.settings import NodeSettings, WebUrl
@@ -72,6 +72,11 @@ class SolverSettings(NodeSettings):
     """
     progress_every: Annotated[int, Field(ge=0)] = 0
     """Segments between two progress transactions; 0: a quarter of the task's."""
+    devices: Annotated[
+        tuple[Annotated[int, Field(ge=0, le=255)], ...],
+        BeforeValidator(lambda given: given.split(",") if isinstance(given, str) else given),
+    ] = ()
+    """Numbers of the CUDA devices that train; empty: one device, as `device` says. In a flag between commas."""
     processes: Annotated[int, Field(ge=1, le=64)] = 1
     """Processes that train a task together, if it has micro-batches to share: at most one for each of them."""
     cost_per_hour: Tokens = usual_solver.COST_PER_HOUR
@@ -94,6 +99,19 @@ class SolverSettings(NodeSettings):
         if self.publish is not None and self.url is None:
             raise ValueError("with `publish`, expected `url`: the address that what is published is read at")
         return self
+
+    @model_validator(mode="after")
+    def _has_these_devices(self) -> Self:
+        if self.devices and self.device == "cpu":
+            raise ValueError("`devices` are numbers of CUDA devices: expected no `device = cpu` beside them")
+        if len(set(self.devices)) < len(self.devices):
+            raise ValueError("expected each number of `devices` once")
+        return self
+
+    @property
+    def training_devices(self) -> tuple[str, ...]:
+        """Where tasks are trained, as settings of one device each."""
+        return tuple(f"cuda:{number}" for number in self.devices) or (self.device,)
 
     @property
     def stake_units(self) -> int:
@@ -123,7 +141,7 @@ class SolverSettings(NodeSettings):
         taken: Mapping[str, Terms],
     ) -> Figures:
         """The bidder's figures: `free` in token units, `disk` in bytes, `gas_price` in wei, `taken` the tasks that it
-        has already.
+        has already. What its devices have room for is not in them.
         """
         return Figures(
             free,

@@ -7,6 +7,7 @@ anywhere goes on from the last one there. Nothing here knows of the chain, or of
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from typing import Protocol
 
 from protocol.execution.replay import Executor, OnStep, run_steps
@@ -44,6 +45,7 @@ class Training:
     the steps, by default the run store's executor in this process.
 
     `on_kept` is called, on another thread, for every checkpoint that a segment ended with once it is in the run store.
+    Each segment is trained inside `scheduled`.
     Every method raises what kept a checkpoint of an earlier segment from the run store. `close` it in the end.
     """
 
@@ -53,8 +55,10 @@ class Training:
         initial: Callable[[], State],
         on_kept: Callable[[], None] = lambda: None,
         runner: Runner | None = None,
+        scheduled: Callable[[], AbstractContextManager[object]] = nullcontext,
     ) -> None:
         self.run_store = run_store
+        self._scheduled = scheduled
         self._runner = runner or LocalRunner(run_store.executor)
         if run_store.size == 0:
             run_store.append(initial())
@@ -100,7 +104,10 @@ class Training:
             self._pipeline.check()
 
         self._pipeline.check()
-        state = self._runner.run(self._state, self.steps_done + 1, self.run_store.segment_steps, checked_step)
+        with self._scheduled():
+            state = self._runner.run(
+                self._state, self.steps_done + 1, self.run_store.segment_steps, checked_step
+            )
         self._pipeline.put(state)
         self._state = state
         self._trained += 1

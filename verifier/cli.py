@@ -110,8 +110,8 @@ def watch(
         "device": device,
     }
     settings = _settings(home_folder, flags)
-    executor, stop, _ = start(settings, log_json, verbose)
-    strategy = Strategy(executor=executor)
+    started = start(settings, log_json, verbose)
+    strategy = Strategy(executor=started.executor)
     with ExitStack() as clients:
         client = clients.enter_context(connect_by(settings))
         further = [
@@ -120,7 +120,7 @@ def watch(
         ]
         earlier = earlier_deployments(Database, home_folder, client)
         node = VerifierNode(
-            client, settings, home_folder, strategy, further=further, stop=stop, earlier=earlier
+            client, settings, home_folder, strategy, further=further, stop=started.stop, earlier=earlier
         )
         return node.run(once)
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Final, Protocol
 
@@ -32,14 +33,22 @@ _log = logging.getLogger("assay.numerics")
 
 
 def device_of(setting: str) -> torch.device:
-    """The device for `auto` (CUDA where there is one), `cpu` or `cuda`. Raises `DeviceError`."""
+    """The device for `auto` (CUDA where there is one), `cpu`, `cuda`, or `cuda:` and its number. Raises
+    `DeviceError`.
+    """
     there = torch.cuda.is_available()
-    if setting == "cuda" and not there:
+    kind, _, number = setting.partition(":")
+    if kind == "cuda" and not there:
         raise DeviceError(
             "device: expected a CUDA device that torch can use, found none; install the CUDA build of torch and its "
             "driver, or set device = auto"
         )
-    return torch.device("cuda" if there and setting != "cpu" else "cpu")
+    if number and int(number) >= torch.cuda.device_count():
+        raise DeviceError(
+            f"devices: expected numbers below {torch.cuda.device_count()}, got {number}; "
+            "`nvidia-smi -L` lists the devices"
+        )
+    return torch.device(setting if number else "cuda" if there and setting != "cpu" else "cpu")
 
 
 def device_name(device: torch.device) -> str:
@@ -121,16 +130,22 @@ class DeviceExecutor:
     def step(self, state: State, _number: int, /) -> State:
         """The next state, on the device. Raises `SelfCheckError`."""
         require_mode()
-        given = self._moved(state)
-        if self._graph is None:
-            return self._program.step(given, self._fixed, self._interpreter)
-        with self._lock:
-            return self._graph.step(given, self._program, self._fixed, self._interpreter)
+        with self._here():
+            given = self._moved(state)
+            if self._graph is None:
+                return self._program.step(given, self._fixed, self._interpreter)
+            with self._lock:
+                return self._graph.step(given, self._program, self._fixed, self._interpreter)
 
     def trace(self, state: State, _number: int, /) -> Frame:
         """The traced step. Its top frame is run by kernels too, all on the device. Raises `SelfCheckError`."""
         require_mode()
-        return self._program.trace(self._moved(state), self._fixed, self._interpreter)
+        with self._here():
+            return self._program.trace(self._moved(state), self._fixed, self._interpreter)
+
+    def _here(self) -> AbstractContextManager[object]:
+        """A graph is recorded, and kernels are queued, on the current device of the thread."""
+        return torch.cuda.device(self._device) if self._device.type == "cuda" else nullcontext()
 
     def _moved(self, state: State) -> dict[str, Tensor]:
         return {name: x.to(self._device) for name, x in state.items()}

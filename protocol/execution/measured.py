@@ -5,6 +5,7 @@ Measurements are by device, for the same machine computes on a GPU or without. T
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import datetime
 from pathlib import Path
 from typing import Annotated, Final, Literal
@@ -69,6 +70,13 @@ def measured(home: Home, device: str) -> Measured | None:
     """A device's measurement, None where it was never measured in all families. Raises MeasuredError."""
     found = _read(measured_file(home)).devices.get(device)
     return found if found is not None and set(found.operations) == set(Family) else None
+
+
+def slowest(found: Iterable[Measured | None]) -> Measured | None:
+    """Of several devices' measurements, by which tasks on any of them are bid on; None where one is missing."""
+    every = list(found)
+    known = [one for one in every if one is not None]
+    return min(known, key=lambda one: one.slowest, default=None) if len(known) == len(every) else None
 
 
 def keep(home: Home, device: str, made: Measured) -> None:

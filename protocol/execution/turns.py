@@ -5,6 +5,9 @@ waits for a turn: that of the thread whose work is due first, among equals in th
 end. Where turns are `shared` what is due before every step that runs does not wait for it: it begins beside it. Else it
 waits, and what is `urgent`, a solver's defence, goes before all else and has the turn until its answer is known, or
 something urgent is due before it.
+
+Several trainings share a device by earliest deadline first: the others wait until the first one's segment is done.
+Steps on different devices do not wait for each other.
 """
 
 from __future__ import annotations
@@ -30,26 +33,52 @@ class Stopped(InternalError):
     """What would be computed is not needed any more: its task is over, or the party ends."""
 
 
+@dataclass(slots=True, eq=False)
+class Scheduled:
+    """A training whose deadline is `until`, on one of the devices. `dropped`: it needs no further turn. It waits for
+    trainings with an earlier deadline since `since`, and has waited for such `before` seconds before.
+    """
+
+    until: float
+    device: str = ""
+    dropped: bool = False
+    before: float = 0.0
+    since: float | None = None
+
+    def waited(self) -> float:
+        """Seconds so far that others went first."""
+        since = self.since
+        return self.before + (0.0 if since is None else time.monotonic() - since)
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Ask:
-    """One that asks for a turn, for work that is due `by` then; `asked` numbers them."""
+    """One that asks for a turn, for work that is due `by` then; `asked` numbers them. Without a `device` it asks for
+    the whole machine.
+    """
 
     by: float
     asked: int = 0
     urgent: bool = False
+    device: str = ""
+    training: Scheduled | None = None
 
     @property
     def order(self) -> tuple[bool, float, int]:
         """Least goes first."""
         return not self.urgent, self.by, self.asked
 
+    def meets(self, other: Ask) -> bool:
+        """Whether both need the same device."""
+        return not (self.device and other.device) or self.device == other.device
+
 
 def may_begin(ask: Ask, waiting: Iterable[Ask], running: Iterable[Ask], shared: bool) -> bool:
     """Whether it is the turn of one that asks: nobody who waits is due before it, and nothing runs, or, where turns are
-    shared, only what is due after it.
+    shared, only what is due after it. What needs another device does not count.
     """
-    first = min(waiting, key=lambda other: other.order, default=ask)
-    return first is ask and all(shared and ask.by < other.by for other in running)
+    first = min(filter(ask.meets, waiting), key=lambda other: other.order, default=ask)
+    return first is ask and all(shared and ask.by < other.by for other in filter(ask.meets, running))
 
 
 @dataclass(slots=True)
@@ -70,6 +99,7 @@ class Turns:
         self._urgent = 0
         self._asked = 0
         self._waiting: list[Ask] = []
+        self._trainings: list[Scheduled] = []
         self._closed = False
         self._thread = threading.local()
 
@@ -81,6 +111,28 @@ class Turns:
             yield
         finally:
             self._thread.by = before
+
+    @contextmanager
+    def scheduled(self, training: Scheduled) -> Iterator[None]:
+        """What this thread asks for meanwhile is a training's: it waits for those on its device with an earlier
+        deadline. Raises Stopped once it is dropped.
+        """
+        with self._changed:
+            self._trainings.append(training)
+        self._thread.training = training
+        try:
+            yield
+        finally:
+            self._thread.training = None
+            with self._changed:
+                self._trainings.remove(training)
+                self._changed.notify_all()
+
+    def drop(self, training: Scheduled) -> None:
+        """A training needs no further turn, also if it waits for one."""
+        with self._changed:
+            training.dropped = True
+            self._changed.notify_all()
 
     @contextmanager
     def urgent(self, between: Callable[[], None] = lambda: None, by: float = -math.inf) -> Iterator[None]:
@@ -109,13 +161,13 @@ class Turns:
                 self._changed.notify_all()
 
     @contextmanager
-    def ordinary(self) -> Iterator[None]:
+    def ordinary(self, device: str = "") -> Iterator[None]:
         """A turn after all that is due before this thread's work, or was asked before and is due then too, and after
-        everything urgent.
+        everything urgent. With a `device`, what runs on another one does not count.
         """
         held = self._running.get(get_ident())
         if held is None:
-            with self._turn(self._by):
+            with self._turn(self._by, device=device):
                 yield
             return
         held.between()
@@ -133,13 +185,14 @@ class Turns:
         return getattr(self._thread, "by", math.inf)
 
     @contextmanager
-    def _turn(self, by: float, urgent: bool = False) -> Iterator[None]:
+    def _turn(self, by: float, urgent: bool = False, device: str = "") -> Iterator[None]:
         if get_ident() in self._running:
             yield
             return
         with self._changed:
             self._asked += 1
-            self._wait(_Held(Ask(by, self._asked, urgent)))
+            training = None if urgent else getattr(self._thread, "training", None)
+            self._wait(_Held(Ask(by, self._asked, urgent, device, training)))
         try:
             yield
         finally:
@@ -150,12 +203,17 @@ class Turns:
     def _wait(self, held: _Held) -> None:
         """For a turn. Raises Stopped. The caller has the lock."""
         self._waiting.append(held.ask)
+        training = held.ask.training
+        if training is not None and self._is_later(held.ask):
+            training.since = time.monotonic()
         try:
-            self._changed.wait_for(lambda: self._closed or self._is_next(held.ask))
-            if self._closed:
+            self._changed.wait_for(lambda: self._is_over(held.ask) or self._is_next(held.ask))
+            if self._is_over(held.ask):
                 raise Stopped
             self._running[get_ident()] = held
         finally:
+            if training is not None and training.since is not None:
+                training.before, training.since = training.waited(), None
             self._waiting.remove(held.ask)
             self._changed.notify_all()
 
@@ -167,15 +225,27 @@ class Turns:
                 self._changed.notify_all()
                 self._wait(held)
 
+    def _is_over(self, ask: Ask) -> bool:
+        return self._closed or (ask.training is not None and ask.training.dropped)
+
     def _is_next(self, ask: Ask) -> bool:
         running = (held.ask for held in self._running.values())
-        barred = self._urgent and not ask.urgent
-        return not barred and may_begin(ask, self._waiting, running, self._shared)
+        barred = (self._urgent and not ask.urgent) or self._is_later(ask)
+        waiting = (other for other in self._waiting if not self._is_later(other))
+        return not barred and may_begin(ask, waiting, running, self._shared)
+
+    def _is_later(self, ask: Ask) -> bool:
+        """Whether another training on the same device has the earlier deadline."""
+        mine = ask.training
+        if mine is None:
+            return False
+        beside = (one for one in self._trainings if one.device == mine.device and not one.dropped)
+        return min(beside, key=lambda one: one.until, default=mine) is not mine
 
 
 class InTurns:
-    """An executor whose every step and trace waits for an ordinary turn. `note` is told the seconds of each step, but
-    not on a device, which still computes it when it is asked for the next; `count` is called after each.
+    """An executor whose every step and trace waits for an ordinary turn on its `device`. `note` is told the seconds of
+    each step, but not on a GPU, which still computes it when it is asked for the next; `count` is called after each.
     """
 
     def __init__(
@@ -184,8 +254,10 @@ class InTurns:
         turns: Turns,
         note: Callable[[float], object] = lambda _seconds: None,
         count: Callable[[], object] = lambda: None,
+        device: str = "",
     ) -> None:
         self._executor = executor
+        self._device = device
         self._turns = turns
         self._note = note
         self._count = count
@@ -193,12 +265,12 @@ class InTurns:
     @contextmanager
     def turn(self) -> Iterator[None]:
         """For a step, and what is done about its state before the next."""
-        with self._turns.ordinary():
+        with self._turns.ordinary(self._device):
             yield
 
     def step(self, state: State, number: int, /) -> State:
         """The state after the step. Raises Stopped, and what the executor raises."""
-        with self._turns.ordinary():
+        with self._turns.ordinary(self._device):
             begun = time.perf_counter()
             after = self._executor.step(state, number)
             if all(tensor.device.type == "cpu" for tensor in after.values()):
@@ -208,5 +280,5 @@ class InTurns:
 
     def trace(self, state: State, number: int, /) -> Frame:
         """The same step with all its values. Raises Stopped, and what the executor raises."""
-        with self._turns.ordinary():
+        with self._turns.ordinary(self._device):
             return self._executor.trace(state, number)

@@ -1,4 +1,4 @@
-"""How much memory this process uses at most, between two moments (Linux: proc(5))."""
+"""How much memory this process uses, now and at most between two moments (Linux: proc(5))."""
 
 from __future__ import annotations
 
@@ -17,9 +17,18 @@ def forget_peak() -> None:
 
 def peak_memory() -> int | None:
     """Most resident bytes since `forget_peak`, or since the process began; None where the system does not say."""
+    return _status("VmHWM:")
+
+
+def own_memory() -> int | None:
+    """Resident bytes of this process that no file backs; None where the system does not say."""
+    return _status("RssAnon:")
+
+
+def _status(name: str) -> int | None:
     try:
         lines = (_PROC / "status").read_text().splitlines()
     except OSError:
         return None
-    found = [line.split()[1] for line in lines if line.startswith("VmHWM:")]
+    found = [line.split()[1] for line in lines if line.startswith(name)]
     return int(found[0]) * 1024 if found else None

@@ -23,6 +23,9 @@ DeploymentOption = Annotated[Path | None, typer.Option(help="Deployment file, el
 DeviceOption = Annotated[
     str | None, typer.Option(help="Where steps run: auto, cpu or cuda; the bits are the same.")
 ]
+DevicesOption = Annotated[
+    str | None, typer.Option(help="Numbers of several CUDA devices that train, such as 0,1.")
+]
 JsonOption = Annotated[bool, typer.Option("--json", help="A versioned JSON envelope on stdout.")]
 TasksOption = Annotated[list[int] | None, typer.Option("--task", min=1, help="Only this task (repeatable).")]
 LogJsonOption = Annotated[bool, typer.Option("--log-json", help="One JSON object a line on stderr.")]

@@ -9,7 +9,7 @@ the least undercut, and stop at one's own floor.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import NamedTuple
@@ -31,6 +31,13 @@ not in it: half of sixteen lost bonds is more than that (decision 135).
 NO_WAIT = Clocks(0.0)
 
 
+class Training(NamedTuple):
+    """Seconds of training that are to be done, within so many from now."""
+
+    seconds: float
+    left: float
+
+
 class Best(NamedTuple):
     """Somebody else's bid to answer, and the whole extensions in the overtime."""
 
@@ -44,7 +51,8 @@ class Figures:
     what it has won or bid on. `rates` are its measured or assumed speeds. `opening` is the fraction of the
     budget that a first bid asks for. `disk` are the bytes that a task's checkpoints may take. `clocks` are what a move
     takes beside computing, `draw_delay` passes between a submission and its draw's round. `taken` are the tasks that it
-    has to train or defend beside, by names. `uplink` are the bytes a second that it serves.
+    has to train or defend beside, by names. `uplink` are the bytes a second that it serves. `trainings` are those that
+    share its device, by names, and leave `memory` bytes of it; a training of the task `needs` so many.
     """
 
     free: int
@@ -56,6 +64,9 @@ class Figures:
     draw_delay: float = 0.0
     taken: Mapping[str, Terms] = field(default_factory=dict)
     uplink: float = math.inf
+    trainings: Mapping[str, Training] = field(default_factory=dict)
+    memory: float = math.inf
+    needs: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +82,8 @@ class Rule(StrEnum):
 
     ARITHMETIC = "arithmetic"
     TRAINING = "training"
+    BESIDE = "trainings beside"
+    MEMORY = "memory"
     DISK = "disk"
     UPLINK = "uplink"
     GAMES = "games"
@@ -103,6 +116,19 @@ def copies_at_once(terms: Terms) -> int:
     return max(terms.seat_segments, terms.jurors)
 
 
+def _late(trainings: Mapping[str, Training]) -> Iterator[tuple[str, Training]]:
+    """Of trainings that share a device by earliest deadline first: each that would be late, named with all before it,
+    for they go first (decision 173).
+    """
+    names: list[str] = []
+    seconds = 0.0
+    for name, training in sorted(trainings.items(), key=lambda item: item[1].left):
+        names.append(name)
+        seconds += training.seconds
+        if seconds * SLACK > training.left:
+            yield " and ".join(names), Training(seconds, training.left)
+
+
 def decide(terms: Terms, figures: Figures, best: Best | None = None) -> Offer | Refusal:
     """A first bid, or an answer to the best bid of somebody else."""
     if not is_computed(terms.arithmetic):
@@ -116,6 +142,16 @@ def decide(terms: Terms, figures: Figures, best: Best | None = None) -> Offer | 
             f"{duration(needed)} of training do not fit into {duration(terms.training_period)} with a quarter to spare",
             Rule.TRAINING,
             math.ceil(needed * SLACK),
+        )
+    for name, row in _late({**figures.trainings, "this task": Training(needed, terms.training_period)}):
+        return Refusal(
+            f"{name}: {duration(row.seconds)} of training do not fit into {duration(row.left)} with a quarter to spare",
+            Rule.BESIDE,
+        )
+    if figures.needs > figures.memory:
+        return Refusal(
+            f"its steps take up to {figures.needs} bytes of memory, {figures.memory:.0f} are free for them",
+            Rule.MEMORY,
         )
     kept = (terms.segments + 1) * terms.state_bytes
     if kept > figures.disk:

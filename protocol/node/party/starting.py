@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import sys
+from collections.abc import Mapping, Sequence
 from functools import cache
 from threading import Lock
 from typing import TYPE_CHECKING, NamedTuple
@@ -26,31 +27,40 @@ _log = logging.getLogger("assay.numerics")
 
 
 class Started(NamedTuple):
-    """What makes the executor of a task, what a signal asks to stop, and the name of the device."""
+    """What makes the executors of tasks and what it is called, for each device; and what a signal asks to stop."""
 
-    executor: ExecutorFactory
+    executors: Mapping[str, ExecutorFactory]
     stop: Stop
-    device: str
+    names: Mapping[str, str]
+
+    @property
+    def executor(self) -> ExecutorFactory:
+        """Of the first device."""
+        return next(iter(self.executors.values()))
 
 
-def start(settings: NodeSettings, log_json: bool, verbose: bool) -> Started:
-    """Set up. Raises SelfCheckError, DeviceError, and CheckLost."""
+def start(settings: NodeSettings, log_json: bool, verbose: bool, devices: Sequence[str] = ()) -> Started:
+    """Set up, for other `devices` than the settings' one too. Raises SelfCheckError, DeviceError, and CheckLost."""
     logs.configure(log_json, verbose)
+    names = {device: _checked_name(device) for device in devices or (settings.device,)}
+    stop = Stop()
+    stop.on_signals()
+    return Started({device: executors(device) for device in names}, stop, names)
+
+
+def _checked_name(device: str) -> str:
+    """The name of a device that was seen to give the right bits."""
     if "torch" in sys.modules:  # somebody has loaded it: what it is set to counts
         from protocol.execution.device import device_name, device_of
 
-        _checked_here(settings.device)
-        name = device_name(device_of(settings.device))
-    else:
-        machine = check_machine(settings.device)
-        if (warning := untested_torch(machine.torch)) is not None:
-            _log.warning(warning)
-        name = machine.name
-        if machine.device != "cpu":
-            _log.info("steps run on %s", name)
-    stop = Stop()
-    stop.on_signals()
-    return Started(executors(settings.device), stop, name)
+        _checked_here(device)
+        return device_name(device_of(device))
+    machine = check_machine(device)
+    if (warning := untested_torch(machine.torch)) is not None:
+        _log.warning(warning)
+    if machine.device != "cpu":
+        _log.info("steps run on %s", machine.name)
+    return machine.name
 
 
 def executors(device: str) -> ExecutorFactory:

@@ -32,7 +32,7 @@ def roots(tensors: Sequence[Tensor], dtypes: Sequence[DType]) -> list[bytes] | N
     is no Triton, or it has shown other bits than hashlib's."""
     devices = {x.device for x in tensors}
     device = next(iter(devices), torch.device("cpu"))
-    if len(devices) != 1 or device.type != "cuda" or not launch.runs_on(device) or not is_right(device.type):
+    if len(devices) != 1 or device.type != "cuda" or not launch.runs_on(device) or not is_right(str(device)):
         return None
     words = torch.stack([root_words(x, dtype) for x, dtype in zip(tensors, dtypes, strict=True)])
     data = words.cpu().numpy().astype(">i4").tobytes()
@@ -58,9 +58,9 @@ def root_words(x: Tensor, dtype: DType) -> Tensor:
 
 
 @cache
-def is_right(device_type: str) -> bool:
+def is_right(device: str) -> bool:
     """Whether a few roots are hashlib's: whole and broken last chunks, odd and even numbers of leaves, every width."""
-    where = torch.device(device_type)
+    where = torch.device(device)
     for dtype, count in ((DType.F32, 775), (DType.U8, 1079), (DType.BOOL, 6)):
         values = torch.arange(count, dtype=torch.int64) * 2654435761 % 251 - (0 if dtype is DType.U8 else 3)
         x = values.to(dtype.storage)

@@ -58,14 +58,12 @@ def kernel_for(device: torch.device, px: int, py: int, call: ProductCall | None 
 
     Raises `NoKernel`, or `NumericsError` for unknown names.
     """
-    return _chosen(device.type, px, py, os.environ.get(VARIABLE), call)
+    return _chosen(str(device), px, py, os.environ.get(VARIABLE), call)
 
 
 @lru_cache(maxsize=4096)
-def _chosen(
-    device_type: str, px: int, py: int, wanted: str | None, call: ProductCall | None
-) -> ProductKernel:
-    return first_usable(allowed(wanted), torch.device(device_type), px, py, call)
+def _chosen(device: str, px: int, py: int, wanted: str | None, call: ProductCall | None) -> ProductKernel:
+    return first_usable(allowed(wanted), torch.device(device), px, py, call)
 
 
 def first_usable(
@@ -106,7 +104,7 @@ def _refusal(
     kernel: ProductKernel, device: torch.device, px: int, py: int, shape_class: ShapeClass | None
 ) -> str | None:
     """Why the kernel is not used, or None. A kernel that was wrong once stays refused."""
-    return _failed.get((kernel, device.type)) or _tested(kernel, device, px, py, shape_class)
+    return _failed.get((kernel, str(device))) or _tested(kernel, device, px, py, shape_class)
 
 
 @cache
@@ -129,7 +127,7 @@ def _tested(
         )
         return unable
     if wrong is not None:
-        _failed[kernel, device.type] = wrong
+        _failed[kernel, str(device)] = wrong
         _chosen.cache_clear()
         is_usable.cache_clear()
         _log.warning("product kernel %s is not used on %s: %s", kernel.name, device, wrong)

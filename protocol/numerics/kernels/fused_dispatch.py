@@ -31,16 +31,16 @@ def fused_for(x: Tensor) -> Fused | CudaFused | None:
         return None
     if x.device.type == "cpu":
         return _chosen(os.environ.get(VARIABLE))
-    return cuda_functions(os.environ.get(VARIABLE)) if x.device.type == "cuda" else None
+    return cuda_functions(os.environ.get(VARIABLE), x.device) if x.device.type == "cuda" else None
 
 
 @cache
-def cuda_functions(wanted: str | None) -> CudaFused | None:
-    """The functions of CUDA devices, or None. They are tested on the current one."""
+def cuda_functions(wanted: str | None, device: torch.device = CUDA) -> CudaFused | None:
+    """The functions of a CUDA device, or None. They are tested on it; without a `device`, on the current one."""
     fused = CudaFused()
     names = None if not wanted else {name.strip() for name in wanted.split(",")}
-    usable = (names is None or fused.name in names) and launch.runs_on(CUDA)
-    return fused if usable and _passes(fused, CUDA) else None
+    usable = (names is None or fused.name in names) and launch.runs_on(device)
+    return fused if usable and _passes(fused, device) else None
 
 
 @cache

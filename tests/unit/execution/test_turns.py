@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from threading import Event, Thread
+from threading import Barrier, Event, Thread
 from time import monotonic, sleep
 
 import pytest
@@ -12,7 +12,7 @@ import torch
 
 from protocol.dispute.provider import Frame
 from protocol.execution.replay import run_steps
-from protocol.execution.turns import InTurns, Stopped, Turns
+from protocol.execution.turns import InTurns, Scheduled, Stopped, Turns
 from protocol.program.step import State
 
 SECONDS = 20
@@ -250,3 +250,147 @@ def test_closed_nobody_begins_who_waits_or_asks() -> None:
     assert ended == ["stopped"]
     with pytest.raises(Stopped), turns.urgent():
         ended.append("computed")
+
+
+class Trainings:
+    """Trainings of some steps each, on threads; `done` has each step's name in the order that they ran."""
+
+    def __init__(self) -> None:
+        self.turns = Turns()
+        self.done: list[str] = []
+        self.stopped: list[str] = []
+        self._threads: list[Thread] = []
+
+    def begin(self, name: str, training: Scheduled, steps: int, inside: Callable[[], object]) -> None:
+        """A thread that is at its first step or waits for it. `inside` is called in each step."""
+        registered = len(self.turns._trainings)
+
+        def run() -> None:
+            try:
+                with self.turns.scheduled(training):
+                    for _ in range(steps):
+                        with self.turns.ordinary(training.device):
+                            inside()
+                            self.done.append(name)
+            except Stopped:
+                self.stopped.append(name)
+
+        self._threads.append(Thread(target=run))
+        self._threads[-1].start()
+        until(lambda: len(self.turns._trainings) > registered)
+
+    def join(self) -> list[str]:
+        """All have ended."""
+        for thread in self._threads:
+            thread.join(SECONDS)
+            assert not thread.is_alive()
+        return self.done
+
+
+def nothing() -> None:
+    """A step that takes no time."""
+
+
+def test_of_several_trainings_the_one_with_the_earliest_deadline_has_every_step() -> None:
+    trainings = Trainings()
+    with trainings.turns.ordinary():
+        for name, deadline in (("late", 30), ("first", 10), ("second", 20)):
+            trainings.begin(name, Scheduled(deadline), 3, nothing)
+    assert trainings.join() == ["first"] * 3 + ["second"] * 3 + ["late"] * 3
+
+
+def test_a_training_that_begins_goes_before_one_with_a_later_deadline_at_its_next_step() -> None:
+    trainings, begun, go = Trainings(), Event(), Event()
+
+    def held() -> None:
+        begun.set()
+        assert go.wait(SECONDS)
+
+    trainings.begin("late", Scheduled(30), 2, held)
+    assert begun.wait(SECONDS)
+    trainings.begin("first", Scheduled(10), 2, nothing)
+    go.set()
+    assert trainings.join() == ["late", "first", "first", "late"]
+
+
+def test_a_training_that_waits_keeps_nobody_else_from_a_turn() -> None:
+    """It asked first, but for another training it would have to wait; an answer to a question does not."""
+    trainings, begun, go = Trainings(), Event(), Event()
+
+    def held() -> None:
+        begun.set()
+        assert go.wait(SECONDS)
+
+    trainings.begin("first", Scheduled(10), 1, held)
+    assert begun.wait(SECONDS)
+    trainings.begin("late", Scheduled(20), 1, nothing)
+    until(lambda: len(trainings.turns._waiting) == 1)
+    threads = Threads(trainings.turns)
+    threads.ask("answer")
+    go.set()
+    threads.join()
+    assert trainings.join() == ["first", "late"]
+
+
+def test_a_training_on_another_device_computes_beside() -> None:
+    """Each step waits for the other's: one after the other they would stand for ever."""
+    trainings, both = Trainings(), Barrier(2, timeout=SECONDS)
+    trainings.begin("a", Scheduled(10, "cuda:0"), 5, both.wait)
+    trainings.begin("b", Scheduled(20, "cuda:1"), 5, both.wait)
+    assert sorted(trainings.join()) == ["a"] * 5 + ["b"] * 5
+
+
+def test_what_names_no_device_has_the_machine_for_itself() -> None:
+    trainings, begun, go = Trainings(), Event(), Event()
+
+    def held() -> None:
+        begun.set()
+        assert go.wait(SECONDS)
+
+    trainings.begin("a", Scheduled(10, "cuda:0"), 1, held)
+    assert begun.wait(SECONDS)
+    threads = Threads(trainings.turns)
+    threads.ask("defence", urgent=True)
+    assert not threads.done
+    go.set()
+    assert threads.join() == ["defence"]
+    trainings.join()
+
+
+def test_a_dropped_training_that_waits_ends_at_once() -> None:
+    trainings, begun, go = Trainings(), Event(), Event()
+
+    def held() -> None:
+        begun.set()
+        assert go.wait(SECONDS)
+
+    trainings.begin("first", Scheduled(10), 1, held)
+    assert begun.wait(SECONDS)
+    dropped = Scheduled(20)
+    trainings.begin("dropped", dropped, 1, nothing)
+    trainings.turns.drop(dropped)
+    until(lambda: trainings.stopped == ["dropped"])
+    assert not trainings.done
+    go.set()
+    assert trainings.join() == ["first"]
+
+
+def test_a_training_knows_how_long_others_went_first() -> None:
+    trainings, begun, go = Trainings(), Event(), Event()
+
+    def held() -> None:
+        begun.set()
+        assert go.wait(SECONDS)
+
+    first, late = Scheduled(10), Scheduled(20)
+    trainings.begin("first", first, 1, held)
+    assert begun.wait(SECONDS)
+    trainings.begin("late", late, 1, nothing)
+    until(lambda: late.waited() > 0)
+    before = late.waited()
+    until(lambda: late.waited() > before)
+    go.set()
+    trainings.join()
+    waited = late.waited()
+    assert waited > before
+    assert (late.since, late.waited(), first.waited()) == (None, waited, 0.0)

@@ -15,7 +15,7 @@ from protocol.chain.parameters import TOKEN
 from protocol.tasks.admission import Clocks, Rates
 from protocol.tasks.bidding import ladder, least_undercut
 from protocol.tasks.floor import TASK_GAS, YEAR, Costs, Floor, floor, game_cost
-from protocol.tasks.offers import Best, Figures, Offer, Refusal, Rule, copies_at_once, decide
+from protocol.tasks.offers import Best, Figures, Offer, Refusal, Rule, Training, copies_at_once, decide
 from protocol.tasks.task import Terms
 
 COSTS = Costs(machine=1.5, power=0.5, capital=0.0, late=0.0, gas=10 / TASK_GAS, margin=0.5)
@@ -239,3 +239,66 @@ def test_of_two_bidders_the_dearer_stops_at_its_floor_and_is_beaten_by_one_step_
     assert seen == list(itertools.islice(ladder(900), len(seen)))
     dearest = floor(TERMS, 20.0, dear.costs, 0).price
     assert seen[-1] - least_undercut(seen[-1], 0) < dearest <= seen[-2]
+
+
+def test_a_training_beside_is_refused_where_it_or_another_would_be_late() -> None:
+    """Of 30 s, 20 are its own with a quarter to spare: 25; 5 more are too many by 1.25."""
+    offered = decide(TERMS, replace(FIGURES, trainings={"task 7": Training(4.0, 30.0)}))
+    assert isinstance(offered, Offer)
+    beside = decide(TERMS, replace(FIGURES, trainings={"task 7": Training(5.0, 30.0)}))
+    assert isinstance(beside, Refusal)
+    assert beside.rule is Rule.BESIDE
+    assert beside.reason == (
+        "task 7 and this task: 25 s of training do not fit into 30 s with a quarter to spare"
+    )
+    later = decide(TERMS, replace(FIGURES, trainings={"task 7": Training(5.0, 31.0)}))
+    assert isinstance(later, Refusal)
+    assert later.reason.startswith("this task and task 7: 25 s of training do not fit into 31 s")
+    assert isinstance(decide(TERMS, replace(FIGURES, trainings={"task 7": Training(5.0, 32.0)})), Offer)
+
+
+@st.composite
+def trainings(draw: st.DrawFn) -> list[tuple[int, Training]]:
+    """Tasks that ask for machine time at any moment, by when each does."""
+    count = draw(st.integers(1, 6))
+    return [
+        (
+            draw(st.integers(0, 40)),
+            Training(draw(st.integers(1, 12)), draw(st.integers(1, 60))),
+        )
+        for _ in range(count)
+    ]
+
+
+@given(trainings())
+def test_trainings_that_are_admitted_one_after_the_other_end_in_time(
+    asked: list[tuple[int, Training]],
+) -> None:
+    """By earliest deadline first, a second at a time, whenever each begins: as the solver's turns have it."""
+    taken: dict[int, tuple[int, Training]] = {}
+    for number, (begin, training) in enumerate(asked):
+        beside = {f"task {other}": one for other, (_, one) in taken.items()}
+        operations = int(training.seconds * 50_000)  # of each of 20 steps, at a million a second
+        terms = replace(TERMS, step_operations=operations, training_period=int(training.left))
+        decision = decide(terms, replace(FIGURES, trainings=beside))
+        if isinstance(decision, Offer) or decision.rule not in (Rule.BESIDE, Rule.TRAINING):
+            taken[number] = (begin, training)
+    left = {number: training.seconds for number, (_, training) in taken.items()}
+    for second in range(200):
+        ready = [number for number in left if left[number] > 0 and taken[number][0] <= second]
+        if ready:
+            first = min(ready, key=lambda number: taken[number][0] + taken[number][1].left)
+            left[first] -= 1
+            if left[first] <= 0:
+                begin, training = taken[first]
+                assert second + 1 <= begin + training.left
+    assert not any(left.values())
+
+
+def test_a_training_that_does_not_fit_into_memory_is_refused() -> None:
+    fits = replace(FIGURES, memory=1_000, needs=1_000)
+    assert isinstance(decide(TERMS, fits), Offer)
+    refused = decide(TERMS, replace(fits, needs=1_001))
+    assert isinstance(refused, Refusal)
+    assert refused.rule is Rule.MEMORY
+    assert refused.reason == "its steps take up to 1001 bytes of memory, 1000 are free for them"

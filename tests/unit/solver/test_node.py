@@ -152,7 +152,7 @@ def node(stand: Stand) -> Iterator[SolverNode]:
 def work(node: SolverNode) -> Work:
     """A task that the node has won."""
     made = Work()
-    node._assignments[TASK] = cast(Assignment, made)
+    node._assignments.put(TASK, cast(Assignment, made))
     return made
 
 
@@ -160,7 +160,7 @@ def test_a_task_that_is_over_is_let_go(stand: Stand, node: SolverNode, work: Wor
     stand.status = TaskStatus.REFUNDED
     node._tick()
     assert work.done == ["retired"]
-    assert not node._assignments
+    assert TASK not in node._assignments
     row = node.context.database.task(TASK)
     assert row is not None
     assert (row.stage, row.note) == (Stage.OVER, "refunded")
@@ -205,9 +205,9 @@ def test_a_node_that_was_told_to_pause_or_was_not_measured_takes_no_work(stand: 
 def test_a_run_that_the_market_refuses_keeps_no_processes(node: SolverNode, work: Work) -> None:
     node._tick()
     assert work.done == ["closed, wait=False"]
-    assert not node._assignments
+    assert TASK not in node._assignments
     node._tick()  # nor is it begun anew
-    assert not node._assignments
+    assert TASK not in node._assignments
     with pytest.raises(SolverError, match="refuses this run"):
         node._outcome(once=False)
 

@@ -1,0 +1,67 @@
+"""Assignments of tasks that were won, each loaded beside the loop: its bundle may have to be fetched again."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from concurrent.futures import Future
+from functools import partial
+from typing import TYPE_CHECKING
+
+from protocol.execution.loading import load_torch
+from solver.background import in_thread
+from solver.context import Context
+from solver.progress import Progress
+
+if TYPE_CHECKING:
+    from solver.assignment import Assignment
+
+
+class Assignments:
+    """By task, those that this solver can still do something for. For one thread."""
+
+    def __init__(self, context: Context, progress: Progress) -> None:
+        self._context = context
+        self._progress = progress
+        self._loaded: dict[int, Assignment] = {}
+        self._loading: dict[int, tuple[Future[Assignment], float]] = {}  # with when it began
+
+    def __iter__(self) -> Iterator[Assignment]:
+        """All that are loaded."""
+        return iter(self._loaded.values())
+
+    def __contains__(self, task: int) -> bool:
+        return task in self._loaded
+
+    def put(self, task: int, assignment: Assignment) -> None:
+        """Take up one that is loaded."""
+        self._loaded[task] = assignment
+
+    def get(self, task: int) -> Assignment | None:
+        """The assignment of a task once it is loaded, which begins with the first call. Raises what loading raised."""
+        if task not in self._loaded:
+            if task not in self._loading:
+                self._loading[task] = in_thread(partial(self.load, task)), time.monotonic()
+            loading, _ = self._loading[task]
+            if not loading.done():
+                return None
+            self._loaded[task] = loading.result()
+            del self._loading[task]
+        return self._loaded[task]
+
+    def load(self, task: int) -> Assignment:
+        """Load one now, on a thread of its own: the first task of a process loads torch. Raises BundleError."""
+        load_torch()
+        from solver.assignment import Assignment
+
+        return Assignment(self._context, task, self._progress)
+
+    def pop(self, task: int) -> Assignment | None:
+        """The assignment of a task if it is loaded; it is not among these any more."""
+        return self._loaded.pop(task, None)
+
+    def failed_for(self, task: int) -> float:
+        """Seconds that a failure beside the loop took: of loading a task, or since its training's last step."""
+        if task in self._loading and self._loading[task][0].done():
+            return time.monotonic() - self._loading.pop(task)[1]
+        return self._loaded[task].failed_after if task in self._loaded else 0.0

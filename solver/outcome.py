@@ -1,0 +1,30 @@
+"""How a solver's process ends once it has no work left. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from protocol.chain.views import TaskStatus
+from protocol.errors import ExitCode
+from solver.errors import SolverError, StakeSlashed
+
+
+def outcome(
+    ended: Mapping[int, TaskStatus], refused: Sequence[SolverError], drained: bool, once: bool
+) -> ExitCode | None:
+    """None where it goes on: it ends after a slash, a refused run, an order to drain, and with `once` after the first
+    task. Raises StakeSlashed, and the error of a refused run.
+    """
+    if not (ended or refused or drained):
+        return None
+    slashed = [task for task, status in ended.items() if status is TaskStatus.SLASHED]
+    if slashed:
+        raise StakeSlashed(
+            f"task {slashed[0]}",
+            expected="to be paid",
+            got="its stake slashed",
+            remedy="check this machine with `make test` before it bids again",
+        )
+    if refused:
+        raise refused[0]
+    return ExitCode.FINE if once or drained else None

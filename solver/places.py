@@ -1,0 +1,88 @@
+"""Where tasks are trained: on which of this machine's devices, and whether its memory holds one more.
+
+A task stays where it was placed when it was bid on; after a restart it goes where least is placed. Tasks of several
+deployments may have the same number, and then share a device.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from threading import Lock
+from typing import TYPE_CHECKING
+
+from protocol.tasks.bundles.limits import WORKSPACE
+
+if TYPE_CHECKING:
+    from protocol.execution.replay import Executor, ExecutorFactory, Work
+
+MemoryOf = Callable[[str], int | None]
+"""Bytes that all trainings of this process may take on a device together; None where that is not known."""
+
+
+def no_bound(_device: str) -> int | None:
+    """Memory that nobody looks at."""
+    return None
+
+
+class Places:
+    """Devices by their settings, such as "cuda:0". Any thread may ask."""
+
+    def __init__(self, devices: Sequence[str] = ("auto",), memory: MemoryOf = no_bound) -> None:
+        self.devices = tuple(devices)
+        self._memory = memory
+        self._placed: dict[int, str] = {}
+        self._needs: dict[bytes, int] = {}
+        self._lock = Lock()
+
+    def of(self, task: int) -> str:
+        """The device of a task; where it has none yet, the one that has the fewest is its device from now on."""
+        with self._lock:
+            if task not in self._placed:
+                placed = Counter(self._placed.values())
+                self._placed[task] = min(self.devices, key=lambda device: placed[device])
+            return self._placed[task]
+
+    def put(self, task: int, device: str) -> None:
+        """Place a task that is bid on."""
+        with self._lock:
+            self._placed[task] = device
+
+    def forget(self, task: int) -> None:
+        """A task is over, or was not won."""
+        with self._lock:
+            self._placed.pop(task, None)
+
+    def expect(self, program: bytes, peak_bytes: int) -> None:
+        """Reckon with a program by the values that are alive in its step."""
+        self._needs[program] = WORKSPACE * peak_bytes
+
+    def needs(self, program: bytes) -> int | None:
+        """Bytes that trainings of a program take at most; None while its bundle was not read."""
+        return self._needs.get(program)
+
+    def room(self, device: str, programs: Iterable[bytes]) -> float:
+        """Bytes that trainings of these programs leave on a device: none where one of them is not known yet."""
+        memory = self._memory(device)
+        if memory is None:
+            return math.inf
+        taken = [self.needs(program) for program in programs]
+        return 0 if None in taken else max(0, memory - sum(filter(None, taken)))
+
+
+def placed(executors: Mapping[str, ExecutorFactory], places: Places) -> ExecutorFactory:
+    """What makes the executor of a task on its device."""
+
+    def make(work: Work) -> Executor:
+        return executors[places.of(work.task)](work)
+
+    return make
+
+
+def memory_of(device: str) -> int | None:
+    """Of a device that torch sees (it is loaded by now): free bytes and those that this process has."""
+    from protocol.execution.device import device_of
+    from protocol.execution.memory import memory_for
+
+    return memory_for(device_of(device))

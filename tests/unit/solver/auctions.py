@@ -1,0 +1,191 @@
+"""An auction on a chain of a few facts, whose bundles are one file each."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from threading import Event
+from time import sleep
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from protocol.chain.parameters import DEVNET, TOKEN
+from protocol.chain.views import NOBODY, TaskStatus, TaskView
+from protocol.node.home import Home
+from protocol.node.logs import get
+from protocol.node.party.eligible import Eligible
+from protocol.tasks.admission import Clocks, Rates
+from protocol.tasks.bundles.write import MANIFEST
+from protocol.tasks.task import Terms
+from solver import auction
+from solver.auction import Auction
+from solver.context import Context
+from solver.database import Database, Stage
+from solver.failures import Failures
+from solver.metrics import Metrics
+from solver.places import Places
+from solver.settings import SolverSettings
+from tests.chain.trees import terms
+from tests.unit.solver import tiny
+
+ME, RIVAL = "0x" + "01" * 20, "0x" + "02" * 20
+REORG_DEPTH = 64
+
+
+class Market:
+    """Tasks with one set of terms; whoever bids is the best bidder."""
+
+    def __init__(self) -> None:
+        self.views: dict[int, TaskView] = {}
+        self.offer = replace(terms(), budget=100 * TOKEN, training_period=10**6, clock=10**6)
+        self.bids: list[int] = []
+        self.bundles: dict[int, bytes] = {}
+
+    def post(self, task: int) -> None:
+        """A task that is open for bids until 100."""
+        fields: dict[str, Any] = {
+            "bids_until": 100,
+            "train_until": 0,
+            "challenge_until": 0,
+            "owes_draw": False,
+        }
+        self.views[task] = TaskView(
+            task,
+            RIVAL,
+            1,
+            2,
+            NOBODY,
+            TaskStatus.BIDDING,
+            0,
+            0,
+            price=0,
+            overtime=0,
+            root=b"",
+            result=b"",
+            **fields,
+        )
+
+    def change(self, task: int, **fields: Any) -> None:
+        """Something happened to a task."""
+        self.views[task] = replace(self.views[task], **fields)
+
+    def tasks(self) -> int:
+        """Number of tasks."""
+        return len(self.views)
+
+    def task(self, task: int) -> TaskView:
+        """Where it stands."""
+        return self.views[task]
+
+    def statuses(self, tasks: list[int]) -> list[TaskStatus]:
+        """Where they stand."""
+        return [self.views[task].status for task in tasks]
+
+    def terms(self, task: int) -> Terms:
+        """The terms; with a bundle of its own if it has one."""
+        return replace(self.offer, bundle_hash=self.bundles.get(task, self.offer.bundle_hash))
+
+    def bid(self, task: int, price: int) -> None:
+        """Mine is the best bid now."""
+        self.bids.append(price)
+        self.change(task, bidder=ME, price=price)
+
+
+class Stand:
+    """An auction, and what it stands on."""
+
+    def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.market, self.block, self.now = Market(), 1_000, 0
+        self.free = 10**24
+        self.elsewhere: dict[str, Terms] = {}
+        self.database = Database(folder / "solver.sqlite", tiny.IDENTITY)
+        self.candidates_folder = folder / "candidates"
+        self.candidates_folder.mkdir()
+        self.failure: BaseException | None = None
+        self.tries: list[tuple[bytes, float]] = []
+        self.go = Event()
+        self.go.set()
+        self.places, self.memory = Places(("a", "b"), lambda _device: self.memory), 1 << 40
+        client = SimpleNamespace(
+            market=self.market,
+            address=ME,
+            now=lambda: self.now,
+            vault=SimpleNamespace(free=lambda _who: self.free),
+            deployment=SimpleNamespace(parameters=DEVNET),
+            connection=SimpleNamespace(
+                block=lambda: SimpleNamespace(number=self.block),
+                chain_id=1,
+                gas_price=10**9,
+                chain=SimpleNamespace(reorg_depth=REORG_DEPTH),
+            ),
+        )
+        log = SimpleNamespace(info=lambda *_a, **_b: None, warning=lambda *_a, **_b: None)
+        self.context = cast(
+            Context,
+            SimpleNamespace(
+                client=client,
+                settings=SolverSettings(),
+                home=Home(folder / "home"),
+                database=self.database,
+                candidates=self.candidates_folder,
+                bundles=folder / "bundles",
+                free_disk=lambda: 10**15,
+                begin=lambda _task, _what, call, **_about: call(),
+                sends=SimpleNamespace(busy=lambda _task, _what: False),
+                log=log,
+                places=self.places,
+                clocks=Clocks(2.0, 0.5),
+                rates=Rates(2e9),
+                hopes=Rates(2e9),
+                terms=self.market.terms,
+                engaged=self.engaged,
+                elsewhere=lambda: self.elsewhere,
+            ),
+        )
+        monkeypatch.setattr(auction, "fetch_candidate", self.fetch)
+        self.eligible = Eligible((RIVAL,) * 3, slots=4, registered=8)
+        monkeypatch.setattr(auction, "eligible", lambda _client, _terms: self.eligible)
+        self.failures = Failures("task", Metrics(), get("test"))
+        self.auction = Auction(self.context, self.failures)
+
+    def engaged(self) -> dict[int, Terms]:
+        """As the real one."""
+        return Context.engaged(self.context)
+
+    def fetch(self, _context: Context, asked: Terms, seconds: float) -> None:
+        """What is fetched is one file; or it fails half way. What has a manifest is here."""
+        self.tries.append((asked.bundle_hash, seconds))
+        if (self.candidates_folder / asked.bundle_hash.hex() / MANIFEST).is_file():
+            return
+        folder = self.candidates_folder / asked.bundle_hash.hex()
+        folder.mkdir(exist_ok=True)
+        (folder / "half").write_bytes(b"half")
+        self.go.wait(60)
+        (folder / "half").touch()
+        if self.failure is not None:
+            raise self.failure
+
+    def tick(self, times: int = 1) -> None:
+        """Rounds, and time for what is fetched beside them."""
+        for _ in range(times):
+            self.auction.tick(take=True)
+            for future in list(self.auction._fetches.values()):
+                while self.go.is_set() and not future.done():
+                    sleep(0.001)
+
+    def rest(self, task: int) -> None:
+        """Until a task that failed may be tried again."""
+        while self.failures.rests(task):
+            sleep(0.001)
+
+    def stage(self, task: int) -> tuple[Stage, str] | None:
+        """What the database says."""
+        row = self.database.task(task)
+        return None if row is None else (row.stage, row.note)
+
+    @property
+    def candidates(self) -> list[str]:
+        """Folders of candidates."""
+        return sorted(path.name for path in self.candidates_folder.iterdir())

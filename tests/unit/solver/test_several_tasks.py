@@ -1,0 +1,153 @@
+"""Several tasks at once: as many as time, memory and stake admit; what does not fit now is looked at again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from protocol.chain.views import TaskStatus, TaskView
+from protocol.tasks.bundles.limits import WORKSPACE
+from solver.database import CheckpointRow, Stage
+from tests.unit.solver.auctions import ME, Stand
+
+PERIOD = 200
+"""Seconds that there are for a training."""
+HALF = 0.6
+"""Of them: two of these with a quarter to spare are too many for one device."""
+
+
+@pytest.fixture
+def stand(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Stand]:
+    made = Stand(tmp_path, monkeypatch)
+    yield made
+    made.database.close()
+
+
+@pytest.fixture
+def busy(stand: Stand) -> Stand:
+    """Each task takes more than half of the time that there is for it. Task 1 is trained on the first device."""
+    offer = stand.market.offer
+    operations = int(HALF * 2e9 * PERIOD / offer.steps)
+    stand.market.offer = replace(offer, step_operations=operations, training_period=PERIOD)
+    post(stand, 1)
+    won(stand, 1)
+    return stand
+
+
+def post(stand: Stand, task: int) -> None:
+    stand.market.post(task)
+    stand.tick(2)
+
+
+def won(stand: Stand, task: int) -> None:
+    period = stand.market.offer.training_period
+    stand.market.change(task, status=TaskStatus.TRAINING, bidder=ME, train_until=stand.now + period)
+    stand.tick()
+
+
+def over(stand: Stand, task: int) -> None:
+    stand.market.change(task, status=TaskStatus.SETTLED)
+    stand.database.put(task, Stage.OVER, "settled")
+    stand.places.forget(task)
+    stand.tick(2)
+
+
+def stages(stand: Stand, *tasks: int) -> list[Stage | None]:
+    rows = [stand.database.task(task) for task in tasks]
+    return [None if row is None else row.stage for row in rows]
+
+
+def test_small_tasks_are_bid_on_while_others_are_trained_and_bid_on(stand: Stand) -> None:
+    for task in (1, 2, 3):
+        post(stand, task)
+    won(stand, 1)
+    post(stand, 4)
+    assert stages(stand, 1, 2, 3, 4) == [Stage.TRAINING, Stage.BID, Stage.BID, Stage.BID]
+    assert sorted(stand.places.of(task) for task in (1, 2)) == ["a", "b"]
+
+
+def test_each_device_takes_one_and_the_next_waits_until_one_is_over(busy: Stand) -> None:
+    post(busy, 2)
+    post(busy, 3)
+    assert stages(busy, 1, 2, 3) == [Stage.TRAINING, Stage.BID, None]
+    assert busy.places.of(2) != busy.places.of(1)
+    free = busy.places.of(1)
+    busy.tick(3)
+    assert stages(busy, 3) == [None]
+    over(busy, 1)
+    assert stages(busy, 2, 3) == [Stage.BID, Stage.BID]
+    assert busy.places.of(3) == free
+
+
+def test_what_is_trained_already_takes_no_more_time(busy: Stand) -> None:
+    post(busy, 2)
+    post(busy, 3)
+    assert stages(busy, 3) == [None]
+    segments = busy.market.offer.segments
+    for number in range(segments):  # all but the last one
+        busy.database.add_checkpoint(1, CheckpointRow(number, "manifest", bytes(32)))
+    post(busy, 4)
+    assert stages(busy, 4) == [Stage.BID]
+    assert busy.places.of(4) == busy.places.of(1)
+
+
+def test_what_waits_is_left_alone_until_something_has_changed(
+    busy: Stand, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    post(busy, 2)
+    post(busy, 3)
+    looked: list[int] = []
+    task = busy.market.task
+
+    def noted(number: int) -> TaskView:
+        looked.append(number)
+        return task(number)
+
+    monkeypatch.setattr(busy.market, "task", noted)
+    busy.tick(5)
+    assert 3 not in looked
+    busy.now = 101  # its bidding is over
+    busy.tick()
+    assert 3 in looked
+    assert stages(busy, 3) == [None]
+    looked.clear()
+    busy.tick()
+    assert 3 not in looked
+
+
+def test_a_task_that_would_not_fit_alone_is_refused(stand: Stand) -> None:
+    offer = stand.market.offer
+    operations = int(2e9 * PERIOD / offer.steps)
+    stand.market.offer = replace(offer, step_operations=operations, training_period=PERIOD)
+    post(stand, 1)
+    assert stages(stand, 1) == [Stage.REFUSED]
+
+
+def test_tasks_that_fill_the_memory_of_each_device_let_the_next_one_wait(stand: Stand) -> None:
+    program = stand.market.offer.program_id
+    stand.places.expect(program, 60)
+    stand.memory = 100 * WORKSPACE
+    for task in (1, 2, 3):
+        post(stand, task)
+    assert stages(stand, 1, 2, 3) == [Stage.BID, Stage.BID, None]
+    over(stand, 2)
+    assert stages(stand, 3) == [Stage.BID]
+
+
+def test_a_task_for_which_no_device_has_the_memory_is_refused(stand: Stand) -> None:
+    stand.places.expect(stand.market.offer.program_id, 60)
+    stand.memory = 59 * WORKSPACE
+    post(stand, 1)
+    assert stages(stand, 1) == [Stage.REFUSED]
+
+
+def test_a_stake_that_another_task_holds_is_waited_for(stand: Stand) -> None:
+    stand.free = stand.market.offer.stake
+    post(stand, 1)
+    post(stand, 2)
+    assert stages(stand, 1, 2) == [Stage.BID, None]
+    over(stand, 1)
+    assert stages(stand, 2) == [Stage.BID]
