@@ -84,6 +84,7 @@ def run(
         from protocol.node.settings import load
         from solver.control import require_alone
         from solver.database import Database
+        from solver.gpu import read_gpus, watts
         from solver.machine import machine_of
         from solver.node import SolverNode
         from solver.places import Places, memory_of, placed
@@ -106,6 +107,8 @@ def run(
     settings = load(SolverSettings, "solver", home_folder.config, flags).values
     require_alone(home_folder)  # before anything is made there; the node looks again
     started = start(settings, log_json, verbose, settings.training_devices)
+    if started.on_gpus:
+        settings = settings.with_gpus(watts(read_gpus(), len(started.names)))
     places = Places(settings.training_devices, memory_of)
     strategy = Strategy(executor=placed(started.executors, places))
     progress = Progress(bar=sys.stderr.isatty() and not log_json)

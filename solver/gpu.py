@@ -5,12 +5,15 @@ Not a device choice: which device trains is the interpreter's matter, and every 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """One GPU at one moment. `energy` is in millijoules since the driver was loaded, None where it is not counted."""
+    """One GPU at one moment. `energy` is in millijoules since the driver was loaded, None where it is not counted;
+    `power_limit` are the watts that it may draw, None where it does not say.
+    """
 
     index: int
     name: str
@@ -18,6 +21,7 @@ class Reading:
     memory_used: int
     memory_total: int
     energy: int | None
+    power_limit: float | None = None
 
     def __str__(self) -> str:
         used, total = self.memory_used >> 20, self.memory_total >> 20
@@ -38,6 +42,12 @@ def read_gpus() -> list[Reading]:
         return []
     finally:
         pynvml.nvmlShutdown()
+
+
+def watts(readings: list[Reading], devices: int) -> float | None:
+    """What so many of these GPUs draw at most; None where none of them says."""
+    limits = sorted((one.power_limit for one in readings if one.power_limit is not None), reverse=True)
+    return sum(limits[:devices]) if limits else None
 
 
 def driver() -> str | None:
@@ -66,15 +76,22 @@ def _read(index: int) -> Reading:
 
     handle = pynvml.nvmlDeviceGetHandleByIndex(index)
     memory = pynvml.nvmlDeviceGetMemoryInfo(handle)
-    try:
-        energy: int | None = int(pynvml.nvmlDeviceGetTotalEnergyConsumption(handle))
-    except pynvml.NVMLError:
-        energy = None
     return Reading(
         index,
         str(pynvml.nvmlDeviceGetName(handle)),
         int(pynvml.nvmlDeviceGetUtilizationRates(handle).gpu),
         int(memory.used),
         int(memory.total),
-        energy,
+        _asked(pynvml.nvmlDeviceGetTotalEnergyConsumption, handle),
+        None if (limit := _asked(pynvml.nvmlDeviceGetPowerManagementLimit, handle)) is None else limit / 1000,
     )
+
+
+def _asked(question: Callable[[object], int], handle: object) -> int | None:
+    """What not every GPU answers."""
+    import pynvml
+
+    try:
+        return int(question(handle))
+    except pynvml.NVMLError:
+        return None

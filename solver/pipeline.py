@@ -46,6 +46,11 @@ class Pipeline:
         if self._failure is not None:
             raise self._failure
 
+    @property
+    def full(self) -> bool:
+        """Whether `put` would wait now."""
+        return len(self._waiting) >= WAITING
+
     def put(self, state: State) -> None:
         """Keep `state` soon, after all that were put before; waits while another one waits already.
 

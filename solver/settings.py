@@ -82,6 +82,7 @@ class SolverSettings(NodeSettings):
     cost_per_hour: Tokens = usual_solver.COST_PER_HOUR
     """Of the machine while it trains, without its power."""
     watts: Annotated[float, Field(ge=0, le=10**9)] = usual_solver.WATTS
+    """Of the machine while it trains. Unsaid, what its GPUs may draw, where steps run on them (`with_gpus`)."""
     kwh_price: Tokens = usual_solver.KWH_PRICE
     capital_rate: Annotated[float, Field(ge=0, le=10)] = usual_solver.CAPITAL_RATE
     """What a locked token costs in a year, as a fraction."""
@@ -112,6 +113,11 @@ class SolverSettings(NodeSettings):
     def training_devices(self) -> tuple[str, ...]:
         """Where tasks are trained, as settings of one device each."""
         return tuple(f"cuda:{number}" for number in self.devices) or (self.device,)
+
+    def with_gpus(self, watts: float | None) -> Self:
+        """These settings where steps run on GPUs that may draw so many watts; None: they do not say."""
+        said = watts is None or "watts" in self.model_fields_set
+        return self if said else self.model_copy(update={"watts": watts})
 
     @property
     def stake_units(self) -> int:

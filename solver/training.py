@@ -7,7 +7,7 @@ anywhere goes on from the last one there. Nothing here knows of the chain, or of
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from typing import Protocol
 
 from protocol.execution.replay import Executor, OnStep, run_steps
@@ -45,7 +45,7 @@ class Training:
     the steps, by default the run store's executor in this process.
 
     `on_kept` is called, on another thread, for every checkpoint that a segment ended with once it is in the run store.
-    Each segment is trained inside `scheduled`.
+    Segments are trained inside `scheduled`, and the disk is waited for outside of it. One thread calls all methods.
     Every method raises what kept a checkpoint of an earlier segment from the run store. `close` it in the end.
     """
 
@@ -59,6 +59,8 @@ class Training:
     ) -> None:
         self.run_store = run_store
         self._scheduled = scheduled
+        self._held = ExitStack()
+        self._holds = False
         self._runner = runner or LocalRunner(run_store.executor)
         if run_store.size == 0:
             run_store.append(initial())
@@ -104,19 +106,28 @@ class Training:
             self._pipeline.check()
 
         self._pipeline.check()
-        with self._scheduled():
-            state = self._runner.run(
-                self._state, self.steps_done + 1, self.run_store.segment_steps, checked_step
-            )
+        if not self._holds:
+            self._held.enter_context(self._scheduled())
+            self._holds = True
+        state = self._runner.run(self._state, self.steps_done + 1, self.run_store.segment_steps, checked_step)
+        if self._pipeline.full:
+            self._let_go()
         self._pipeline.put(state)
         self._state = state
         self._trained += 1
 
     def finish(self) -> None:
         """Wait until the checkpoints of all trained segments are in the run store."""
+        self._let_go()
         self._pipeline.drain()
 
     def close(self) -> None:
         """`finish`, but with a `failure` instead of an error; then nothing computes and nothing keeps checkpoints."""
+        self._let_go()
         self._runner.close()
         self._pipeline.close()
+
+    def _let_go(self) -> None:
+        """Other trainings may have the device."""
+        self._held.close()
+        self._holds = False

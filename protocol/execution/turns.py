@@ -6,8 +6,8 @@ end. Where turns are `shared` what is due before every step that runs does not w
 waits, and what is `urgent`, a solver's defence, goes before all else and has the turn until its answer is known, or
 something urgent is due before it.
 
-Several trainings share a device by earliest deadline first: the others wait until the first one's segment is done.
-Steps on different devices do not wait for each other.
+Several trainings share a device by earliest deadline first: the others wait until the first one has ended, or waits
+for its disk. Steps on different devices do not wait for each other.
 """
 
 from __future__ import annotations

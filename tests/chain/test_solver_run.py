@@ -177,6 +177,46 @@ def test_what_a_task_held_is_given_back_while_the_solver_runs_on(scene: Stage) -
         solver.close()
 
 
+def test_a_second_task_is_trained_while_the_first_is_and_goes_first_if_it_is_due_first(scene: Stage) -> None:
+    """The first one has more time: it waits at its next step until the second one is done."""
+    order: list[int] = []
+    go = threading.Event()
+
+    class Noted(HonestExecutor):
+        """Says whose step it was; the first task's second step waits until the second task is trained."""
+
+        task = 0
+
+        def step(self, state: State, number: int, /) -> State:
+            order.append(self.task)
+            if number == 2 and self.task == 1:
+                assert go.wait(60)
+            return super().step(state, number)
+
+    def executor(work: Work) -> HonestExecutor:
+        made = Noted(work.program, work.fixed, Interpreter(work.kernels))
+        made.task = work.task
+        return made
+
+    solver = Solver(scene, Strategy(executor=executor), once=False)
+    try:
+        first = scene.sold(training_period=5_000)
+        assert first == 1
+        scene.until(first, lambda _view: order == [1, 1])
+        second = scene.sold(training_period=2_000)
+        scene.until(second, lambda view: view.status is TaskStatus.TRAINING)
+        state = solver.node.context.turns
+        scene.until(second, lambda _view: len(state._trainings) == 2)
+        go.set()
+        scene.until(second, submitted)
+        scene.until(first, submitted)
+    finally:
+        go.set()
+        solver.close()
+    steps = tiny.SEGMENTS * tiny.STEPS
+    assert order == [1, 1] + [2] * steps + [1] * (steps - 2)
+
+
 def threads_of_tasks() -> list[threading.Thread]:
     """Threads of this process that commit or keep checkpoints; what other tests have left may be among them."""
     kept = ("solver-commit", "solver-checkpoints")

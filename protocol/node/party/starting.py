@@ -14,7 +14,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, NamedTuple
 
 from protocol.execution.loading import load_torch
-from protocol.execution.machine_check import check_machine
+from protocol.execution.machine_check import Machine, check_machine
 from protocol.execution.versions import untested_torch
 from protocol.node import logs
 from protocol.node.party.settings import NodeSettings
@@ -27,11 +27,14 @@ _log = logging.getLogger("assay.numerics")
 
 
 class Started(NamedTuple):
-    """What makes the executors of tasks and what it is called, for each device; and what a signal asks to stop."""
+    """What makes the executors of tasks and what it is called, for each device, and whether all are GPUs; and what a
+    signal asks to stop.
+    """
 
     executors: Mapping[str, ExecutorFactory]
     stop: Stop
     names: Mapping[str, str]
+    on_gpus: bool
 
     @property
     def executor(self) -> ExecutorFactory:
@@ -42,25 +45,30 @@ class Started(NamedTuple):
 def start(settings: NodeSettings, log_json: bool, verbose: bool, devices: Sequence[str] = ()) -> Started:
     """Set up, for other `devices` than the settings' one too. Raises SelfCheckError, DeviceError, and CheckLost."""
     logs.configure(log_json, verbose)
-    names = {device: _checked_name(device) for device in devices or (settings.device,)}
+    found = {device: _checked(device) for device in devices or (settings.device,)}
     stop = Stop()
     stop.on_signals()
-    return Started({device: executors(device) for device in names}, stop, names)
+    names = {device: machine.name for device, machine in found.items()}
+    on_gpus = all(machine.device != "cpu" for machine in found.values())
+    return Started({device: executors(device) for device in names}, stop, names, on_gpus)
 
 
-def _checked_name(device: str) -> str:
-    """The name of a device that was seen to give the right bits."""
+def _checked(device: str) -> Machine:
+    """A device that was seen to give the right bits."""
     if "torch" in sys.modules:  # somebody has loaded it: what it is set to counts
+        import torch
+
         from protocol.execution.device import device_name, device_of
 
         _checked_here(device)
-        return device_name(device_of(device))
+        where = device_of(device)
+        return Machine(torch.__version__, where.type, device_name(where))
     machine = check_machine(device)
     if (warning := untested_torch(machine.torch)) is not None:
         _log.warning(warning)
     if machine.device != "cpu":
         _log.info("steps run on %s", machine.name)
-    return machine.name
+    return machine
 
 
 def executors(device: str) -> ExecutorFactory:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from prometheus_client import generate_latest
 
-from solver.gpu import Reading, describe, read_gpus
+from protocol.tasks import usual_solver
+from solver.gpu import Reading, describe, read_gpus, watts
 from solver.metrics import Metrics
+from solver.settings import SolverSettings
 
 
 def test_no_gpu_is_said_clearly() -> None:
@@ -22,3 +24,15 @@ def test_metrics_show_the_gpus_that_nvml_sees() -> None:
     shown = generate_latest(Metrics().registry).decode()
     assert shown.count("assay_solver_gpu_utilization_ratio{") == len(found)
     assert all(reading.name in shown for reading in found)
+
+
+def test_what_gpus_may_draw_is_the_machines_power_unless_its_owner_says_otherwise() -> None:
+    drawn = [Reading(index, "GPU", 0, 0, 1, None, limit) for index, limit in enumerate((300.0, None, 700.0))]
+    assert watts(drawn, 1) == 700
+    assert watts(drawn, 2) == 1000
+    assert watts([], 1) is None
+    assert watts([drawn[1]], 1) is None
+    assert SolverSettings().with_gpus(700).watts == 700
+    assert SolverSettings().with_gpus(None).watts == usual_solver.WATTS
+    assert SolverSettings(watts=50).with_gpus(700).watts == 50
+    assert SolverSettings().with_gpus(700).costs(1).power > SolverSettings().costs(1).power
