@@ -14,9 +14,7 @@ A task of this solver's that the database does not know is taken up too: the cha
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
 from concurrent.futures import Future
-from dataclasses import replace
 from functools import partial
 
 from protocol.chain.views import NOBODY, TaskStatus, TaskView
@@ -25,13 +23,14 @@ from protocol.node.party.eligible import eligible, least_eligible, least_share
 from protocol.node.words import amount, tokens
 from protocol.tasks.admission import Rates
 from protocol.tasks.bundles import BundleError, BundleUnavailable, WrongFile
-from protocol.tasks.offers import Best, Figures, Offer, Refusal, Rule, Training, decide, seconds_needed
+from protocol.tasks.offers import Best, Offer, Refusal, Rule, decide
 from protocol.tasks.task import Terms, TermsError
 from solver.background import in_thread
 from solver.bundle_cache import Candidates, fetch_candidate, is_here
 from solver.context import Context
 from solver.database import Stage
 from solver.failures import Failures
+from solver.trainings import by_device
 
 FETCHES = 4
 """Bundles fetched at a time, besides one that is here already and waits for no server."""
@@ -158,6 +157,10 @@ class Auction:
         return beside == self._taken() and bool(beside) and self._context.client.now() <= until
 
     def _taken(self) -> list[int]:
+        """Tasks that take stake, disk or time, or may come to."""
+        return self._staged(Stage.SUBMITTED) + self._trained()
+
+    def _trained(self) -> list[int]:
         """Tasks that are trained, or may be once their bidding is over."""
         return self._staged(Stage.TRAINING) + self._standing()
 
@@ -186,6 +189,7 @@ class Auction:
         except _NotNow as error:
             self._waiting[task] = (self._taken(), view.bids_until)
             context.log.info("not now", task=task, reason=str(error))
+            self._drop(task)
             return True
         except (BundleError, TermsError, _NotWorth) as error:
             self._refuse(task, str(error))
@@ -243,7 +247,8 @@ class Auction:
         others = int(view.bidder, 16) != 0 and view.bidder != client.address
         best = Best(view.price, view.overtime // terms.extension) if others else None
         refusal: Refusal | None = None
-        for device, there in self._devices(task, terms, figures):
+        beside = [one for one in self._trained() if one != task]
+        for device, there in by_device(self._context, terms.program_id, beside, figures):
             decision = decide(terms, there, best)
             if isinstance(decision, Offer):
                 return decision, device
@@ -251,37 +256,6 @@ class Auction:
         assert refusal is not None
         passing = refusal.rule in PASSING and any(one != task for one in self._taken())
         raise (_NotNow if passing else _NotWorth)(refusal.reason)
-
-    def _devices(self, task: int, terms: Terms, figures: Figures) -> Iterator[tuple[str, Figures]]:
-        """The figures with what each device trains; that with the least to do is the first."""
-        places, engaged = self._context.places, self._taken()
-        beside: dict[str, dict[int, Training]] = {device: {} for device in places.devices}
-        for other in engaged:
-            if other != task:
-                beside[places.of(other)][other] = self._training(other, figures)
-        needs = places.needs(terms.program_id) or 0
-        for device, trainings in sorted(
-            beside.items(), key=lambda item: sum(training.seconds for training in item[1].values())
-        ):
-            programs = [self._context.terms(other).program_id for other in trainings]
-            yield (
-                device,
-                replace(
-                    figures,
-                    trainings={f"task {other}": training for other, training in trainings.items()},
-                    memory=places.room(device, programs),
-                    needs=needs,
-                ),
-            )
-
-    def _training(self, task: int, figures: Figures) -> Training:
-        """What is left of a training; one that has not begun may begin now."""
-        context = self._context
-        view, terms = context.client.market.task(task), context.terms(task)
-        kept = max(0, context.database.kept(task) - 1) / terms.segments
-        begun = view.status is TaskStatus.TRAINING
-        left = view.train_until - context.client.now() if begun else terms.training_period
-        return Training(seconds_needed(terms, figures) * (1 - kept), left)
 
     def _require_eligible(self, terms: Terms) -> None:
         """A task whose seats stay empty is never paid, nor one that only accounts of its submitter take: these can be
@@ -377,11 +351,15 @@ class Auction:
         self._forget(task)
 
     def _forget(self, task: int) -> None:
-        """Give up what was fetched for a task, once nothing more is written there."""
+        """Nothing is to be done for a task any more."""
         self._beaten.pop(task, None)
         self._began.pop(task, None)
         self._lost.pop(task, None)
         self._waiting.pop(task, None)
+        self._drop(task)
+
+    def _drop(self, task: int) -> None:
+        """Give up what was fetched for a task, once nothing more is written there."""
         fetch = self._fetches.pop(task, None)
         if fetch is None:
             self._bundles.drop(task)

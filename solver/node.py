@@ -286,8 +286,7 @@ class SolverNode(Node):
 
     def _why_not(self) -> str:
         """Why this node makes no bid whatever is offered; "" where it may."""
-        sound = self._is_sound()
-        return self.context.machine.why_not if sound else "a run was refused, or a stake slashed"
+        return self.context.machine.why_not if self._is_sound() else "a run was refused, or a stake slashed"
 
     def _elsewhere(self) -> dict[str, Terms]:
         """Tasks that were taken under the other contracts of this process, or may be."""

@@ -151,3 +151,28 @@ def test_a_stake_that_another_task_holds_is_waited_for(stand: Stand) -> None:
     assert stages(stand, 1, 2) == [Stage.BID, None]
     over(stand, 1)
     assert stages(stand, 2) == [Stage.BID]
+
+
+def test_a_stake_that_a_submitted_task_has_locked_is_waited_for(stand: Stand) -> None:
+    stand.market.post(1)
+    stand.market.change(1, status=TaskStatus.SUBMITTED, bidder=ME)
+    stand.database.put(1, Stage.SUBMITTED)
+    stand.free = stand.market.offer.stake - 1
+    post(stand, 2)
+    assert stages(stand, 2) == [None]
+    stand.free += 1
+    over(stand, 1)
+    assert stages(stand, 2) == [Stage.BID]
+
+
+def test_no_bundle_is_kept_for_a_task_that_waits(stand: Stand) -> None:
+    """Its size is the submitter's choice, and so is how many tasks wait."""
+    stand.memory = 0
+    stand.places.expect(stand.market.offer.program_id, 0)
+    post(stand, 1)
+    stand.places.expect(stand.market.offer.program_id, 1)
+    for task in (2, 3):
+        stand.market.bundles[task] = bytes([task]) * 32
+        post(stand, task)
+    assert stages(stand, 1, 2, 3) == [Stage.BID, None, None]
+    assert stand.candidates == [stand.market.offer.bundle_hash.hex()]

@@ -1,0 +1,37 @@
+"""What each device has to train already, for the decision whether it takes one more task."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from protocol.chain.views import TaskStatus
+from protocol.tasks.offers import Figures, Training, seconds_needed
+from solver.context import Context
+
+
+def by_device(
+    context: Context, program: bytes, beside: Sequence[int], figures: Figures
+) -> Iterator[tuple[str, Figures]]:
+    """The figures for a task of this program with what each device trains of the tasks `beside`; the device with the
+    least to do is the first. Raises ChainError.
+    """
+    places = context.places
+    trained: dict[str, dict[int, Training]] = {device: {} for device in places.devices}
+    for task in beside:
+        trained[places.of(task)][task] = _training(context, task, figures)
+    for device, trainings in sorted(
+        trained.items(), key=lambda item: sum(one.seconds for one in item[1].values())
+    ):
+        room = places.room(device, [context.terms(task).program_id for task in trainings])
+        named = {f"task {task}": training for task, training in trainings.items()}
+        yield device, replace(figures, trainings=named, memory=room, needs=places.needs(program) or 0)
+
+
+def _training(context: Context, task: int, figures: Figures) -> Training:
+    """What is left of a training; one that has not begun may begin now."""
+    view, terms = context.client.market.task(task), context.terms(task)
+    kept = max(0, context.database.kept(task) - 1) / terms.segments
+    begun = view.status is TaskStatus.TRAINING
+    left = view.train_until - context.client.now() if begun else terms.training_period
+    return Training(seconds_needed(terms, figures) * (1 - kept), left)
