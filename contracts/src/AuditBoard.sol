@@ -11,8 +11,8 @@ import {ITaskMarket} from "./interfaces/ITaskMarket.sol";
 import {Cells} from "./libraries/Cells.sol";
 import {Digests} from "./libraries/Digests.sol";
 import {DrawWords} from "./libraries/DrawWords.sol";
-import {Errors} from "./libraries/Errors.sol";
 import {Fees} from "./libraries/Fees.sol";
+import {Refusals} from "./libraries/Refusals.sol";
 import {TaskId} from "./types/Ids.sol";
 import {Audit, Seat} from "./types/Seats.sol";
 
@@ -60,10 +60,10 @@ contract AuditBoard is JuryVotes {
     function redraw(TaskId task) external {
         ITaskMarket.SeatTerms memory terms = _submitted(task);
         Audit storage audit = _audits[task];
-        if (audit.pending) revert Errors.DrawPending(task);
+        if (audit.pending) revert Refusals.DrawPending(task);
         // All that have an account and are not attested were in the last draw.
-        if (block.timestamp <= audit.until) revert Errors.TooEarly(audit.until, block.timestamp);
-        if (audit.claimant != 0) revert Errors.JuryOpen(task);
+        if (block.timestamp <= audit.until) revert Refusals.TooEarly(audit.until, block.timestamp);
+        if (audit.claimant != 0) revert Refusals.JuryOpen(task);
         if (audit.level == 0) _redrawSeats(task, audit, terms);
         else _redrawLooks(task, audit, terms);
     }
@@ -72,9 +72,9 @@ contract AuditBoard is JuryVotes {
     function lapse(TaskId task) external {
         ITaskMarket.SeatTerms memory terms = _submitted(task);
         Audit storage audit = _audits[task];
-        if (!audit.pending || audit.level == 0) revert Errors.NotStalled(task);
+        if (!audit.pending || audit.level == 0) revert Refusals.NotStalled(task);
         uint64 until = uint64(BEACON.timeOf(audit.round)) + STALL_PERIOD;
-        if (block.timestamp <= until) revert Errors.TooEarly(until, block.timestamp);
+        if (block.timestamp <= until) revert Refusals.TooEarly(until, block.timestamp);
         (audit.pending, audit.looking, audit.claimant) = (false, 0, 0);
         if (audit.attested < terms.verifiers) audit.level = 0;
         MARKET.drawn(task, msg.sender, uint64(block.timestamp));
@@ -85,12 +85,12 @@ contract AuditBoard is JuryVotes {
     /// @inheritdoc IAuditBoard
     function attest(TaskId task, uint256 seat, bytes32 digest, bytes32 saltHash) external {
         (uint256 cell, address account) = _seat(task, seat);
-        if (msg.sender != account) revert Errors.NotAllowed(account, msg.sender);
-        if (cell & Cells.ATTESTED != 0) revert Errors.AlreadyAttested(task, seat);
+        if (msg.sender != account) revert Refusals.NotAllowed(account, msg.sender);
+        if (cell & Cells.ATTESTED != 0) revert Refusals.AlreadyAttested(task, seat);
         Audit storage audit = _audits[task];
-        if (block.timestamp > audit.until) revert Errors.TooLate(audit.until, block.timestamp);
+        if (block.timestamp > audit.until) revert Refusals.TooLate(audit.until, block.timestamp);
         if (seat >= Cells.FIRST_JUROR) return _vote(task, seat, cell, digest, saltHash);
-        if (audit.claimant == seat + 1) revert Errors.JuryOpen(task);
+        if (audit.claimant == seat + 1) revert Refusals.JuryOpen(task);
         ITaskMarket.SeatTerms memory terms = _submitted(task);
         _seats[task].set(seat, cell | Cells.ATTESTED);
         attestationOf[task][seat] = Digests.attestation(digest, saltHash);
@@ -114,11 +114,11 @@ contract AuditBoard is JuryVotes {
         ITaskMarket.SeatTerms memory terms = _submitted(task);
         uint256 cell;
         (cell, account) = _seat(task, seat);
-        if (cell & Cells.ATTESTED == 0 || seat >= terms.verifiers) revert Errors.NotAttested(task, seat);
+        if (cell & Cells.ATTESTED == 0 || seat >= terms.verifiers) revert Refusals.NotAttested(task, seat);
         Audit storage audit = _audits[task];
         // From then on salts are revealed. A seat that knows what is picked would lose half of its lock where it owes all.
         bool over = audit.level != 0 && (!audit.pending || block.timestamp >= BEACON.timeOf(audit.round));
-        if (over || audit.pickedAt != 0) revert Errors.LooksDrawn(task);
+        if (over || audit.pickedAt != 0) revert Refusals.LooksDrawn(task);
         _seats[task].set(seat, 0);
         delete attestationOf[task][seat];
         --audit.attested;
@@ -134,7 +134,9 @@ contract AuditBoard is JuryVotes {
         ITaskMarket.SeatTerms memory terms = _submitted(task);
         uint256 cell;
         (cell, account) = _seat(task, seat);
-        if (cell & (Cells.ATTESTED | Cells.CAUGHT) != Cells.ATTESTED) revert Errors.NotAttested(task, seat);
+        if (cell & (Cells.ATTESTED | Cells.CAUGHT) != Cells.ATTESTED) {
+            revert Refusals.NotAttested(task, seat);
+        }
         _seats[task].set(seat, cell | Cells.CAUGHT);
         if (to != address(0)) paid = VAULT.pay(_accounts[Cells.holder(cell)].lock, to, terms.lock / 2);
         _suspend(cell, terms.lock - paid, false);
@@ -146,7 +148,7 @@ contract AuditBoard is JuryVotes {
         (uint256 cell, address account) = _seat(task, seat);
         // An account that was caught is suspended, as one that was silent is.
         if (cell == 0 || cell & (Cells.RELEASED | Cells.CAUGHT) != 0) {
-            revert Errors.NothingToRelease(task, seat);
+            revert Refusals.NothingToRelease(task, seat);
         }
         _seats[task].set(seat, cell | Cells.RELEASED);
         _free(task, seat, cell, account);
@@ -157,7 +159,7 @@ contract AuditBoard is JuryVotes {
         _requireOver(task);
         Audit storage audit = _audits[task];
         uint48 purse = audit.purse;
-        if (purse == 0) revert Errors.NoPurse(task);
+        if (purse == 0) revert Refusals.NoPurse(task);
         audit.purse = 0;
         VAULT.burn(purse, type(uint256).max);
     }
@@ -219,7 +221,7 @@ contract AuditBoard is JuryVotes {
     /// @inheritdoc IAuditBoard
     function requireAudited(TaskId task, uint256 verifiers) external view {
         if (!_isAudited(task, verifiers) || ILooks(_looks()).openAccusations(task) != 0) {
-            revert Errors.NotAudited(task);
+            revert Refusals.NotAudited(task);
         }
     }
 
@@ -232,16 +234,16 @@ contract AuditBoard is JuryVotes {
             if (_seats[task].get(i) == 0) empty = true;
         }
         if (!empty || audit.escrowDraws < Fees.ESCROW_DRAWS || audit.purse != 0) {
-            revert Errors.NotVoidable(task);
+            revert Refusals.NotVoidable(task);
         }
     }
 
     /// @inheritdoc IAuditBoard
     function stallsFrom(TaskId task) external view returns (uint64) {
         Audit storage audit = _audits[task];
-        if (audit.attested == _termsOf(task).verifiers) revert Errors.NotStalled(task);
+        if (audit.attested == _termsOf(task).verifiers) revert Refusals.NotStalled(task);
         // A jury that is drawn has an end of its own.
-        if (audit.claimant != 0 && !audit.pending) revert Errors.JuryOpen(task);
+        if (audit.claimant != 0 && !audit.pending) revert Refusals.JuryOpen(task);
         uint256 since = audit.drawnAt == 0 || audit.claimant != 0 ? BEACON.timeOf(audit.round) : audit.drawnAt;
         return uint64(since < audit.informedAt ? audit.informedAt : since);
     }
@@ -249,13 +251,13 @@ contract AuditBoard is JuryVotes {
     /// @inheritdoc IAuditBoard
     function segmentsOf(TaskId task, uint256 seat) external view returns (uint32[] memory) {
         bytes32 seed = _audits[task].seed;
-        if (seed == 0) revert Errors.NotDrawn(task);
+        if (seed == 0) revert Refusals.NotDrawn(task);
         ITaskMarket.SeatTerms memory terms = _termsOf(task);
         (uint256 level, uint256 slot) = Cells.placeOf(seat);
         uint256 each = terms.segmentsPerVerifier;
         uint256 replayed = level == 0 ? seat : slot / each;
         if (replayed >= terms.verifiers || level > Cells.LOOK_LEVELS) {
-            revert Errors.UnknownSeat(task, seat, terms.verifiers);
+            revert Refusals.UnknownSeat(task, seat, terms.verifiers);
         }
         uint32[] memory segments =
             DrawWords.start(keccak256(abi.encode(seed, replayed))).distinct(terms.segments, each);
@@ -278,7 +280,7 @@ contract AuditBoard is JuryVotes {
 
     function _requireOver(TaskId task) private view {
         ITaskMarket.Status status = MARKET.statusOf(task);
-        if (status == ITaskMarket.Status.Submitted) revert Errors.WrongStatus(task, status);
+        if (status == ITaskMarket.Status.Submitted) revert Refusals.WrongStatus(task, status);
     }
 
     function _redrawSeats(TaskId task, Audit storage audit, ITaskMarket.SeatTerms memory terms) private {
@@ -295,9 +297,9 @@ contract AuditBoard is JuryVotes {
             uint48 paid = _silent(task, i, cell, terms, purse == 0);
             if (purse == 0) purse = paid;
         }
-        if (seats == 0) revert Errors.NothingToRedraw(task);
+        if (seats == 0) revert Refusals.NothingToRedraw(task);
         if (purse == 0) {
-            if (audit.escrowDraws >= Fees.ESCROW_DRAWS) revert Errors.NoDrawsLeft(task, Fees.ESCROW_DRAWS);
+            if (audit.escrowDraws >= Fees.ESCROW_DRAWS) revert Refusals.NoDrawsLeft(task, Fees.ESCROW_DRAWS);
             ++audit.escrowDraws;
         }
         MARKET.drawAsked(task, purse == 0);
@@ -307,7 +309,7 @@ contract AuditBoard is JuryVotes {
     /// @dev Every look that is awaited has an account, for one that nobody was found for is given up.
     function _redrawLooks(TaskId task, Audit storage audit, ITaskMarket.SeatTerms memory terms) private {
         uint32 slots = audit.looking;
-        if (slots == 0) revert Errors.NothingToRedraw(task);
+        if (slots == 0) revert Refusals.NothingToRedraw(task);
         uint8 level = audit.level;
         bool last = audit.lookDraws == LOOK_TRIES || audit.draws == MAX_DRAWS;
         uint48 purse;

@@ -7,7 +7,7 @@ import {IDisputeGame} from "./interfaces/IDisputeGame.sol";
 import {IStakeVault} from "./interfaces/IStakeVault.sol";
 import {ITaskMarket} from "./interfaces/ITaskMarket.sol";
 import {Cells} from "./libraries/Cells.sol";
-import {Errors} from "./libraries/Errors.sol";
+import {Refusals} from "./libraries/Refusals.sol";
 import {GameId, SegmentIndex, TaskId} from "./types/Ids.sol";
 import {Parameters} from "./types/Parameters.sol";
 import {Seat} from "./types/Seats.sol";
@@ -74,7 +74,7 @@ contract Commitments is ICommitments {
     /// @inheritdoc ICommitments
     function commit(TaskId task, uint8 seat, bytes32 commitment) external {
         Commitment storage made = _commitments[msg.sender][commitment];
-        if (made.until != 0) revert Errors.AlreadyCommitted(commitment);
+        if (made.until != 0) revert Refusals.AlreadyCommitted(commitment);
         uint256 bond = bondOf(task, seat, msg.sender);
         ++held[task];
         if (seat != NO_SEAT) _single[task][msg.sender] = true;
@@ -91,7 +91,7 @@ contract Commitments is ICommitments {
     {
         _requireGame();
         (, Commitment memory made) = _opened(task, segment, challenger, salt);
-        if (made.madeIn == block.number) revert Errors.SameBlock(block.number);
+        if (made.madeIn == block.number) revert Refusals.SameBlock(block.number);
         return (made.lock, made.madeIn);
     }
 
@@ -111,7 +111,7 @@ contract Commitments is ICommitments {
         if (seat == NO_SEAT) return;
         Seat memory found = _held(task, seat, msg.sender);
         if (segment != SEGMENT_UNKNOWN && !_has(task, seat, segment)) {
-            revert Errors.NotItsSegment(task, seat, segment);
+            revert Refusals.NotItsSegment(task, seat, segment);
         }
         _pay(task, seat, found, true);
     }
@@ -119,8 +119,8 @@ contract Commitments is ICommitments {
     /// @inheritdoc ICommitments
     function forfeit(address challenger, bytes32 commitment) external {
         Commitment memory made = _commitments[challenger][commitment];
-        if (made.until == 0) revert Errors.NotCommitted(commitment);
-        if (block.timestamp <= made.until) revert Errors.TooEarly(made.until, block.timestamp);
+        if (made.until == 0) revert Refusals.NotCommitted(commitment);
+        if (block.timestamp <= made.until) revert Refusals.TooEarly(made.until, block.timestamp);
         TaskId task = TaskId.wrap(made.task);
         delete _commitments[challenger][commitment];
         --held[task];
@@ -139,7 +139,7 @@ contract Commitments is ICommitments {
             && played.verdict != IDisputeGame.Verdict.Dropped
             && (played.segment == NO_SEGMENT || _has(task, seat, played.segment));
         // A game that does not exist has no challenger, and neither has an empty seat.
-        if (!its || found.account == address(0)) revert Errors.NotOfSeat(task, seat, game);
+        if (!its || found.account == address(0)) revert Refusals.NotOfSeat(task, seat, game);
         _pay(task, seat, found, true);
     }
 
@@ -150,7 +150,7 @@ contract Commitments is ICommitments {
         // A look has had its fee when it attested.
         bool owed = found.attested && !found.caught && seat < FIRST_LOOK;
         if (!owed || (convicted != NO_SEGMENT && _has(task, seat, convicted))) {
-            revert Errors.NothingOwed(task, seat);
+            revert Refusals.NothingOwed(task, seat);
         }
         _pay(task, seat, found, false);
     }
@@ -172,7 +172,7 @@ contract Commitments is ICommitments {
     /// @inheritdoc ICommitments
     function claimsUntil(TaskId task) public view returns (uint64) {
         (uint64 time,) = _game().convictionOf(task);
-        if (time == 0) revert Errors.NotConvicted(task);
+        if (time == 0) revert Refusals.NotConvicted(task);
         return time + CLAIM_PERIOD;
     }
 
@@ -180,7 +180,7 @@ contract Commitments is ICommitments {
 
     function _requireGame() private view {
         address game = address(_game());
-        if (msg.sender != game) revert Errors.NotAllowed(game, msg.sender);
+        if (msg.sender != game) revert Refusals.NotAllowed(game, msg.sender);
     }
 
     function _game() private view returns (IDisputeGame) {
@@ -190,7 +190,7 @@ contract Commitments is ICommitments {
     /// @dev The convicted segment, in time for claims on the stake.
     function _conviction(TaskId task) private view returns (SegmentIndex segment) {
         uint64 until = claimsUntil(task);
-        if (block.timestamp > until) revert Errors.TooLate(until, block.timestamp);
+        if (block.timestamp > until) revert Refusals.TooLate(until, block.timestamp);
         (, segment) = _game().convictionOf(task);
     }
 
@@ -202,8 +202,8 @@ contract Commitments is ICommitments {
         commitment = keccak256(abi.encode(block.chainid, address(this), task, segment, challenger, salt));
         made = _commitments[challenger][commitment];
         // The hash names a task, and so does its bond: else a bond of a small task would challenge a large one.
-        if (made.until == 0 || made.task != TaskId.unwrap(task)) revert Errors.NotCommitted(commitment);
-        if (block.timestamp > made.until) revert Errors.TooLate(made.until, block.timestamp);
+        if (made.until == 0 || made.task != TaskId.unwrap(task)) revert Refusals.NotCommitted(commitment);
+        if (block.timestamp > made.until) revert Refusals.TooLate(made.until, block.timestamp);
         delete _commitments[challenger][commitment];
     }
 
@@ -215,7 +215,7 @@ contract Commitments is ICommitments {
     /// @dev The seat, which is the account's.
     function _held(TaskId task, uint8 seat, address account) private view returns (Seat memory found) {
         found = _seat(task, seat);
-        if (account != found.account) revert Errors.NotAllowed(found.account, account);
+        if (account != found.account) revert Refusals.NotAllowed(found.account, account);
     }
 
     /// @dev Whether the segment is one of the seat's.
@@ -233,7 +233,7 @@ contract Commitments is ICommitments {
         uint256 bit = 1 << seat;
         bool cost = spokeUp && paid.costs & bit == 0;
         bool fee = paid.fees & bit == 0 && !found.caught && (seat < FIRST_LOOK || !found.attested);
-        if (!cost && !fee) revert Errors.NothingOwed(task, seat);
+        if (!cost && !fee) revert Refusals.NothingOwed(task, seat);
         if (cost) paid.costs |= bit;
         if (fee) paid.fees |= bit;
         uint256 segments = fee ? BOARD.segmentsOf(task, seat).length : 0;

@@ -12,8 +12,8 @@ import {ICommitments} from "./interfaces/ICommitments.sol";
 import {IDisputeGame} from "./interfaces/IDisputeGame.sol";
 import {IStakeVault} from "./interfaces/IStakeVault.sol";
 import {ITaskMarket} from "./interfaces/ITaskMarket.sol";
-import {Errors} from "./libraries/Errors.sol";
 import {Proofs} from "./libraries/Proofs.sol";
+import {Refusals} from "./libraries/Refusals.sol";
 import {GameId, SegmentIndex, TaskId} from "./types/Ids.sol";
 import {InstructionOpening, Leaf} from "./types/Openings.sol";
 
@@ -105,7 +105,7 @@ contract DisputeGame is Claims, Demands, Splits, Judgments {
         (uint32 n, bytes32 program, bytes32 call, uint32 leaves) =
             abi.decode(_proved(Evidence.selectCall.selector, caller), (uint32, bytes32, bytes32, uint32));
         uint8 depth = record.depth + 1;
-        if (depth > MAX_DEPTH) revert Errors.TooDeep(MAX_DEPTH);
+        if (depth > MAX_DEPTH) revert Refusals.TooDeep(MAX_DEPTH);
         bytes32 key = Proofs.calleeKey(_claimKey(record), call);
         // Edges of the callee are opened in the caller's trace.
         caller.size = leaves;
@@ -120,7 +120,7 @@ contract DisputeGame is Claims, Demands, Splits, Judgments {
     function timeOut(GameId game) external override {
         GameRecord storage record = _live(game);
         (bool solver,, uint64 deadline) = _turn(record);
-        if (block.timestamp <= deadline) revert Errors.TooEarly(deadline, block.timestamp);
+        if (block.timestamp <= deadline) revert Refusals.TooEarly(deadline, block.timestamp);
         if (!solver) {
             (,, uint256 bond) = VAULT.lockOf(record.lock);
             return _leave(game, record, Verdict.ChallengerSilent, bond / SOLVER_SHARE, false);
@@ -135,25 +135,25 @@ contract DisputeGame is Claims, Demands, Splits, Judgments {
         override
     {
         address looks = MARKET.looks();
-        if (msg.sender != looks) revert Errors.NotAllowed(looks, msg.sender);
+        if (msg.sender != looks) revert Refusals.NotAllowed(looks, msg.sender);
         GameRecord storage record = _live(game);
         _requirePhase(record, Phase.Step);
         (bool solver,, uint64 deadline) = _turn(record);
-        if (solver) revert Errors.NotYourTurn();
+        if (solver) revert Refusals.NotYourTurn();
         _requireInTime(deadline);
         if (
             record.challenger != challenger || TaskId.unwrap(_taskOf(record)) != TaskId.unwrap(task)
                 || record.segment != segment
-        ) revert Errors.NotAllowed(record.challenger, challenger);
+        ) revert Refusals.NotAllowed(record.challenger, challenger);
         _leave(game, record, Verdict.Dropped, cost, true);
     }
 
     /// @inheritdoc IDisputeGame
     function closeMoot(GameId game) external override {
         GameRecord storage record = _records[game];
-        if (record.phase == Phase.None) revert Errors.NoSuchGame(game);
-        if (record.phase == Phase.Closed) revert Errors.GameIsClosed(game, record.verdict);
-        if (_dockets[_taskOf(record)].convictedAt == 0) revert Errors.NotMoot(game);
+        if (record.phase == Phase.None) revert Refusals.NoSuchGame(game);
+        if (record.phase == Phase.Closed) revert Refusals.GameIsClosed(game, record.verdict);
+        if (_dockets[_taskOf(record)].convictedAt == 0) revert Refusals.NotMoot(game);
         _returnDeposits(record);
         _close(game, record, Verdict.Moot, address(0));
         VAULT.release(record.lock, type(uint256).max);
@@ -258,7 +258,7 @@ contract DisputeGame is Claims, Demands, Splits, Judgments {
         Leaf calldata afterwards
     ) private view {
         if (number == 0 || number >= size) {
-            revert Errors.NumberOutside(number, size - 1);
+            revert Refusals.NumberOutside(number, size - 1);
         }
         Proofs.requireLeaf(root, size, number - 1, before);
         Proofs.requireLeaf(root, size, number, afterwards);

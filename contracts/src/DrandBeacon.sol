@@ -3,8 +3,8 @@ pragma solidity 0.8.37;
 
 import {IBeacon} from "./interfaces/IBeacon.sol";
 import {Bn254} from "./libraries/Bn254.sol";
-import {Errors} from "./libraries/Errors.sol";
 import {HashToCurve} from "./libraries/HashToCurve.sol";
+import {Refusals} from "./libraries/Refusals.sol";
 import {MapHints} from "./types/Hints.sol";
 
 /// @title Checks rounds of a drand network of scheme `bls-bn254-unchained-on-g1`, such as the League of Entropy's evmnet.
@@ -26,9 +26,9 @@ contract DrandBeacon is IBeacon {
 
     /// @notice Reverts for a key that is no point of G2, and for a genesis or period of 0.
     constructor(uint256[4] memory key_, uint64 genesis_, uint64 period_) {
-        if (!Bn254.isKey(key_)) revert Errors.NotAKey(key_);
-        if (genesis_ == 0) revert Errors.Zero("genesis");
-        if (period_ == 0) revert Errors.Zero("period");
+        if (!Bn254.isKey(key_)) revert Refusals.NotAKey(key_);
+        if (genesis_ == 0) revert Refusals.Zero("genesis");
+        if (period_ == 0) revert Refusals.Zero("period");
         (_X1, _X0, _Y1, _Y0) = (key_[0], key_[1], key_[2], key_[3]);
         (genesis, period) = (genesis_, period_);
     }
@@ -40,7 +40,7 @@ contract DrandBeacon is IBeacon {
     {
         uint64 least = latest + 1;
         uint64 most = roundAt(uint64(block.timestamp));
-        if (round < least || round > most) revert Errors.RoundOutside(least, most, round);
+        if (round < least || round > most) revert Refusals.RoundOutside(least, most, round);
         shown = word(round, signature, hints);
         latest = round;
         emit Shown(round, shown);
@@ -52,12 +52,12 @@ contract DrandBeacon is IBeacon {
         view
         returns (bytes32)
     {
-        if (round == 0) revert Errors.RoundOutside(1, type(uint64).max, 0);
-        if (signature.length != 64) revert Errors.SignatureLength(64, signature.length);
+        if (round == 0) revert Refusals.RoundOutside(1, type(uint64).max, 0);
+        if (signature.length != 64) revert Refusals.SignatureLength(64, signature.length);
         uint256[2] memory point = abi.decode(signature, (uint256[2]));
-        if (!Bn254.isPoint(point[0], point[1])) revert Errors.NotAPoint(point[0], point[1]);
+        if (!Bn254.isPoint(point[0], point[1])) revert Refusals.NotAPoint(point[0], point[1]);
         (uint256 x, uint256 y) = HashToCurve.hash(keccak256(abi.encodePacked(round)), hints);
-        if (!Bn254.isSigned(point, x, y, key())) revert Errors.NotSigned(round);
+        if (!Bn254.isSigned(point, x, y, key())) revert Refusals.NotSigned(round);
         return sha256(signature);
     }
 
@@ -68,7 +68,7 @@ contract DrandBeacon is IBeacon {
 
     /// @inheritdoc IBeacon
     function timeOf(uint64 round) public view returns (uint256) {
-        if (round == 0) revert Errors.RoundOutside(1, type(uint64).max, 0);
+        if (round == 0) revert Refusals.RoundOutside(1, type(uint64).max, 0);
         return genesis + (uint256(round) - 1) * period;
     }
 

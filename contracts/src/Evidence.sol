@@ -4,9 +4,9 @@ pragma solidity 0.8.37;
 import {IArbiter} from "./interfaces/IArbiter.sol";
 import {IDisputeGame} from "./interfaces/IDisputeGame.sol";
 import {BigEndian} from "./libraries/BigEndian.sol";
-import {Errors} from "./libraries/Errors.sol";
 import {Instructions} from "./libraries/Instructions.sol";
 import {Proofs} from "./libraries/Proofs.sol";
+import {Refusals} from "./libraries/Refusals.sol";
 import {SplitParts} from "./libraries/SplitParts.sol";
 import {Words} from "./libraries/Words.sol";
 import {Instruction, Opcode, OperandChunk, TensorType} from "./types/Instruction.sol";
@@ -60,7 +60,7 @@ contract Evidence {
             return (trace, leaves, 0);
         }
         (Instruction memory ins,) = _opened(program, opening.instruction);
-        if (ins.results.length == 0) revert Errors.Malformed();
+        if (ins.results.length == 0) revert Refusals.Malformed();
         Proofs.requireLeaf(trace, leaves, ins.first, opening.value);
         size = uint32(Instructions.chunkCount(ins.results[0]));
         return (opening.value.value, size, uint64(Instructions.byteCount(ins.results[0])));
@@ -96,7 +96,7 @@ contract Evidence {
         edge = Edge(instruction.n, k, value.value, keccak256(call), 0);
         if (call.length != 0) {
             (Instruction memory site,) = Instructions.decode(call);
-            if (k >= site.leaves.length) revert Errors.Malformed();
+            if (k >= site.leaves.length) revert Refusals.Malformed();
             edge.callerLeaf = site.leaves[k];
         }
     }
@@ -113,13 +113,13 @@ contract Evidence {
         bytes calldata call
     ) external view returns (Edge memory edge) {
         (Instruction memory ins, bytes calldata attributes) = _openedAs(Opcode.OUTPUT, program, instruction);
-        if (ins.leaves.length != 1) revert Errors.Malformed();
+        if (ins.leaves.length != 1) revert Refusals.Malformed();
         Proofs.requireLeaf(trace, instruction.program.leaves, ins.leaves[0], value);
         uint32 k = BigEndian.u32At(attributes, 0);
         edge = Edge(instruction.n, k, value.value, keccak256(call), 0);
         if (call.length != 0) {
             (Instruction memory site,) = Instructions.decode(call);
-            if (k >= site.results.length) revert Errors.Malformed();
+            if (k >= site.results.length) revert Refusals.Malformed();
             edge.callerLeaf = site.first + k;
         }
     }
@@ -205,7 +205,7 @@ contract Evidence {
         returns (Instruction memory ins, bytes calldata attributes)
     {
         (ins, attributes) = _opened(program, instruction);
-        if (ins.opcode != opcode) revert Errors.WrongOpcode(opcode, ins.opcode);
+        if (ins.opcode != opcode) revert Refusals.WrongOpcode(opcode, ins.opcode);
     }
 
     /// @dev The bits of an element exactly as they stand in the claimed chunk of the instruction's value, canonical or
@@ -218,14 +218,14 @@ contract Evidence {
         Leaf calldata value,
         ChunkOpening calldata claimed
     ) private view returns (uint64) {
-        if (ins.results.length != 1) revert Errors.WrongCount(1, ins.results.length);
+        if (ins.results.length != 1) revert Refusals.WrongCount(1, ins.results.length);
         TensorType memory t = ins.results[0];
         uint256 count = Instructions.elementCount(t);
         if (element >= count) revert IArbiter.ElementOutside(element, count);
         (uint64 chunk, uint256 place) = Instructions.locate(t, element);
         Proofs.requireLeaf(trace, leaves, ins.first, value);
         (uint32 index, bytes calldata data) = Proofs.requireChunk(value.value, t, claimed);
-        if (index != chunk) revert Errors.WrongChunk(chunk, index);
+        if (index != chunk) revert Refusals.WrongChunk(chunk, index);
         return Words.raw(t.code, data, place);
     }
 
@@ -239,14 +239,14 @@ contract Evidence {
         ChunkOpening[] calldata chunks
     ) private view returns (OperandChunk[] memory opened) {
         if (operands.length != ins.leaves.length) {
-            revert Errors.WrongCount(ins.leaves.length, operands.length);
+            revert Refusals.WrongCount(ins.leaves.length, operands.length);
         }
         opened = new OperandChunk[](chunks.length);
         uint256 seen;
         for (uint256 k; k < chunks.length; ++k) {
             ChunkOpening calldata chunk = chunks[k];
             uint8 operand = chunk.operand;
-            if (operand >= operands.length) revert Errors.Malformed();
+            if (operand >= operands.length) revert Refusals.Malformed();
             Leaf calldata leaf = operands[operand];
             if (seen >> operand & 1 == 0) {
                 Proofs.requireBeside(anchor.leaves, anchor.leaf, proved, ins.leaves[operand], leaf);

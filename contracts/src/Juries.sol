@@ -7,8 +7,8 @@ import {IStakeVault} from "./interfaces/IStakeVault.sol";
 import {ITaskMarket} from "./interfaces/ITaskMarket.sol";
 import {Cells} from "./libraries/Cells.sol";
 import {Digests} from "./libraries/Digests.sol";
-import {Errors} from "./libraries/Errors.sol";
 import {Proofs} from "./libraries/Proofs.sol";
+import {Refusals} from "./libraries/Refusals.sol";
 import {Rfc9162} from "./libraries/Rfc9162.sol";
 import {TaskId} from "./types/Ids.sol";
 import {Seat} from "./types/Seats.sol";
@@ -44,11 +44,11 @@ contract Juries is IJuries {
     /// @inheritdoc IJuries
     function claim(TaskId task, uint256 seat, uint32 item) external {
         ITaskMarket.SeatTerms memory terms = _submitted(task);
-        if (terms.jurors == 0) revert Errors.NoJuries(task);
+        if (terms.jurors == 0) revert Refusals.NoJuries(task);
         uint256 constants = _constants(terms);
-        if (item > constants) revert Errors.OutOfBounds("item", 0, constants, item);
+        if (item > constants) revert Refusals.OutOfBounds("item", 0, constants, item);
         Claim storage entry = _claims[task];
-        if (entry.account != address(0)) revert Errors.JuryOpen(task);
+        if (entry.account != address(0)) revert Refusals.JuryOpen(task);
         _requireAwaited(task, seat, uint256(terms.segmentsPerVerifier) + SPARE_CLAIMS);
         (entry.account, entry.seat, entry.item) = (msg.sender, uint8(seat), item);
         entry.bond = uint48(VAULT.lock(msg.sender, _auditFee(terms)));
@@ -61,15 +61,15 @@ contract Juries is IJuries {
     function object(TaskId task, uint32 tensor, uint32 walk) external {
         ITaskMarket.SeatTerms memory terms = _submitted(task);
         Claim storage entry = _claim(task);
-        if (msg.sender != entry.account) revert Errors.NotAllowed(entry.account, msg.sender);
-        if (entry.until != 0) revert Errors.AlreadyObjected(task);
+        if (msg.sender != entry.account) revert Refusals.NotAllowed(entry.account, msg.sender);
+        if (entry.until != 0) revert Refusals.AlreadyObjected(task);
         (uint64 until, uint256 yes, uint256 no) = _votes(task);
-        if (block.timestamp <= until) revert Errors.TooEarly(until, block.timestamp);
+        if (block.timestamp <= until) revert Refusals.TooEarly(until, block.timestamp);
         until += terms.moveTime;
-        if (block.timestamp > until) revert Errors.TooLate(until, block.timestamp);
-        if (!_isObjectable(yes, no, terms)) revert Errors.NotObjected(task);
+        if (block.timestamp > until) revert Refusals.TooLate(until, block.timestamp);
+        if (!_isObjectable(yes, no, terms)) revert Refusals.NotObjected(task);
         (, uint256 tensors) = _treeOf(task, entry.item, terms);
-        if (tensor >= tensors) revert Errors.OutOfBounds("tensor", 0, tensors - 1, tensor);
+        if (tensor >= tensors) revert Refusals.OutOfBounds("tensor", 0, tensors - 1, tensor);
         until = uint64(block.timestamp) + terms.moveTime;
         (entry.until, entry.tensor, entry.walk) = (uint40(until), tensor, walk);
         emit Objected(task, tensor, walk, until);
@@ -82,16 +82,16 @@ contract Juries is IJuries {
         ITaskMarket.SeatTerms memory terms = _submitted(task);
         Claim storage entry = _claim(task);
         uint64 until = entry.until;
-        if (until == 0) revert Errors.NotObjected(task);
-        if (block.timestamp > until) revert Errors.TooLate(until, block.timestamp);
+        if (until == 0) revert Refusals.NotObjected(task);
+        if (block.timestamp > until) revert Refusals.TooLate(until, block.timestamp);
         (uint256 level, uint256 slot) = Cells.placeOf(juror);
         bytes32 due = level == Cells.JURY ? BOARD.attestationOf(task, juror) : bytes32(0);
-        if (due == 0 || entry.opened >> slot & 1 == 1) revert Errors.NothingToOpen(task, juror);
+        if (due == 0 || entry.opened >> slot & 1 == 1) revert Refusals.NothingToOpen(task, juror);
         address account = BOARD.seatOf(task, juror).account;
         (, bytes32 seed) = BOARD.pickedAt(task);
         bytes32 salt = Digests.salt(address(BOARD), task, juror, account, seed, secret);
         bytes32 given = Digests.attestation(digest, Digests.saltHash(salt));
-        if (given != due) revert Errors.WrongAttestation(due, given);
+        if (given != due) revert Refusals.WrongAttestation(due, given);
         _requireChunk(task, entry, terms, opening, salt, digest);
         entry.opened |= uint32(1 << slot);
         emit Opened(task, juror, account);
@@ -104,7 +104,7 @@ contract Juries is IJuries {
         (uint64 until, uint256 yes, uint256 no) = _votes(task);
         if (entry.until != 0) until = entry.until;
         else if (_isObjectable(yes, no, terms)) until += terms.moveTime;
-        if (block.timestamp <= until) revert Errors.TooEarly(until, block.timestamp);
+        if (block.timestamp <= until) revert Refusals.TooEarly(until, block.timestamp);
         delete _claims[task];
         if (entry.until != 0) {
             _forfeit(task, yes & ~uint256(entry.opened));
@@ -125,7 +125,7 @@ contract Juries is IJuries {
         Claim memory entry = _claim(task);
         if (MARKET.statusOf(task) == ITaskMarket.Status.Submitted) {
             (uint256 claimant,,,,) = BOARD.juryOf(task);
-            if (claimant != 0) revert Errors.JuryOpen(task);
+            if (claimant != 0) revert Refusals.JuryOpen(task);
         }
         delete _claims[task];
         VAULT.release(entry.bond, type(uint256).max);
@@ -141,23 +141,23 @@ contract Juries is IJuries {
 
     function _submitted(TaskId task) private view returns (ITaskMarket.SeatTerms memory terms) {
         terms = MARKET.seatTermsOf(task);
-        if (terms.status != ITaskMarket.Status.Submitted) revert Errors.WrongStatus(task, terms.status);
+        if (terms.status != ITaskMarket.Status.Submitted) revert Refusals.WrongStatus(task, terms.status);
     }
 
     function _claim(TaskId task) private view returns (Claim storage entry) {
         entry = _claims[task];
-        if (entry.account == address(0)) revert Errors.NoClaim(task);
+        if (entry.account == address(0)) revert Refusals.NoClaim(task);
     }
 
     /// @dev The caller has the seat, or the look, is not attested and in time, and may claim there once more, of `most` times: it is counted.
     function _requireAwaited(TaskId task, uint256 seat, uint256 most) private {
         Seat memory found = BOARD.seatOf(task, seat);
-        if (msg.sender != found.account) revert Errors.NotAllowed(found.account, msg.sender);
-        if (found.attested) revert Errors.AlreadyAttested(task, seat);
-        if (block.timestamp > found.until) revert Errors.TooLate(found.until, block.timestamp);
+        if (msg.sender != found.account) revert Refusals.NotAllowed(found.account, msg.sender);
+        if (found.attested) revert Refusals.AlreadyAttested(task, seat);
+        if (block.timestamp > found.until) revert Refusals.TooLate(found.until, block.timestamp);
         Counted storage counted = _counted[task][seat];
         uint256 claims = counted.registration == found.registration ? counted.claims : 0;
-        if (claims == most) revert Errors.NoClaimsLeft(task, seat, most);
+        if (claims == most) revert Refusals.NoClaimsLeft(task, seat, most);
         (counted.registration, counted.claims) = (found.registration, uint8(claims + 1));
     }
 
@@ -167,8 +167,8 @@ contract Juries is IJuries {
         bool pending;
         (claimant, pending, until, yes, no) = BOARD.juryOf(task);
         // The draw lapsed.
-        if (claimant == 0) revert Errors.NoClaim(task);
-        if (pending) revert Errors.DrawPending(task);
+        if (claimant == 0) revert Refusals.NoClaim(task);
+        if (pending) revert Refusals.DrawPending(task);
     }
 
     /// @dev The number of the item that is the constants tree: the one behind the last state's.
@@ -219,18 +219,20 @@ contract Juries is IJuries {
         bytes32 digest
     ) private view {
         uint256 depth = opening.path.length;
-        if (depth > WALK) revert Errors.LimitReached(WALK, depth);
+        if (depth > WALK) revert Refusals.LimitReached(WALK, depth);
         uint256 turns = uint256(entry.walk) >> WALK - depth;
         (uint256 item, uint256 tensor) = (entry.item, entry.tensor);
         // The salted leaf bounds the chunk's length; no node of a tree of chunks has the hash of a leaf.
         bytes32 node = Digests.fold(Digests.leaf(salt, opening.chunk), turns, depth, opening.saltedPath);
         (bytes32 root, uint256 tensors) = _treeOf(task, item, terms);
         node = Rfc9162.rootFromLeaf(tensors, tensor, Rfc9162.leafHash32(node), opening.saltedTensor);
-        if (node != digest) revert Errors.WrongRoot(digest, node);
+        if (node != digest) revert Refusals.WrongRoot(digest, node);
         node = Digests.fold(Rfc9162.leafHash(opening.chunk), turns, depth, opening.path);
-        if (node != opening.tensor.value) revert Errors.WrongRoot(opening.tensor.value, node);
+        if (node != opening.tensor.value) revert Refusals.WrongRoot(opening.tensor.value, node);
         if (item == _constants(terms)) {
-            if (opening.state.value != 0 || opening.state.path.length != 0) revert Errors.UnexpectedProof();
+            if (opening.state.value != 0 || opening.state.path.length != 0) {
+                revert Refusals.UnexpectedProof();
+            }
         } else {
             root = opening.state.value;
             Proofs.requireLeaf(terms.root, uint64(_constants(terms)), uint64(item), opening.state);

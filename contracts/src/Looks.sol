@@ -8,8 +8,8 @@ import {IStakeVault} from "./interfaces/IStakeVault.sol";
 import {ITaskMarket} from "./interfaces/ITaskMarket.sol";
 import {Cells} from "./libraries/Cells.sol";
 import {Digests} from "./libraries/Digests.sol";
-import {Errors} from "./libraries/Errors.sol";
 import {Proofs} from "./libraries/Proofs.sol";
+import {Refusals} from "./libraries/Refusals.sol";
 import {Rfc9162} from "./libraries/Rfc9162.sol";
 import {GameId, SegmentIndex, TaskId} from "./types/Ids.sol";
 import {Seat} from "./types/Seats.sol";
@@ -42,7 +42,7 @@ contract Looks is ILooks {
 
     /// @inheritdoc ILooks
     function commitInforming(bytes32 commitment) external {
-        if (committedIn[msg.sender][commitment] != 0) revert Errors.AlreadyCommitted(commitment);
+        if (committedIn[msg.sender][commitment] != 0) revert Refusals.AlreadyCommitted(commitment);
         committedIn[msg.sender][commitment] = block.number;
     }
 
@@ -50,8 +50,8 @@ contract Looks is ILooks {
     function inform(TaskId task, uint256 seat, bytes32 digest, bytes32 salt) external {
         bytes32 commitment = keccak256(abi.encode(block.chainid, address(this), task, seat, msg.sender, salt));
         uint256 madeIn = committedIn[msg.sender][commitment];
-        if (madeIn == 0) revert Errors.NotCommitted(commitment);
-        if (madeIn == block.number) revert Errors.SameBlock(block.number);
+        if (madeIn == 0) revert Refusals.NotCommitted(commitment);
+        if (madeIn == block.number) revert Refusals.SameBlock(block.number);
         delete committedIn[msg.sender][commitment];
         _requireAttested(task, seat, digest, salt);
         (address account, uint256 paid) = BOARD.caught(task, seat, msg.sender);
@@ -72,7 +72,7 @@ contract Looks is ILooks {
         ITaskMarket.SeatTerms memory terms = _submitted(task);
         bytes32 seed = _requireTime(task, look, terms.moveTime, true);
         Look storage entry = _looks[task][look];
-        if (entry.revealed != 0) revert Errors.AlreadyRevealed(task, look);
+        if (entry.revealed != 0) revert Refusals.AlreadyRevealed(task, look);
         (uint256 level, uint256 slot) = Cells.placeOf(look);
         uint256 seat = _lookedAt(level, slot, terms.segmentsPerVerifier);
         bytes32 salt =
@@ -83,7 +83,7 @@ contract Looks is ILooks {
             ? (terms.segmentsPerVerifier + 1, slot % terms.segmentsPerVerifier)
             : (uint256(1), uint256(0));
         bytes32 computed = Rfc9162.rootFromLeaf(size, place, Rfc9162.leafHash32(segmentRoot), path);
-        if (computed != digest) revert Errors.WrongRoot(digest, computed);
+        if (computed != digest) revert Refusals.WrongRoot(digest, computed);
         entry.revealed = keccak256(abi.encode(salt, segmentRoot));
         emit Revealed(task, look, salt, segmentRoot);
     }
@@ -92,7 +92,7 @@ contract Looks is ILooks {
     function takeUnrevealed(TaskId task, uint256 look) external {
         ITaskMarket.SeatTerms memory terms = _submitted(task);
         _requireTime(task, look, terms.moveTime, false);
-        if (_looks[task][look].revealed != 0) revert Errors.AlreadyRevealed(task, look);
+        if (_looks[task][look].revealed != 0) revert Refusals.AlreadyRevealed(task, look);
         (address account, address looker, uint256 paid) = _forfeit(task, look, terms, false);
         emit Unrevealed(task, look, account, looker, paid);
     }
@@ -111,20 +111,20 @@ contract Looks is ILooks {
     ) external {
         ITaskMarket.SeatTerms memory terms = _submitted(task);
         Seat memory looker = BOARD.seatOf(task, look);
-        if (msg.sender != looker.account) revert Errors.NotAllowed(looker.account, msg.sender);
+        if (msg.sender != looker.account) revert Refusals.NotAllowed(looker.account, msg.sender);
         // Else it could be silent, and another be paid for what it locks here.
-        if (!looker.attested) revert Errors.NotAttested(task, look);
+        if (!looker.attested) revert Refusals.NotAttested(task, look);
         Look storage entry = _looks[task][look];
         if (entry.revealed != keccak256(abi.encode(salt, segmentRoot))) {
-            revert Errors.NotRevealed(task, look);
+            revert Refusals.NotRevealed(task, look);
         }
-        if (entry.accused != 0) revert Errors.AlreadyAccused(task, look);
+        if (entry.accused != 0) revert Refusals.AlreadyAccused(task, look);
         if (entry.accusations == MAX_ACCUSATIONS) {
-            revert Errors.LimitReached(MAX_ACCUSATIONS, entry.accusations);
+            revert Refusals.LimitReached(MAX_ACCUSATIONS, entry.accusations);
         }
         (uint256 level, uint256 slot) = Cells.placeOf(look);
         uint256 seat = _lookedAt(level, slot, terms.segmentsPerVerifier);
-        if (BOARD.seatOf(task, seat).caught) revert Errors.AlreadyCaught(task, seat);
+        if (BOARD.seatOf(task, seat).caught) revert Refusals.AlreadyCaught(task, seat);
         SegmentIndex segment = SegmentIndex.wrap(BOARD.segmentsOf(task, look)[0]);
         bytes32 leaf = _prove(task, segment, terms, salt, place, proof);
         if (GameId.unwrap(game) != 0) _game().drop(game, task, segment, msg.sender, terms.gameCost);
@@ -135,10 +135,10 @@ contract Looks is ILooks {
     function drop(TaskId task, uint256 look, GameId game) external {
         ITaskMarket.SeatTerms memory terms = _submitted(task);
         address looker = BOARD.seatOf(task, look).account;
-        if (msg.sender != looker) revert Errors.NotAllowed(looker, msg.sender);
+        if (msg.sender != looker) revert Refusals.NotAllowed(looker, msg.sender);
         (uint256 level, uint256 slot) = Cells.placeOf(look);
         uint256 seat = _lookedAt(level, slot, terms.segmentsPerVerifier);
-        if (!BOARD.seatOf(task, seat).caught) revert Errors.NotCaught(task, seat);
+        if (!BOARD.seatOf(task, seat).caught) revert Refusals.NotCaught(task, seat);
         SegmentIndex segment = SegmentIndex.wrap(BOARD.segmentsOf(task, look)[0]);
         _game().drop(game, task, segment, msg.sender, terms.gameCost);
     }
@@ -154,14 +154,14 @@ contract Looks is ILooks {
     ) external {
         ITaskMarket.SeatTerms memory terms = _submitted(task);
         Look storage entry = _accused(task, look);
-        if (entry.accused != keccak256(abi.encode(accusation))) revert Errors.NotAccused(task, look);
+        if (entry.accused != keccak256(abi.encode(accusation))) revert Refusals.NotAccused(task, look);
         _requireInTime(entry);
         Place calldata place = accusation.place;
         bytes32 node = Digests.fold(accusation.leaf, place.turns, place.depth, chunk);
         node = Rfc9162.rootFromLeaf(terms.stateTensors, place.tensor, Rfc9162.leafHash32(node), tensor);
         uint256 states = uint256(terms.segmentSteps) + 1;
         node = Rfc9162.rootFromLeaf(states, place.step, Rfc9162.leafHash32(node), state);
-        if (node != accusation.segmentRoot) revert Errors.WrongRoot(accusation.segmentRoot, node);
+        if (node != accusation.segmentRoot) revert Refusals.WrongRoot(accusation.segmentRoot, node);
         _close(task, entry, _accountLookedAt(task, look, terms));
         emit Answered(task, look);
     }
@@ -172,13 +172,13 @@ contract Looks is ILooks {
         Look storage entry = _accused(task, look);
         _requireInTime(entry);
         address account = _accountLookedAt(task, look, terms);
-        if (msg.sender != account) revert Errors.NotAllowed(account, msg.sender);
+        if (msg.sender != account) revert Refusals.NotAllowed(account, msg.sender);
         IDisputeGame.Game memory played = _game().gameOf(game);
         // A blind game has no segment, 0, until it has found one. A false segment makes those after it what no honest account computes.
         bool its = TaskId.unwrap(played.task) == TaskId.unwrap(task) && played.challenger == account
             && played.phase != IDisputeGame.Phase.Closed
             && SegmentIndex.unwrap(played.segment) <= BOARD.segmentsOf(task, look)[0];
-        if (!its) revert Errors.NotOfLook(task, look, game);
+        if (!its) revert Refusals.NotOfLook(task, look, game);
         entry.game = uint64(GameId.unwrap(game));
         emit Contested(task, look, game);
     }
@@ -187,10 +187,10 @@ contract Looks is ILooks {
     function takeUnanswered(TaskId task, uint256 look) external {
         ITaskMarket.SeatTerms memory terms = _submitted(task);
         Look storage entry = _accused(task, look);
-        if (block.timestamp <= entry.until) revert Errors.TooEarly(entry.until, block.timestamp);
+        if (block.timestamp <= entry.until) revert Refusals.TooEarly(entry.until, block.timestamp);
         GameId game = GameId.wrap(entry.game);
         if (GameId.unwrap(game) != 0 && _game().gameOf(game).phase != IDisputeGame.Phase.Closed) {
-            revert Errors.GameGoesOn(game);
+            revert Refusals.GameGoesOn(game);
         }
         _close(task, entry, BOARD.seatOf(task, look).account);
         (address account, address looker, uint256 paid) = _forfeit(task, look, terms, true);
@@ -202,7 +202,7 @@ contract Looks is ILooks {
         ITaskMarket.SeatTerms memory terms = MARKET.seatTermsOf(task);
         Look storage entry = _accused(task, look);
         // A task with an open accusation is over by a conviction, or by a jury.
-        if (terms.status == ITaskMarket.Status.Submitted) revert Errors.WrongStatus(task, terms.status);
+        if (terms.status == ITaskMarket.Status.Submitted) revert Refusals.WrongStatus(task, terms.status);
         // A conviction says that the solver's step tree was false. Where data are withheld nobody can say who is right.
         address to = terms.status == ITaskMarket.Status.Slashed
             ? _accountLookedAt(task, look, terms)
@@ -236,14 +236,14 @@ contract Looks is ILooks {
 
     function _submitted(TaskId task) private view returns (ITaskMarket.SeatTerms memory terms) {
         terms = MARKET.seatTermsOf(task);
-        if (terms.status != ITaskMarket.Status.Submitted) revert Errors.WrongStatus(task, terms.status);
+        if (terms.status != ITaskMarket.Status.Submitted) revert Refusals.WrongStatus(task, terms.status);
     }
 
     function _requireAttested(TaskId task, uint256 seat, bytes32 digest, bytes32 salt) private view {
         bytes32 due = BOARD.attestationOf(task, seat);
-        if (due == 0) revert Errors.NotAttested(task, seat);
+        if (due == 0) revert Refusals.NotAttested(task, seat);
         bytes32 given = Digests.attestation(digest, Digests.saltHash(salt));
-        if (given != due) revert Errors.WrongAttestation(due, given);
+        if (given != due) revert Refusals.WrongAttestation(due, given);
     }
 
     /// @dev The look has an account, and the time to reveal is not over, or is. Looks are drawn level by level, so the time counts from
@@ -255,12 +255,12 @@ contract Looks is ILooks {
         returns (bytes32)
     {
         if (look >> 5 == 0 || look >= Cells.FIRST_JUROR || BOARD.seatOf(task, look).account == address(0)) {
-            revert Errors.NoLook(task, look);
+            revert Refusals.NoLook(task, look);
         }
         (uint64 until, bytes32 seed) = BOARD.pickedAt(task);
         until += uint64(moveTime);
-        if (running && block.timestamp > until) revert Errors.TooLate(until, block.timestamp);
-        if (!running && block.timestamp <= until) revert Errors.TooEarly(until, block.timestamp);
+        if (running && block.timestamp > until) revert Refusals.TooLate(until, block.timestamp);
+        if (!running && block.timestamp <= until) revert Refusals.TooEarly(until, block.timestamp);
         return seed;
     }
 
@@ -303,12 +303,12 @@ contract Looks is ILooks {
     ) private view returns (bytes32) {
         bytes32 key = Proofs.stepsKey(task, segment);
         IDisputeGame.Claim memory steps = _game().claimOf(key);
-        if (steps.postedAt == 0) revert Errors.NotRequested(key);
+        if (steps.postedAt == 0) revert Refusals.NotRequested(key);
         if (!Digests.selects(place.turns, place.step, terms.thinning)) {
-            revert Errors.NotSelected(place.turns, place.step, terms.thinning);
+            revert Refusals.NotSelected(place.turns, place.step, terms.thinning);
         }
         bytes32 tensor = Digests.fold(Rfc9162.leafHash(proof.chunk), place.turns, place.depth, proof.path);
-        if (tensor != proof.tensor.value) revert Errors.WrongRoot(proof.tensor.value, tensor);
+        if (tensor != proof.tensor.value) revert Refusals.WrongRoot(proof.tensor.value, tensor);
         Proofs.requireLeaf(proof.state.value, terms.stateTensors, place.tensor, proof.tensor);
         Proofs.requireLeaf(steps.root, steps.size, place.step, proof.state);
         return Digests.leaf(salt, proof.chunk);
@@ -335,11 +335,11 @@ contract Looks is ILooks {
 
     function _accused(TaskId task, uint256 look) private view returns (Look storage entry) {
         entry = _looks[task][look];
-        if (entry.accused == 0) revert Errors.NotAccused(task, look);
+        if (entry.accused == 0) revert Refusals.NotAccused(task, look);
     }
 
     function _requireInTime(Look storage entry) private view {
-        if (block.timestamp > entry.until) revert Errors.TooLate(entry.until, block.timestamp);
+        if (block.timestamp > entry.until) revert Refusals.TooLate(entry.until, block.timestamp);
     }
 
     /// @dev Its bond goes to `to`.

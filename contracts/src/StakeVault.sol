@@ -6,7 +6,7 @@ import {SafeERC20} from "@openzeppelin/contracts/token/ERC20/utils/SafeERC20.sol
 import {ReentrancyGuardTransient} from "@openzeppelin/contracts/utils/ReentrancyGuardTransient.sol";
 
 import {IStakeVault} from "./interfaces/IStakeVault.sol";
-import {Errors} from "./libraries/Errors.sol";
+import {Refusals} from "./libraries/Refusals.sol";
 
 /// @title StakeVault: deposits, locks, slashing, pull payments (dispute.md sections 1 and 8).
 /// @dev Only `deposit` and `withdraw` call the token. Everything the modules call is bookkeeping, so a hostile token
@@ -42,7 +42,7 @@ contract StakeVault is IStakeVault, ReentrancyGuardTransient {
 
     /// @notice `deployer` alone may initialise: `msg.sender` may be the factory that anyone can create this contract with.
     constructor(IERC20 token_, address deployer) {
-        if (address(token_).code.length == 0) revert Errors.NoCode(address(token_));
+        if (address(token_).code.length == 0) revert Refusals.NoCode(address(token_));
         TOKEN = token_;
         DEPLOYER = deployer;
     }
@@ -56,12 +56,12 @@ contract StakeVault is IStakeVault, ReentrancyGuardTransient {
         address looks,
         address juries
     ) external {
-        if (msg.sender != DEPLOYER) revert Errors.NotAllowed(DEPLOYER, msg.sender);
-        if (_modules[0] != address(0)) revert Errors.AlreadyInitialised();
+        if (msg.sender != DEPLOYER) revert Refusals.NotAllowed(DEPLOYER, msg.sender);
+        if (_modules[0] != address(0)) revert Refusals.AlreadyInitialised();
         _modules = [market, board, game, commitments, looks, juries];
         uint8[6] memory numbers = [1, 2, 3, 3, 2, 2];
         for (uint256 i; i < 6; ++i) {
-            if (_modules[i].code.length == 0) revert Errors.NoCode(_modules[i]);
+            if (_modules[i].code.length == 0) revert Refusals.NoCode(_modules[i]);
             _moduleNumber[_modules[i]] = numbers[i];
         }
     }
@@ -73,7 +73,7 @@ contract StakeVault is IStakeVault, ReentrancyGuardTransient {
         uint256 before = TOKEN.balanceOf(address(this));
         TOKEN.safeTransferFrom(msg.sender, address(this), amount);
         uint256 balance = TOKEN.balanceOf(address(this));
-        if (balance <= before) revert Errors.NothingArrived(amount);
+        if (balance <= before) revert Refusals.NothingArrived(amount);
         free[msg.sender] += balance - before;
         emit Deposited(msg.sender, balance - before);
     }
@@ -90,8 +90,8 @@ contract StakeVault is IStakeVault, ReentrancyGuardTransient {
     /// @inheritdoc IStakeVault
     function lock(address owner, uint256 amount) external returns (uint256 id) {
         uint8 module = _moduleNumber[msg.sender];
-        if (module == 0) revert Errors.NotModule(msg.sender);
-        if (amount > MAX_LOCK) revert Errors.OutOfBounds("lock", 0, MAX_LOCK, amount);
+        if (module == 0) revert Refusals.NotModule(msg.sender);
+        if (amount > MAX_LOCK) revert Refusals.OutOfBounds("lock", 0, MAX_LOCK, amount);
         _takeFree(owner, amount);
         id = ++_newest;
         _locks[id] = Lock(owner, uint96(amount << 2 | module));
@@ -169,7 +169,7 @@ contract StakeVault is IStakeVault, ReentrancyGuardTransient {
 
     function _lockAt(uint256 id) private view returns (Lock storage entry) {
         entry = _locks[id];
-        if (entry.owner == address(0) && (id == 0 || id > _newest)) revert Errors.UnknownLock(id);
+        if (entry.owner == address(0) && (id == 0 || id > _newest)) revert Refusals.UnknownLock(id);
     }
 
     /// @dev An empty lock is every module's: it gives nothing.
@@ -177,9 +177,9 @@ contract StakeVault is IStakeVault, ReentrancyGuardTransient {
         entry = _lockAt(id);
         uint8 module = _moduleNumber[msg.sender];
         if (entry.owner == address(0)) {
-            if (module == 0) revert Errors.NotModule(msg.sender);
+            if (module == 0) revert Refusals.NotModule(msg.sender);
         } else if (module != entry.held & 3) {
-            revert Errors.NotAllowed(_moduleOf(entry), msg.sender);
+            revert Refusals.NotAllowed(_moduleOf(entry), msg.sender);
         }
     }
 
@@ -189,7 +189,7 @@ contract StakeVault is IStakeVault, ReentrancyGuardTransient {
 
     function _takeFree(address account, uint256 amount) private {
         uint256 available = free[account];
-        if (available < amount) revert Errors.NotEnoughFree(account, amount, available);
+        if (available < amount) revert Refusals.NotEnoughFree(account, amount, available);
         free[account] = available - amount;
     }
 

@@ -12,8 +12,8 @@ import {IStakeVault} from "./interfaces/IStakeVault.sol";
 import {ITaskMarket} from "./interfaces/ITaskMarket.sol";
 import {ITermsBounds} from "./interfaces/ITermsBounds.sol";
 import {Bids} from "./libraries/Bids.sol";
-import {Errors} from "./libraries/Errors.sol";
 import {Fees} from "./libraries/Fees.sol";
+import {Refusals} from "./libraries/Refusals.sol";
 import {SegmentTree} from "./libraries/SegmentTree.sol";
 import {TermsCheck} from "./libraries/TermsCheck.sol";
 import {Ends} from "./market/Ends.sol";
@@ -75,7 +75,7 @@ contract TaskMarket is Ends, Pausable {
         address looks_,
         address juries_
     ) external only(DEPLOYER) {
-        if (game != address(0)) revert Errors.AlreadyInitialised();
+        if (game != address(0)) revert Refusals.AlreadyInitialised();
         _requireCode(address(board_));
         _requireCode(game_);
         _requireCode(address(commitments_));
@@ -97,7 +97,7 @@ contract TaskMarket is Ends, Pausable {
     /// @inheritdoc ITaskMarket
     function announce(string calldata url) external {
         uint256 length = bytes(url).length;
-        if (length > MAX_URL_LENGTH) revert Errors.OutOfBounds("url length", 0, MAX_URL_LENGTH, length);
+        if (length > MAX_URL_LENGTH) revert Refusals.OutOfBounds("url length", 0, MAX_URL_LENGTH, length);
         endpointOf[msg.sender] = url;
         emit Announced(msg.sender, url);
     }
@@ -110,7 +110,9 @@ contract TaskMarket is Ends, Pausable {
         // With fewer no jury could find that data are available.
         uint256 least = terms.jurors == 0 ? 1 : uint256(terms.verifiers) + terms.jurors;
         uint256 registered = board.registered();
-        if (registered < least) revert Errors.OutOfBounds("registered", least, type(uint32).max, registered);
+        if (registered < least) {
+            revert Refusals.OutOfBounds("registered", least, type(uint32).max, registered);
+        }
         _requireBeacon();
         task = TaskId.wrap(++_newest);
         Task storage entry = _tasks[task];
@@ -136,9 +138,9 @@ contract TaskMarket is Ends, Pausable {
     function bid(TaskId task, uint128 price) external {
         Task storage entry = _at(task, Status.Bidding);
         uint64 until = entry.bidsUntil;
-        if (block.timestamp > until) revert Errors.TooLate(until, block.timestamp);
+        if (block.timestamp > until) revert Refusals.TooLate(until, block.timestamp);
         Terms storage terms = _terms[task];
-        if (price > terms.budget) revert Errors.OutOfBounds("price", 0, terms.budget, price);
+        if (price > terms.budget) revert Refusals.OutOfBounds("price", 0, terms.budget, price);
         uint32 extension = terms.extension;
         if (entry.bidder != address(0)) {
             Bids.requireLower(entry.price, price, entry.overtime, extension);
@@ -157,7 +159,7 @@ contract TaskMarket is Ends, Pausable {
     /// @inheritdoc ITaskMarket
     function assign(TaskId task) external {
         Task storage entry = _at(task, Status.Bidding);
-        if (block.timestamp <= entry.bidsUntil) revert Errors.TooEarly(entry.bidsUntil, block.timestamp);
+        if (block.timestamp <= entry.bidsUntil) revert Refusals.TooEarly(entry.bidsUntil, block.timestamp);
         if (entry.bidder == address(0)) return _refund(task, entry);
         entry.status = Status.Training;
         entry.trainUntil = entry.bidsUntil + _terms[task].trainingPeriod;
@@ -168,7 +170,7 @@ contract TaskMarket is Ends, Pausable {
     function cancel(TaskId task) external {
         Task storage entry = _at(task, Status.Bidding);
         _only(entry.submitter);
-        if (entry.bidder != address(0)) revert Errors.HasBid(task, entry.bidder);
+        if (entry.bidder != address(0)) revert Refusals.HasBid(task, entry.bidder);
         _refund(task, entry);
     }
 
@@ -182,7 +184,7 @@ contract TaskMarket is Ends, Pausable {
     ) external {
         Task storage entry = _training(task);
         uint32 most = _terms[task].segments;
-        if (size <= entry.size || size > most) revert Errors.TreeSize(entry.size + 1, most, size);
+        if (size <= entry.size || size > most) revert Refusals.TreeSize(entry.size + 1, most, size);
         SegmentTree.extend(entry, _terms[task], root, size, firstPath, consistency);
         emit Progressed(task, root, size);
     }
@@ -295,11 +297,11 @@ contract TaskMarket is Ends, Pausable {
     // ------------------------------------------------------------------ inside
 
     function _only(address due) private view {
-        if (msg.sender != due) revert Errors.NotAllowed(due, msg.sender);
+        if (msg.sender != due) revert Refusals.NotAllowed(due, msg.sender);
     }
 
     function _requireCode(address account) private view {
-        if (account.code.length == 0) revert Errors.NoCode(account);
+        if (account.code.length == 0) revert Refusals.NoCode(account);
     }
 
     /// @dev Locks free tokens of the caller. Locks are counted one by one, so 48 bits hold their numbers.
@@ -317,13 +319,13 @@ contract TaskMarket is Ends, Pausable {
     function _training(TaskId task) private view returns (Task storage entry) {
         entry = _at(task, Status.Training);
         _only(entry.bidder);
-        if (block.timestamp > entry.trainUntil) revert Errors.TooLate(entry.trainUntil, block.timestamp);
+        if (block.timestamp > entry.trainUntil) revert Refusals.TooLate(entry.trainUntil, block.timestamp);
     }
 
     function _requireBeacon() private view {
         uint64 latest = BEACON.latest();
         if (latest == 0 || BEACON.timeOf(latest) + BEACON_AGE < block.timestamp) {
-            revert Errors.StaleBeacon(latest, block.timestamp);
+            revert Refusals.StaleBeacon(latest, block.timestamp);
         }
     }
 }

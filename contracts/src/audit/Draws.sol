@@ -7,10 +7,10 @@ import {IStakeVault} from "../interfaces/IStakeVault.sol";
 import {ITaskMarket} from "../interfaces/ITaskMarket.sol";
 import {Cells} from "../libraries/Cells.sol";
 import {DrawWords} from "../libraries/DrawWords.sol";
-import {Errors} from "../libraries/Errors.sol";
 import {Fees} from "../libraries/Fees.sol";
 import {Picks} from "../libraries/Picks.sol";
 import {Pool} from "../libraries/Pool.sol";
+import {Refusals} from "../libraries/Refusals.sol";
 import {MapHints} from "../types/Hints.sol";
 import {TaskId} from "../types/Ids.sol";
 import {Parameters} from "../types/Parameters.sol";
@@ -73,7 +73,7 @@ abstract contract Draws is Registrations {
     /// @inheritdoc IAuditBoard
     function draw(TaskId task, bytes calldata signature, MapHints[2] calldata hints) external {
         PendingDraw memory entry = _queue[_first];
-        if (entry.task != TaskId.unwrap(task)) revert Errors.NotFirst(TaskId.wrap(entry.task), task);
+        if (entry.task != TaskId.unwrap(task)) revert Refusals.NotFirst(TaskId.wrap(entry.task), task);
         bytes32 word = BEACON.word(entry.round, signature, hints);
         delete _queue[_first++];
         if (entry.purse != 0) VAULT.pay(entry.purse, msg.sender, type(uint256).max);

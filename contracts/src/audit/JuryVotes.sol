@@ -5,7 +5,7 @@ import {IAuditBoard} from "../interfaces/IAuditBoard.sol";
 import {ITaskMarket} from "../interfaces/ITaskMarket.sol";
 import {Cells} from "../libraries/Cells.sol";
 import {Digests} from "../libraries/Digests.sol";
-import {Errors} from "../libraries/Errors.sol";
+import {Refusals} from "../libraries/Refusals.sol";
 import {TaskId} from "../types/Ids.sol";
 import {Audit} from "../types/Seats.sol";
 import {SeatCells} from "./SeatCells.sol";
@@ -76,7 +76,7 @@ abstract contract JuryVotes is SeatCells {
     /// @dev A juror's vote: zeros are a no, of which nothing is to be opened.
     function _vote(TaskId task, uint256 juror, uint256 cell, bytes32 digest, bytes32 saltHash) internal {
         ITaskMarket.Status status = MARKET.statusOf(task);
-        if (status != ITaskMarket.Status.Submitted) revert Errors.WrongStatus(task, status);
+        if (status != ITaskMarket.Status.Submitted) revert Refusals.WrongStatus(task, status);
         cell |= Cells.ATTESTED;
         if (digest | saltHash != 0) {
             cell |= Cells.YES;

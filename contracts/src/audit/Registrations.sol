@@ -3,8 +3,8 @@ pragma solidity 0.8.37;
 
 import {IAuditBoard} from "../interfaces/IAuditBoard.sol";
 import {IStakeVault} from "../interfaces/IStakeVault.sol";
-import {Errors} from "../libraries/Errors.sol";
 import {Pool} from "../libraries/Pool.sol";
+import {Refusals} from "../libraries/Refusals.sol";
 import {Parameters} from "../types/Parameters.sol";
 import {Offer, Registration} from "../types/Seats.sol";
 
@@ -34,8 +34,8 @@ abstract contract Registrations is IAuditBoard {
 
     /// @inheritdoc IAuditBoard
     function register(uint8 level, Offer calldata offer) external {
-        if (_numberOf[msg.sender] != 0) revert Errors.AlreadyRegistered(msg.sender);
-        if (level >= Pool.LEVELS) revert Errors.OutOfBounds("level", 0, Pool.LEVELS - 1, level);
+        if (_numberOf[msg.sender] != 0) revert Refusals.AlreadyRegistered(msg.sender);
+        if (level >= Pool.LEVELS) revert Refusals.OutOfBounds("level", 0, Pool.LEVELS - 1, level);
         uint40 number = ++_newest;
         ++registered;
         _numberOf[msg.sender] = number;
@@ -55,7 +55,7 @@ abstract contract Registrations is IAuditBoard {
     /// @inheritdoc IAuditBoard
     function resign() external {
         (uint40 number, Registration storage registration) = _registration();
-        if (registration.resignedAt != 0) revert Errors.NotRegistered(msg.sender);
+        if (registration.resignedAt != 0) revert Refusals.NotRegistered(msg.sender);
         registration.resignedAt = uint40(block.timestamp);
         --registered;
         _pool.vacate(number, registration.level);
@@ -66,10 +66,10 @@ abstract contract Registrations is IAuditBoard {
     function quit() external {
         (, Registration storage registration) = _registration();
         uint64 resignedAt = registration.resignedAt;
-        if (resignedAt == 0) revert Errors.NotResigned(msg.sender);
+        if (resignedAt == 0) revert Refusals.NotResigned(msg.sender);
         uint64 until = resignedAt + UNBONDING_PERIOD;
-        if (block.timestamp <= until) revert Errors.TooEarly(until, block.timestamp);
-        if (registration.freeSince == NEVER && !registration.suspended) revert Errors.HasSeat(msg.sender);
+        if (block.timestamp <= until) revert Refusals.TooEarly(until, block.timestamp);
+        if (registration.freeSince == NEVER && !registration.suspended) revert Refusals.HasSeat(msg.sender);
         // Never drawn again, also by a draw that is overdue for so long. Its address stays: seats may still have to be paid.
         (registration.freeSince, registration.suspended) = (NEVER, false);
         delete _numberOf[msg.sender];
@@ -80,7 +80,7 @@ abstract contract Registrations is IAuditBoard {
     /// @inheritdoc IAuditBoard
     function resume() external {
         (, Registration storage registration) = _registration();
-        if (!registration.suspended) revert Errors.NotSuspended(msg.sender);
+        if (!registration.suspended) revert Refusals.NotSuspended(msg.sender);
         VAULT.release(registration.lock, type(uint256).max);
         registration.lock = uint48(VAULT.lock(msg.sender, STAKE_UNIT << registration.level));
         (registration.suspended, registration.freeSince) = (false, uint40(block.timestamp));
@@ -95,7 +95,7 @@ abstract contract Registrations is IAuditBoard {
     /// @dev The caller's registration.
     function _registration() private view returns (uint40 number, Registration storage registration) {
         number = _numberOf[msg.sender];
-        if (number == 0) revert Errors.NotRegistered(msg.sender);
+        if (number == 0) revert Refusals.NotRegistered(msg.sender);
         registration = _accounts[number];
     }
 

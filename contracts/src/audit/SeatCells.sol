@@ -4,7 +4,7 @@ pragma solidity 0.8.37;
 import {IAuditBoard} from "../interfaces/IAuditBoard.sol";
 import {ITaskMarket} from "../interfaces/ITaskMarket.sol";
 import {Cells} from "../libraries/Cells.sol";
-import {Errors} from "../libraries/Errors.sol";
+import {Refusals} from "../libraries/Refusals.sol";
 import {TaskId} from "../types/Ids.sol";
 import {Audit, Registration} from "../types/Seats.sol";
 import {Draws} from "./Draws.sol";
@@ -17,7 +17,7 @@ abstract contract SeatCells is Draws {
     mapping(TaskId task => mapping(uint256 seat => bytes32)) public attestationOf;
 
     function _only(address due) internal view {
-        if (msg.sender != due) revert Errors.NotAllowed(due, msg.sender);
+        if (msg.sender != due) revert Refusals.NotAllowed(due, msg.sender);
     }
 
     /// @dev A seat, a look, or a juror, and its account; zeros if it is empty, or none.
@@ -30,12 +30,12 @@ abstract contract SeatCells is Draws {
     /// @dev What a submitted task asks of its seats.
     function _submitted(TaskId task) internal view returns (ITaskMarket.SeatTerms memory terms) {
         terms = _termsOf(task);
-        if (terms.status != ITaskMarket.Status.Submitted) revert Errors.WrongStatus(task, terms.status);
+        if (terms.status != ITaskMarket.Status.Submitted) revert Refusals.WrongStatus(task, terms.status);
     }
 
     /// @dev The task has had fewer than `most` draws.
     function _requireNumber(TaskId task, Audit storage audit, uint8 most) internal view {
-        if (audit.draws >= most) revert Errors.NoDrawsLeft(task, most);
+        if (audit.draws >= most) revert Refusals.NoDrawsLeft(task, most);
     }
 
     /// @dev The seat binds its account no longer.

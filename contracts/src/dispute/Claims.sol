@@ -2,8 +2,8 @@
 pragma solidity 0.8.37;
 
 import {IDisputeGame} from "../interfaces/IDisputeGame.sol";
-import {Errors} from "../libraries/Errors.sol";
 import {Proofs} from "../libraries/Proofs.sol";
+import {Refusals} from "../libraries/Refusals.sol";
 import {SegmentIndex, TaskId} from "../types/Ids.sol";
 import {Leaf} from "../types/Openings.sol";
 import {GameState} from "./GameState.sol";
@@ -59,11 +59,11 @@ abstract contract Claims is GameState {
     /// so it is never too late here: posted late, it is none in the games whose time was over.
     function _due(bytes32 key, Kind kind) private view returns (ClaimRecord storage claim) {
         claim = _claims[key];
-        if (claim.kind != kind) revert Errors.NotRequested(key);
+        if (claim.kind != kind) revert Refusals.NotRequested(key);
         TaskId task = TaskId.wrap(claim.task);
         _requireSolver(task);
         _requireOpen(task);
-        if (claim.postedAt != 0) revert Errors.AlreadyPosted(key);
+        if (claim.postedAt != 0) revert Refusals.AlreadyPosted(key);
     }
 
     function _post(ClaimRecord storage claim, bytes32 root) private {

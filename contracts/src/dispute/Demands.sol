@@ -4,9 +4,9 @@ pragma solidity 0.8.37;
 import {Evidence} from "../Evidence.sol";
 import {IDisputeGame} from "../interfaces/IDisputeGame.sol";
 import {Answers} from "../libraries/Answers.sol";
-import {Errors} from "../libraries/Errors.sol";
 import {Instructions} from "../libraries/Instructions.sol";
 import {Proofs} from "../libraries/Proofs.sol";
+import {Refusals} from "../libraries/Refusals.sol";
 import {Rfc9162} from "../libraries/Rfc9162.sol";
 import {GameId} from "../types/Ids.sol";
 import {Node} from "../types/Openings.sol";
@@ -40,7 +40,7 @@ abstract contract Demands is GameState {
         (bytes32 root, uint32 size, uint64 bytesTotal) = _treeOf(record, tree, before, afterwards);
         DemandedNode[] memory named = _named(root, size, nodes);
         uint8 demands = record.demands + 1;
-        if (demands > MAX_DEMANDS) revert Errors.LimitReached(MAX_DEMANDS, demands);
+        if (demands > MAX_DEMANDS) revert Refusals.LimitReached(MAX_DEMANDS, demands);
         record.demands = demands;
         record.demandOpen = uint16((1 << named.length) - 1);
         record.demandHash = keccak256(abi.encode(bytesTotal, named));
@@ -58,7 +58,7 @@ abstract contract Demands is GameState {
         bytes32[] calldata descendants
     ) external override {
         (GameRecord storage record, DemandedNode calldata node) = _demanded(game, index, bytesTotal, nodes);
-        if (node.size == 1) revert Errors.WrongKind(node.size);
+        if (node.size == 1) revert Refusals.WrongKind(node.size);
         bytes32 hash = Rfc9162.foldDescendants(node.size, LEVELS, descendants);
         _answer(record, index, node.hash, hash);
         emit NodeRevealed(game, index, descendants);
@@ -73,9 +73,9 @@ abstract contract Demands is GameState {
         bytes calldata data
     ) external override {
         (GameRecord storage record, DemandedNode calldata node) = _demanded(game, index, bytesTotal, nodes);
-        if (node.size != 1) revert Errors.WrongKind(node.size);
+        if (node.size != 1) revert Refusals.WrongKind(node.size);
         uint256 due = _leafBytes(bytesTotal, node.lo);
-        if (data.length != due) revert Errors.WrongLength(node.lo, due, data.length);
+        if (data.length != due) revert Refusals.WrongLength(node.lo, due, data.length);
         _answer(record, index, node.hash, Rfc9162.leafHash(data));
         emit LeafRevealed(game, index, data);
     }
@@ -100,7 +100,7 @@ abstract contract Demands is GameState {
         }
         each = Math.ceilDiv(each, count);
         uint256 given = creditOf[msg.sender] + msg.value;
-        if (given < each * count) revert Errors.DepositTooSmall(each * count, given);
+        if (given < each * count) revert Refusals.DepositTooSmall(each * count, given);
         creditOf[msg.sender] = given - each * count;
     }
 
@@ -121,7 +121,7 @@ abstract contract Demands is GameState {
         ClaimRecord storage claim = _reached(record);
         if (tree == Tree.Step) return (claim.root, claim.size, 0);
         if (tree == Tree.State) {
-            if (record.depth != 0) revert Errors.NoStates();
+            if (record.depth != 0) revert Refusals.NoStates();
             _requireStates(record, before, afterwards);
             return (afterwards, _dockets[_taskOf(record)].stateTensors, 0);
         }
@@ -134,7 +134,7 @@ abstract contract Demands is GameState {
         returns (DemandedNode[] memory named)
     {
         uint256 count = nodes.length;
-        if (count == 0 || count > MAX_NODES) revert Errors.LimitReached(MAX_NODES, count);
+        if (count == 0 || count > MAX_NODES) revert Refusals.LimitReached(MAX_NODES, count);
         named = new DemandedNode[](count);
         for (uint256 k; k < count; ++k) {
             Node calldata node = nodes[k];
@@ -150,16 +150,16 @@ abstract contract Demands is GameState {
         returns (GameRecord storage record, DemandedNode calldata node)
     {
         record = _live(game);
-        if (record.demandOpen >> index & 1 == 0) revert Errors.NotDemanded(index);
+        if (record.demandOpen >> index & 1 == 0) revert Refusals.NotDemanded(index);
         _requireSolverInTime(record);
         bytes32 hash = keccak256(abi.encode(bytesTotal, nodes));
-        if (hash != record.demandHash) revert Errors.WrongPreimage(record.demandHash, hash);
+        if (hash != record.demandHash) revert Refusals.WrongPreimage(record.demandHash, hash);
         node = nodes[index];
     }
 
     /// @dev Ticks the node off; its deposit is the solver's. After the last one it is the challenger's turn.
     function _answer(GameRecord storage record, uint8 index, bytes32 due, bytes32 given) private {
-        if (given != due) revert Errors.WrongRoot(due, given);
+        if (given != due) revert Refusals.WrongRoot(due, given);
         uint16 open = record.demandOpen & ~uint16(1 << index);
         record.demandOpen = open;
         creditOf[MARKET.solverOf(_taskOf(record))] += record.deposit;

@@ -9,8 +9,8 @@ import {IArbiter} from "../interfaces/IArbiter.sol";
 import {ICommitments} from "../interfaces/ICommitments.sol";
 import {IStakeVault} from "../interfaces/IStakeVault.sol";
 import {ITaskMarket} from "../interfaces/ITaskMarket.sol";
-import {Errors} from "../libraries/Errors.sol";
 import {Proofs} from "../libraries/Proofs.sol";
+import {Refusals} from "../libraries/Refusals.sol";
 import {Credits} from "./Credits.sol";
 
 /// @title What the game keeps, whose turn it is, and how a game ends: dispute.md section 6.
@@ -137,14 +137,14 @@ abstract contract GameState is Credits {
     /// @dev A game that goes on.
     function _live(GameId id) internal view returns (GameRecord storage record) {
         record = _records[id];
-        if (record.phase == Phase.None) revert Errors.NoSuchGame(id);
-        if (record.phase == Phase.Closed) revert Errors.GameIsClosed(id, record.verdict);
+        if (record.phase == Phase.None) revert Refusals.NoSuchGame(id);
+        if (record.phase == Phase.Closed) revert Refusals.GameIsClosed(id, record.verdict);
         _requireOpen(_taskOf(record));
-        if (record.since == 0) revert Errors.GameWaits(id);
+        if (record.since == 0) revert Refusals.GameWaits(id);
     }
 
     function _requireOpen(TaskId task) internal view {
-        if (_dockets[task].convictedAt != 0) revert Errors.TaskConvicted(task);
+        if (_dockets[task].convictedAt != 0) revert Refusals.TaskConvicted(task);
     }
 
     /// @dev The side to move in a game that is played, since when, and the last second of its clock, which runs only while
@@ -250,11 +250,11 @@ abstract contract GameState is Credits {
         returns (GameRecord storage record, uint64 since)
     {
         record = _live(id);
-        if (msg.sender != record.challenger) revert Errors.NotAllowed(record.challenger, msg.sender);
+        if (msg.sender != record.challenger) revert Refusals.NotAllowed(record.challenger, msg.sender);
         bool solver;
         uint64 deadline;
         (solver, since, deadline) = _turn(record);
-        if (solver) revert Errors.NotYourTurn();
+        if (solver) revert Refusals.NotYourTurn();
         _requireInTime(deadline);
         _requirePhase(record, phase);
         _requireHead(id, record, head);
@@ -273,7 +273,7 @@ abstract contract GameState is Credits {
 
     function _requireHead(GameId id, GameRecord storage record, bytes32 head) internal view {
         bytes32 due = _headOf(id, record);
-        if (head != due) revert Errors.WrongHead(due, head);
+        if (head != due) revert Refusals.WrongHead(due, head);
     }
 
     /// @dev encoding.md section 6. Names what the game is about, how many moves led there, and the claim that it has reached:
@@ -296,16 +296,16 @@ abstract contract GameState is Credits {
     }
 
     function _requirePhase(GameRecord storage record, Phase due) internal view {
-        if (record.phase != due) revert Errors.WrongPhase(due, record.phase);
+        if (record.phase != due) revert Refusals.WrongPhase(due, record.phase);
     }
 
     function _requireInTime(uint64 deadline) internal view {
-        if (block.timestamp > deadline) revert Errors.TooLate(deadline, block.timestamp);
+        if (block.timestamp > deadline) revert Refusals.TooLate(deadline, block.timestamp);
     }
 
     function _requireSolver(TaskId task) internal view {
         address solver = MARKET.solverOf(task);
-        if (msg.sender != solver) revert Errors.NotAllowed(solver, msg.sender);
+        if (msg.sender != solver) revert Refusals.NotAllowed(solver, msg.sender);
     }
 
     function _now() internal view returns (uint64) {

@@ -3,8 +3,8 @@ pragma solidity 0.8.37;
 
 import {Evidence} from "../Evidence.sol";
 import {IDisputeGame} from "../interfaces/IDisputeGame.sol";
-import {Errors} from "../libraries/Errors.sol";
 import {Proofs} from "../libraries/Proofs.sol";
+import {Refusals} from "../libraries/Refusals.sol";
 import {GameId, TaskId} from "../types/Ids.sol";
 import {ChunkOpening, InstructionOpening, Leaf} from "../types/Openings.sol";
 import {GameState} from "./GameState.sol";
@@ -28,7 +28,7 @@ abstract contract Judgments is GameState {
         ClaimRecord storage claim = _reached(record);
         (uint32 n, uint64 bits, uint64 computed) =
             abi.decode(_proved(Evidence.judge.selector, claim), (uint32, uint64, uint64));
-        if (computed == bits) revert Errors.ElementAgrees(bits);
+        if (computed == bits) revert Refusals.ElementAgrees(bits);
         emit Judged(game, n, element, bits, computed);
         _convict(game, record, Verdict.SolverFalse);
     }
@@ -82,7 +82,7 @@ abstract contract Judgments is GameState {
                 : (afterwards, _dockets[_taskOf(record)].stateTensors, edge.k);
             Proofs.requireLeaf(root, size, k, other);
         }
-        if (edge.value == other.value) revert Errors.EdgeAgrees(edge.value);
+        if (edge.value == other.value) revert Refusals.EdgeAgrees(edge.value);
         (bytes32 claimed, bytes32 due) = input ? (edge.value, other.value) : (other.value, edge.value);
         emit EdgeJudged(game, edge.n, claimed, due);
         _convict(game, record, Verdict.SolverFalse);

@@ -3,8 +3,8 @@ pragma solidity 0.8.37;
 
 import {Evidence} from "../Evidence.sol";
 import {IDisputeGame} from "../interfaces/IDisputeGame.sol";
-import {Errors} from "../libraries/Errors.sol";
 import {Instructions} from "../libraries/Instructions.sol";
+import {Refusals} from "../libraries/Refusals.sol";
 import {SplitParts} from "../libraries/SplitParts.sol";
 import {GameId} from "../types/Ids.sol";
 import {ChunkOpening, InstructionOpening, Leaf} from "../types/Openings.sol";
@@ -27,7 +27,7 @@ abstract contract Splits is GameState {
         (uint32 n, bytes32 name, uint64 bits, uint32 blocks) = abi.decode(
             _proved(Evidence.selectElement.selector, _reached(record)), (uint32, bytes32, uint64, uint32)
         );
-        if (blocks < 2) revert Errors.NothingToSplit();
+        if (blocks < 2) revert Refusals.NothingToSplit();
         _ask(record, Selection(name, element, 0, blocks, bits, true, 0));
         emit ElementSelected(game, n, element, bits);
     }
@@ -48,11 +48,11 @@ abstract contract Splits is GameState {
         _requireHead(game, record, head);
         ++record.moves;
         uint256 due = SplitParts.count(selection.lo, selection.hi);
-        if (words.length != due) revert Errors.WrongCount(due, words.length);
+        if (words.length != due) revert Refusals.WrongCount(due, words.length);
         uint16 opcode = Instructions.opcodeOf(instruction);
         uint64 folded = ARBITER.fold(opcode, words);
         if (selection.top) folded = ARBITER.finish(opcode, folded);
-        if (folded != selection.word) revert Errors.WrongFold(selection.word, folded);
+        if (folded != selection.word) revert Refusals.WrongFold(selection.word, folded);
         Selection memory stated = selection;
         stated.words = _hashOf(words);
         record.selection = keccak256(abi.encode(stated));
@@ -73,7 +73,7 @@ abstract contract Splits is GameState {
         GameRecord storage record = _challengerMove(game, head, Phase.Block);
         bytes32 name = keccak256(instruction);
         (uint32 lo, uint32 hi) = _part(record, selection, name, words, part);
-        if (hi - lo == 1) revert Errors.PartSize(part, 1);
+        if (hi - lo == 1) revert Refusals.PartSize(part, 1);
         _ask(record, Selection(name, selection.element, lo, hi, words[part], false, 0));
         emit BlockSelected(game, lo, hi, words[part]);
     }
@@ -93,8 +93,8 @@ abstract contract Splits is GameState {
         (uint32 n, bytes32 name, uint64 word) =
             abi.decode(_proved(Evidence.judgeBlock.selector, _reached(record)), (uint32, bytes32, uint64));
         (uint32 lo, uint32 hi) = _part(record, selection, name, words, part);
-        if (hi - lo != 1) revert Errors.PartSize(part, hi - lo);
-        if (word == words[part]) revert Errors.BlockAgrees(word);
+        if (hi - lo != 1) revert Refusals.PartSize(part, hi - lo);
+        if (word == words[part]) revert Refusals.BlockAgrees(word);
         emit Judged(game, n, selection.element, words[part], word);
         _convict(game, record, Verdict.SolverFalse);
     }
@@ -115,8 +115,8 @@ abstract contract Splits is GameState {
     ) private view returns (uint32 lo, uint32 hi) {
         _requireSelection(record, selection, instruction);
         bytes32 stated = _hashOf(words);
-        if (stated != selection.words) revert Errors.WrongPreimage(selection.words, stated);
-        if (part >= words.length) revert Errors.WrongCount(words.length, part);
+        if (stated != selection.words) revert Refusals.WrongPreimage(selection.words, stated);
+        if (part >= words.length) revert Refusals.WrongCount(words.length, part);
         return SplitParts.range(selection.lo, selection.hi, part);
     }
 
@@ -138,9 +138,9 @@ abstract contract Splits is GameState {
         view
     {
         bytes32 given = keccak256(abi.encode(selection));
-        if (given != record.selection) revert Errors.WrongPreimage(record.selection, given);
+        if (given != record.selection) revert Refusals.WrongPreimage(record.selection, given);
         if (instruction != selection.instruction) {
-            revert Errors.WrongPreimage(selection.instruction, instruction);
+            revert Refusals.WrongPreimage(selection.instruction, instruction);
         }
     }
 }

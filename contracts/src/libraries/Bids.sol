@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 pragma solidity 0.8.37;
 
-import {Errors} from "./Errors.sol";
+import {Refusals} from "./Refusals.sol";
 import {Math} from "@openzeppelin/contracts/utils/math/Math.sol";
 
 /// @title Open descending bids with a soft close: dispute.md section 2, "bid".
@@ -27,6 +27,6 @@ library Bids {
     /// @notice Reverts unless `price` undercuts `best` by enough.
     function requireLower(uint128 best, uint128 price, uint256 overtime, uint256 extension) internal pure {
         uint256 least = undercut(best, overtime, extension);
-        if (price + least > best) revert Errors.BidTooHigh(best, least, price);
+        if (price + least > best) revert Refusals.BidTooHigh(best, least, price);
     }
 }

@@ -2,7 +2,7 @@
 pragma solidity 0.8.37;
 
 import {TaskId} from "../types/Ids.sol";
-import {Errors} from "./Errors.sol";
+import {Refusals} from "./Refusals.sol";
 import {Rfc9162} from "./Rfc9162.sol";
 
 /// @title Salts and digests of seats: encoding.md section 8.
@@ -39,7 +39,7 @@ library Digests {
     /// @dev Every block of 64 bytes holds the salt: neither a midstate nor a shorter hash stands for the chunk.
     function leaf(bytes32 salt_, bytes calldata chunk) internal view returns (bytes32) {
         uint256 length = chunk.length;
-        if (length == 0 || length > CHUNK) revert Errors.OutOfBounds("chunk", 1, CHUNK, length);
+        if (length == 0 || length > CHUNK) revert Refusals.OutOfBounds("chunk", 1, CHUNK, length);
         uint256 input;
         uint256 end;
         assembly ("memory-safe") {
@@ -80,7 +80,7 @@ library Digests {
     {
         if (path.length != depth) revert Rfc9162.ProofLength(depth, path.length);
         // Else one place would have several names.
-        if (turns >> depth != 0) revert Errors.OutOfBounds("turns", 0, (1 << depth) - 1, turns);
+        if (turns >> depth != 0) revert Refusals.OutOfBounds("turns", 0, (1 << depth) - 1, turns);
         for (uint256 i; i < depth; ++i) {
             node = turns >> i & 1 == 1 ? Rfc9162.nodeHash(path[i], node) : Rfc9162.nodeHash(node, path[i]);
         }

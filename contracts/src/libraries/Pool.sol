@@ -2,7 +2,7 @@
 pragma solidity 0.8.37;
 
 import {DrawWords} from "./DrawWords.sol";
-import {Errors} from "./Errors.sol";
+import {Refusals} from "./Refusals.sol";
 
 /// @title Who can be drawn, by level, at every version of the past: encoding.md section 7.
 /// @notice The registrations of a level lie in an array without gaps, for whoever leaves is replaced by the last one. Each place
@@ -42,7 +42,7 @@ library Pool {
     /// @notice Gives a place to a holder that has none.
     function take(Table storage table, uint64 holder, uint256 level) internal {
         uint16 position = table.lengths[level];
-        if (position == MAX_LENGTH) revert Errors.LevelFull(level, MAX_LENGTH);
+        if (position == MAX_LENGTH) revert Refusals.LevelFull(level, MAX_LENGTH);
         table.lengths[level] = position + 1;
         _seat(table, holder, level, position);
     }

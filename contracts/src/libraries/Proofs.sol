@@ -4,8 +4,8 @@ pragma solidity 0.8.37;
 import {SegmentIndex, TaskId} from "../types/Ids.sol";
 import {TensorType} from "../types/Instruction.sol";
 import {ChunkOpening, InstructionOpening, Leaf, ProgramOpening} from "../types/Openings.sol";
-import {Errors} from "./Errors.sol";
 import {Instructions} from "./Instructions.sol";
+import {Refusals} from "./Refusals.sol";
 import {Rfc9162} from "./Rfc9162.sol";
 
 /// @title Openings and the names of claims: encoding.md sections 4 to 6.
@@ -43,7 +43,7 @@ library Proofs {
 
     /// @notice What was opened is what the claim is about.
     function requireContext(bytes32 context, bytes32 given) internal pure {
-        if (context != given) revert Errors.WrongContext(context, given);
+        if (context != given) revert Refusals.WrongContext(context, given);
     }
 
     // ------------------------------------------------------------------ trees
@@ -60,7 +60,7 @@ library Proofs {
         view
     {
         if (index == anchor) {
-            if (leaf.value != proved.value) revert Errors.WrongRoot(proved.value, leaf.value);
+            if (leaf.value != proved.value) revert Refusals.WrongRoot(proved.value, leaf.value);
             return;
         }
         if (index >= size) revert Rfc9162.NotANode(size, index, 1);
@@ -78,7 +78,7 @@ library Proofs {
         bytes32[] calldata path
     ) internal view {
         bytes32 computed = Rfc9162.rootFromPath(size, lo, count, hash, path);
-        if (computed != root) revert Errors.WrongRoot(root, computed);
+        if (computed != root) revert Refusals.WrongRoot(root, computed);
     }
 
     // ------------------------------------------------------------------ programs and values
@@ -90,7 +90,7 @@ library Proofs {
                 uint8(2), opening.instructionRoot, opening.instructions, opening.leaves, opening.signature
             )
         );
-        if (given != program) revert Errors.WrongProgram(program, given);
+        if (given != program) revert Refusals.WrongProgram(program, given);
     }
 
     /// @notice An instruction of a program.
@@ -111,7 +111,7 @@ library Proofs {
         (index, data) = (opening.index, opening.data);
         uint256 due = Instructions.chunkLength(t, index);
         if (due == 0 || data.length != due) {
-            revert Errors.WrongLength(index, due, data.length);
+            revert Refusals.WrongLength(index, due, data.length);
         }
         _requireHash(value, Instructions.chunkCount(t), index, Rfc9162.leafHash(data), opening.path);
     }
@@ -122,6 +122,6 @@ library Proofs {
         view
     {
         bytes32 computed = Rfc9162.rootFromLeaf(size, index, hash, path);
-        if (computed != root) revert Errors.WrongRoot(root, computed);
+        if (computed != root) revert Refusals.WrongRoot(root, computed);
     }
 }

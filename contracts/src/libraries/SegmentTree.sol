@@ -3,7 +3,7 @@ pragma solidity 0.8.37;
 
 import {ITaskMarket} from "../interfaces/ITaskMarket.sol";
 import {Terms} from "../types/Terms.sol";
-import {Errors} from "./Errors.sol";
+import {Refusals} from "./Refusals.sol";
 import {Rfc9162} from "./Rfc9162.sol";
 
 /// @title The tree of a task's checkpoints, which only grows: dispute.md section 2, "train" and "submit".
@@ -19,10 +19,10 @@ library SegmentTree {
         bytes32[] calldata consistency
     ) internal {
         if (entry.size == 0) {
-            if (consistency.length != 0) revert Errors.UnexpectedProof();
+            if (consistency.length != 0) revert Refusals.UnexpectedProof();
             requireLeaf(size, 0, terms.initialState, root, firstPath);
         } else {
-            if (firstPath.length != 0) revert Errors.UnexpectedProof();
+            if (firstPath.length != 0) revert Refusals.UnexpectedProof();
             Rfc9162.verifyConsistency(entry.size, size, entry.root, root, consistency);
         }
         (entry.root, entry.size) = (root, size);
@@ -34,6 +34,6 @@ library SegmentTree {
         view
     {
         bytes32 computed = Rfc9162.rootFromPath(size, index, 1, Rfc9162.leafHash32(leaf), path);
-        if (computed != root) revert Errors.LeafNotInTree(index, leaf, root, computed);
+        if (computed != root) revert Refusals.LeafNotInTree(index, leaf, root, computed);
     }
 }

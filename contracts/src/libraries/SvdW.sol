@@ -3,7 +3,7 @@ pragma solidity 0.8.37;
 
 import {MapHints} from "../types/Hints.sol";
 import {Bn254} from "./Bn254.sol";
-import {Errors} from "./Errors.sol";
+import {Refusals} from "./Refusals.sol";
 
 /// @title Maps field elements to BN254's G1, Shallue and van de Woestijne's way (RFC 9380, section 6.6.1, with Z = 1).
 /// @notice The caller finds inverses and roots, this library checks them. Each u has one point and one set of hints that
@@ -41,10 +41,10 @@ library SvdW {
             x = addmod(C2, P - slope, P);
             uint256 g = Bn254.g(x);
             if (root2 == g) {
-                if (hints.other != 0) revert Errors.WrongHint(u, 2, hints.other);
+                if (hints.other != 0) revert Refusals.WrongHint(u, 2, hints.other);
                 return (x, y);
             }
-            if (root2 + g != P) revert Errors.WrongHint(u, 1, y);
+            if (root2 + g != P) revert Refusals.WrongHint(u, 1, y);
 
             y = hints.other;
             root2 = _squared(u, y, 2);
@@ -52,21 +52,21 @@ library SvdW {
             if (root2 == Bn254.g(x)) return (x, y);
             uint256 ratio = mulmod(mulmod(above, above, P), inverse, P);
             x = addmod(1, mulmod(C4, mulmod(ratio, ratio, P), P), P);
-            if (root2 != Bn254.g(x)) revert Errors.WrongHint(u, 2, y);
+            if (root2 != Bn254.g(x)) revert Refusals.WrongHint(u, 2, y);
         }
     }
 
     /// @dev The inverse, if it is that of `product`, which is below P.
     function _inverse(uint256 u, uint256 product, uint256 inverse) private pure returns (uint256) {
         if (inverse >= P || (product == 0 ? inverse != 0 : mulmod(product, inverse, P) != 1)) {
-            revert Errors.WrongHint(u, 0, inverse);
+            revert Refusals.WrongHint(u, 0, inverse);
         }
         return inverse;
     }
 
     /// @dev The square of hint number `hint`, a root below P with the parity of u.
     function _squared(uint256 u, uint256 root, uint256 hint) private pure returns (uint256) {
-        if (root >= P || (root ^ u) & 1 != 0) revert Errors.WrongHint(u, hint, root);
+        if (root >= P || (root ^ u) & 1 != 0) revert Refusals.WrongHint(u, hint, root);
         return mulmod(root, root, P);
     }
 }

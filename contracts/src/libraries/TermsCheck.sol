@@ -3,9 +3,9 @@ pragma solidity 0.8.37;
 
 import {Parameters} from "../types/Parameters.sol";
 import {Terms} from "../types/Terms.sol";
-import {Errors} from "./Errors.sol";
 import {Fees} from "./Fees.sol";
 import {Pool} from "./Pool.sol";
+import {Refusals} from "./Refusals.sol";
 import {Math} from "@openzeppelin/contracts/utils/math/Math.sol";
 
 /// @title Bounds on every number of a task's terms: dispute.md section 2, "post".
@@ -91,7 +91,7 @@ library TermsCheck {
         _within("arithmetic", terms.arithmetic, arithmetic, arithmetic);
         uint256 thinning = terms.thinning;
         _within("thinning", thinning, 1, Math.min(MAX_THINNING, terms.segmentSteps));
-        if (thinning & thinning - 1 != 0) revert Errors.NoPowerOfTwo("thinning", thinning);
+        if (thinning & thinning - 1 != 0) revert Refusals.NoPowerOfTwo("thinning", thinning);
     }
 
     function _checkAmounts(Terms calldata terms, Parameters memory parameters) private pure {
@@ -174,10 +174,10 @@ library TermsCheck {
     }
 
     function _within(string memory field, uint256 value, uint256 least, uint256 most) private pure {
-        if (value < least || value > most) revert Errors.OutOfBounds(field, least, most, value);
+        if (value < least || value > most) revert Refusals.OutOfBounds(field, least, most, value);
     }
 
     function _set(string memory field, bytes32 value) private pure {
-        if (value == 0) revert Errors.Zero(field);
+        if (value == 0) revert Refusals.Zero(field);
     }
 }

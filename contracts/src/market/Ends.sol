@@ -4,8 +4,8 @@ pragma solidity 0.8.37;
 import {IAuditBoard} from "../interfaces/IAuditBoard.sol";
 import {ICommitments} from "../interfaces/ICommitments.sol";
 import {ITaskMarket} from "../interfaces/ITaskMarket.sol";
-import {Errors} from "../libraries/Errors.sol";
 import {Fees} from "../libraries/Fees.sol";
+import {Refusals} from "../libraries/Refusals.sol";
 import {TaskId} from "../types/Ids.sol";
 import {Seat} from "../types/Seats.sol";
 import {Terms} from "../types/Terms.sol";
@@ -21,7 +21,7 @@ abstract contract Ends is MarketState {
     /// @inheritdoc ITaskMarket
     function expire(TaskId task) external {
         Task storage entry = _at(task, Status.Training);
-        if (block.timestamp <= entry.trainUntil) revert Errors.TooEarly(entry.trainUntil, block.timestamp);
+        if (block.timestamp <= entry.trainUntil) revert Refusals.TooEarly(entry.trainUntil, block.timestamp);
         entry.status = Status.Refunded;
         uint256 penalty = _terms[task].delayPenalty;
         uint256 lock = entry.stake;
@@ -55,7 +55,7 @@ abstract contract Ends is MarketState {
     function stall(TaskId task) external {
         Task storage entry = _at(task, Status.Submitted);
         uint64 until = board.stallsFrom(task) + _parameters.stallPeriod;
-        if (block.timestamp <= until) revert Errors.TooEarly(until, block.timestamp);
+        if (block.timestamp <= until) revert Refusals.TooEarly(until, block.timestamp);
         _unpaid(task, entry);
     }
 
@@ -71,7 +71,7 @@ abstract contract Ends is MarketState {
     function burnRest(TaskId task) external {
         Task storage entry = _at(task, Status.Slashed);
         uint64 until = commitments.claimsUntil(task);
-        if (block.timestamp <= until) revert Errors.TooEarly(until, block.timestamp);
+        if (block.timestamp <= until) revert Refusals.TooEarly(until, block.timestamp);
         emit RestBurned(task, VAULT.burn(entry.stake, type(uint256).max));
     }
 
@@ -81,8 +81,8 @@ abstract contract Ends is MarketState {
     function _over(TaskId task, Status status) private view returns (Task storage entry) {
         entry = _at(task, status);
         uint64 until = entry.challengeUntil;
-        if (block.timestamp <= until) revert Errors.TooEarly(until, block.timestamp);
-        if (entry.openGames != 0) revert Errors.GamesOpen(task, entry.openGames);
+        if (block.timestamp <= until) revert Refusals.TooEarly(until, block.timestamp);
+        if (entry.openGames != 0) revert Refusals.GamesOpen(task, entry.openGames);
     }
 
     /// @dev The task will not be paid as its terms say, and can still be challenged.

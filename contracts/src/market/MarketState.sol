@@ -5,8 +5,8 @@ import {ILooks} from "../interfaces/ILooks.sol";
 import {IStakeVault} from "../interfaces/IStakeVault.sol";
 import {ITaskMarket} from "../interfaces/ITaskMarket.sol";
 import {Cells} from "../libraries/Cells.sol";
-import {Errors} from "../libraries/Errors.sol";
 import {Fees} from "../libraries/Fees.sol";
+import {Refusals} from "../libraries/Refusals.sol";
 import {TaskId} from "../types/Ids.sol";
 import {Parameters} from "../types/Parameters.sol";
 import {Terms} from "../types/Terms.sol";
@@ -106,17 +106,17 @@ abstract contract MarketState is ITaskMarket {
     /// @dev Every task that was posted has a status.
     function _existing(TaskId task) internal view returns (Task storage entry) {
         entry = _tasks[task];
-        if (entry.status == Status.None) revert Errors.UnknownTask(task);
+        if (entry.status == Status.None) revert Refusals.UnknownTask(task);
     }
 
     function _at(TaskId task, Status status) internal view returns (Task storage entry) {
         entry = _existing(task);
-        if (entry.status != status) revert Errors.WrongStatus(task, entry.status);
+        if (entry.status != status) revert Refusals.WrongStatus(task, entry.status);
     }
 
     function _requireChallengeable(TaskId task, Task storage entry) internal view {
         if (entry.status != Status.Submitted && entry.status != Status.Unpaid) {
-            revert Errors.WrongStatus(task, entry.status);
+            revert Refusals.WrongStatus(task, entry.status);
         }
     }
 
@@ -126,7 +126,7 @@ abstract contract MarketState is ITaskMarket {
         if (block.timestamp <= until) return;
         // Who is accused by the solver's step tree challenges that, or loses its lock for it.
         uint64 answers = ILooks(looks).answersUntil(task);
-        if (block.timestamp > answers) revert Errors.TooLate(until, block.timestamp);
+        if (block.timestamp > answers) revert Refusals.TooLate(until, block.timestamp);
     }
 
     /// @dev What each side of a game has.

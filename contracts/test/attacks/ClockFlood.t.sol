@@ -2,7 +2,7 @@
 pragma solidity 0.8.37;
 
 import {IDisputeGame} from "../../src/interfaces/IDisputeGame.sol";
-import {Errors} from "../../src/libraries/Errors.sol";
+import {Refusals} from "../../src/libraries/Refusals.sol";
 import {GameId, SegmentIndex, TaskId} from "../../src/types/Ids.sol";
 import {Leaf} from "../../src/types/Openings.sol";
 import {Deployed} from "../dispute/Deployed.sol";
@@ -81,7 +81,7 @@ contract ManySegmentsTest is Deployed {
 
     function test_timeOut_gameThatWaits_reverts() public {
         vm.warp(vm.getBlockTimestamp() + 10 * TIME);
-        vm.expectRevert(abi.encodeWithSelector(Errors.GameWaits.selector, ids[AT_ONCE]));
+        vm.expectRevert(abi.encodeWithSelector(Refusals.GameWaits.selector, ids[AT_ONCE]));
         game.timeOut(ids[AT_ONCE]);
     }
 
@@ -90,7 +90,7 @@ contract ManySegmentsTest is Deployed {
         bytes32 head = _head(ids[AT_ONCE]);
         Leaf memory any = Leaf(0, new bytes32[](0));
         vm.prank(challenger);
-        vm.expectRevert(abi.encodeWithSelector(Errors.GameWaits.selector, ids[AT_ONCE]));
+        vm.expectRevert(abi.encodeWithSelector(Refusals.GameWaits.selector, ids[AT_ONCE]));
         game.selectStep(ids[AT_ONCE], head, 1, any, any);
     }
 

@@ -2,7 +2,7 @@
 pragma solidity 0.8.37;
 
 import {ITaskMarket} from "../../src/interfaces/ITaskMarket.sol";
-import {Errors} from "../../src/libraries/Errors.sol";
+import {Refusals} from "../../src/libraries/Refusals.sol";
 import {TaskId} from "../../src/types/Ids.sol";
 import {Terms} from "../../src/types/Terms.sol";
 import {Deployment} from "../market/Deployment.sol";
@@ -52,14 +52,14 @@ contract InformersTest is Deployment {
         assertEq(board.firstDraw().seats, 1);
         uint48 purse = board.auditOf(task).purse;
         assertNotEq(purse, board.firstDraw().purse);
-        vm.expectRevert(abi.encodeWithSelector(Errors.DrawPending.selector, task));
+        vm.expectRevert(abi.encodeWithSelector(Refusals.DrawPending.selector, task));
         board.redraw(task);
         _draw(task);
         assertNotEq(board.seatOf(task, 0).account, address(0));
         assertEq(board.seatOf(task, 1).account, address(0));
         _attest(task, 0);
         _endWindow(task);
-        vm.expectRevert(abi.encodeWithSelector(Errors.NotAudited.selector, task));
+        vm.expectRevert(abi.encodeWithSelector(Refusals.NotAudited.selector, task));
         market.settle(task);
         board.redraw(task);
         assertEq(board.firstDraw().purse, purse);
@@ -124,7 +124,7 @@ contract InformersTest is Deployment {
         _draw(other);
         assertEq(board.seatOf(other, 0).account, only);
         _convict(task);
-        vm.expectRevert(abi.encodeWithSelector(Errors.NothingToRelease.selector, task, 0));
+        vm.expectRevert(abi.encodeWithSelector(Refusals.NothingToRelease.selector, task, 0));
         board.release(task, 0);
         assertEq(board.registrationOf(only).freeSince, type(uint40).max);
     }
@@ -146,7 +146,7 @@ contract InformersTest is Deployment {
         _attestFound(task);
         _endWindow(task);
         _inform(task, 3, submitter);
-        vm.expectRevert(abi.encodeWithSelector(Errors.NotVoidable.selector, task));
+        vm.expectRevert(abi.encodeWithSelector(Refusals.NotVoidable.selector, task));
         market.voidTask(task);
         board.redraw(task);
         assertEq(board.auditOf(task).escrowDraws, 8);
@@ -162,7 +162,7 @@ contract InformersTest is Deployment {
         market.gameClosed(task);
         _inform(task, 1, submitter);
         uint64 until = uint64(vm.getBlockTimestamp()) + STALL_PERIOD;
-        vm.expectRevert(abi.encodeWithSelector(Errors.TooEarly.selector, until, vm.getBlockTimestamp()));
+        vm.expectRevert(abi.encodeWithSelector(Refusals.TooEarly.selector, until, vm.getBlockTimestamp()));
         market.stall(task);
         _fill(task, 1);
         _endWindow(task);
@@ -193,7 +193,7 @@ contract InformersTest is Deployment {
         vm.roll(vm.getBlockNumber() + 1);
         vm.prank(challenger);
         looks.inform(task, 1, DIGEST, salt);
-        vm.expectRevert(abi.encodeWithSelector(Errors.NotAttested.selector, task, 1));
+        vm.expectRevert(abi.encodeWithSelector(Refusals.NotAttested.selector, task, 1));
         vm.prank(rival);
         looks.inform(task, 1, DIGEST, salt);
         assertEq(vault.free(challenger), LOCK / 2);
@@ -206,12 +206,12 @@ contract InformersTest is Deployment {
         bytes32 salt = _salt(board.seatOf(task, 0).account);
         _commitInforming(task, 0, rival, salt);
         vm.roll(vm.getBlockNumber() + 1);
-        vm.expectPartialRevert(Errors.NotCommitted.selector);
+        vm.expectPartialRevert(Refusals.NotCommitted.selector);
         vm.prank(rival);
         looks.inform(task, 1, DIGEST, salt);
         _commitInforming(task, 1, rival, salt);
         vm.roll(vm.getBlockNumber() + 1);
-        vm.expectPartialRevert(Errors.WrongAttestation.selector);
+        vm.expectPartialRevert(Refusals.WrongAttestation.selector);
         vm.prank(rival);
         looks.inform(task, 1, DIGEST, salt);
     }

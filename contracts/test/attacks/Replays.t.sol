@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 pragma solidity 0.8.37;
 
-import {Errors} from "../../src/libraries/Errors.sol";
+import {Refusals} from "../../src/libraries/Refusals.sol";
 import {GameId, TaskId} from "../../src/types/Ids.sol";
 import {Leaf} from "../../src/types/Openings.sol";
 import {LeafTree} from "../dispute/LeafTree.sol";
@@ -46,7 +46,7 @@ contract ReplaysTest is Play {
         bytes32 root = LeafTree.root(LeafTree.leaves(steps));
         (Leaf memory first, Leaf memory last) = (_leaf(steps, 0), _leaf(steps, STEPS));
         vm.prank(solver);
-        vm.expectPartialRevert(Errors.NotRequested.selector);
+        vm.expectPartialRevert(Refusals.NotRequested.selector);
         game.expandSteps(other, SEGMENT, root, first, last);
         _expandSteps();
     }
@@ -54,7 +54,7 @@ contract ReplaysTest is Play {
     function _refused(TaskId on, address who, bytes32 salt, bytes32 due) private {
         (Leaf memory first, Leaf memory last) = (_leaf(checkpoints, 1), _leaf(checkpoints, 2));
         vm.prank(who);
-        vm.expectRevert(abi.encodeWithSelector(Errors.NotCommitted.selector, due));
+        vm.expectRevert(abi.encodeWithSelector(Refusals.NotCommitted.selector, due));
         game.challenge(on, SEGMENT, salt, first, last);
     }
 

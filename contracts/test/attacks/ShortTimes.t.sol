@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 pragma solidity 0.8.37;
 
-import {Errors} from "../../src/libraries/Errors.sol";
+import {Refusals} from "../../src/libraries/Refusals.sol";
 import {TaskId} from "../../src/types/Ids.sol";
 import {Offer} from "../../src/types/Seats.sol";
 import {Terms} from "../../src/types/Terms.sol";
@@ -81,7 +81,7 @@ contract ShortTimesTest is Deployment {
                 assertNotEq(sat[earlier], sat[draws]);
             }
             _silence(task);
-            vm.expectPartialRevert(Errors.TooEarly.selector);
+            vm.expectPartialRevert(Refusals.TooEarly.selector);
             market.stall(task);
             board.redraw(task);
             _draw(task);

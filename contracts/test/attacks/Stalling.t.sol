@@ -2,7 +2,7 @@
 pragma solidity 0.8.37;
 
 import {IDisputeGame} from "../../src/interfaces/IDisputeGame.sol";
-import {Errors} from "../../src/libraries/Errors.sol";
+import {Refusals} from "../../src/libraries/Refusals.sol";
 import {GameId} from "../../src/types/Ids.sol";
 import {Node} from "../../src/types/Openings.sol";
 import {LeafTree} from "../dispute/LeafTree.sol";
@@ -35,7 +35,7 @@ contract StallingTest is Play {
         vm.warp(deadline + 1);
         Node[] memory nodes = _node(LeafTree.leaves(checkpoints), 0, 4);
         bytes32 head = _head(id);
-        vm.expectRevert(abi.encodeWithSelector(Errors.TooLate.selector, deadline, deadline + 1));
+        vm.expectRevert(abi.encodeWithSelector(Refusals.TooLate.selector, deadline, deadline + 1));
         vm.prank(challenger);
         game.demand(id, head, IDisputeGame.Tree.Segment, _none(), steps[STEP - 1], steps[STEP], nodes);
         vm.prank(anyone);

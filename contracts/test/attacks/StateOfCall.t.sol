@@ -2,8 +2,8 @@
 pragma solidity 0.8.37;
 
 import {IDisputeGame} from "../../src/interfaces/IDisputeGame.sol";
-import {Errors} from "../../src/libraries/Errors.sol";
 import {Proofs} from "../../src/libraries/Proofs.sol";
+import {Refusals} from "../../src/libraries/Refusals.sol";
 import {GameId} from "../../src/types/Ids.sol";
 import {Opcode, TypeCode} from "../../src/types/Instruction.sol";
 import {InstructionOpening, Node} from "../../src/types/Openings.sol";
@@ -50,7 +50,7 @@ contract StateOfCallTest is Play {
         nodes[0] = Node(0, 2, afterwards, new bytes32[](0));
         head = _head(id);
         vm.prank(challenger);
-        vm.expectRevert(abi.encodeWithSelector(Errors.NoStates.selector));
+        vm.expectRevert(abi.encodeWithSelector(Refusals.NoStates.selector));
         game.demand(id, head, IDisputeGame.Tree.State, _none(), before_, afterwards, nodes);
     }
 }

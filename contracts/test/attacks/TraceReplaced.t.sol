@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 pragma solidity 0.8.37;
 
-import {Errors} from "../../src/libraries/Errors.sol";
+import {Refusals} from "../../src/libraries/Refusals.sol";
 import {GameId} from "../../src/types/Ids.sol";
 import {InstructionOpening} from "../../src/types/Openings.sol";
 import {Play} from "../dispute/Play.sol";
@@ -27,7 +27,7 @@ contract TraceReplacedTest is Play {
         topRoots[6] = keccak256("another trace");
         _expandTop();
         vm.prank(challenger);
-        vm.expectPartialRevert(Errors.WrongHead.selector);
+        vm.expectPartialRevert(Refusals.WrongHead.selector);
         game.selectCall(id, head, call);
     }
 }

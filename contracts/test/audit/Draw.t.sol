@@ -4,7 +4,7 @@ pragma solidity 0.8.37;
 import {IAuditBoard} from "../../src/interfaces/IAuditBoard.sol";
 import {ITaskMarket} from "../../src/interfaces/ITaskMarket.sol";
 import {DrawWords} from "../../src/libraries/DrawWords.sol";
-import {Errors} from "../../src/libraries/Errors.sol";
+import {Refusals} from "../../src/libraries/Refusals.sol";
 import {MapHints} from "../../src/types/Hints.sol";
 import {TaskId} from "../../src/types/Ids.sol";
 import {PendingDraw, Seat} from "../../src/types/Seats.sol";
@@ -24,12 +24,12 @@ contract DrawTest is Deployment {
         uint64 round = board.firstDraw().round;
         vm.warp(beacon.timeOf(round) + 100);
         (bytes memory signature, MapHints[2] memory hints) = _round(round);
-        vm.expectRevert(abi.encodeWithSelector(Errors.NotFirst.selector, two, one));
+        vm.expectRevert(abi.encodeWithSelector(Refusals.NotFirst.selector, two, one));
         board.draw(one, signature, hints);
         _draw(two);
         assertEq(board.firstDraw().task, TaskId.unwrap(one));
         _draw(one);
-        vm.expectRevert(abi.encodeWithSelector(Errors.NotFirst.selector, 0, one));
+        vm.expectRevert(abi.encodeWithSelector(Refusals.NotFirst.selector, 0, one));
         board.draw(one, signature, hints);
         assertEq(board.firstDraw().task, 0);
     }
@@ -57,10 +57,10 @@ contract DrawTest is Deployment {
         vm.warp(beacon.timeOf(round) + 100);
         (bytes memory signature,) = _round(round + 1);
         MapHints[2] memory hints = _hints(round);
-        vm.expectRevert(abi.encodeWithSelector(Errors.NotSigned.selector, round));
+        vm.expectRevert(abi.encodeWithSelector(Refusals.NotSigned.selector, round));
         board.draw(task, signature, hints);
         hints = _hints(round + 1);
-        vm.expectPartialRevert(Errors.WrongHint.selector);
+        vm.expectPartialRevert(Refusals.WrongHint.selector);
         board.draw(task, signature, hints);
         assertEq(board.firstDraw().task, TaskId.unwrap(task));
         _draw(task);
@@ -154,14 +154,14 @@ contract DrawTest is Deployment {
         assertEq(accounts[0], verifiers[0]);
         assertEq(accounts[1], address(0));
         assertEq(accounts[2], address(0));
-        vm.expectRevert(abi.encodeWithSelector(Errors.NotAllowed.selector, address(0), address(this)));
+        vm.expectRevert(abi.encodeWithSelector(Refusals.NotAllowed.selector, address(0), address(this)));
         board.attest(task, 1, 0, 0);
     }
 
     function test_segmentsOf_followTheFirstSeed_succeeds() public {
         TaskId task = _submitted(1);
         assertEq(board.seatsOf(task).length, 0);
-        vm.expectRevert(abi.encodeWithSelector(Errors.NotDrawn.selector, task));
+        vm.expectRevert(abi.encodeWithSelector(Refusals.NotDrawn.selector, task));
         board.segmentsOf(task, 0);
         bytes32 seed = _seedOf(task, 1, board.firstDraw().round);
         _draw(task);
@@ -170,7 +170,7 @@ contract DrawTest is Deployment {
             segments[i] = DrawWords.start(keccak256(abi.encode(seed, i))).distinct(SEGMENTS, 2);
             assertEq(_wide(board.segmentsOf(task, i)), _wide(segments[i]));
         }
-        vm.expectRevert(abi.encodeWithSelector(Errors.UnknownSeat.selector, task, 3, 3));
+        vm.expectRevert(abi.encodeWithSelector(Refusals.UnknownSeat.selector, task, 3, 3));
         board.segmentsOf(task, 3);
         _silence(task);
         board.redraw(task);
@@ -199,14 +199,14 @@ contract DrawTest is Deployment {
     function test_attest_byStranger_reverts() public {
         TaskId task = _drawn(1);
         address[] memory accounts = _accounts(task);
-        vm.expectRevert(abi.encodeWithSelector(Errors.NotAllowed.selector, accounts[0], accounts[1]));
+        vm.expectRevert(abi.encodeWithSelector(Refusals.NotAllowed.selector, accounts[0], accounts[1]));
         vm.prank(accounts[1]);
         board.attest(task, 0, 0, 0);
     }
 
     function test_attest_unknownSeat_reverts() public {
         TaskId task = _drawn(1);
-        bytes memory refusal = abi.encodeWithSelector(Errors.NotAllowed.selector, address(0), address(this));
+        bytes memory refusal = abi.encodeWithSelector(Refusals.NotAllowed.selector, address(0), address(this));
         uint256[3] memory unknown = [uint256(3), 32, type(uint256).max];
         for (uint256 i; i < 3; ++i) {
             vm.expectRevert(refusal);
@@ -218,7 +218,7 @@ contract DrawTest is Deployment {
         TaskId task = _drawn(1);
         _attest(task, 0);
         address account = board.seatsOf(task)[0].account;
-        vm.expectRevert(abi.encodeWithSelector(Errors.AlreadyAttested.selector, task, 0));
+        vm.expectRevert(abi.encodeWithSelector(Refusals.AlreadyAttested.selector, task, 0));
         vm.prank(account);
         board.attest(task, 0, 0, 0);
     }
@@ -228,7 +228,7 @@ contract DrawTest is Deployment {
         address account = board.seatsOf(task)[0].account;
         uint64 until = uint64(block.timestamp) + _terms().attestPeriod;
         vm.warp(until + 1);
-        vm.expectRevert(abi.encodeWithSelector(Errors.TooLate.selector, until, until + 1));
+        vm.expectRevert(abi.encodeWithSelector(Refusals.TooLate.selector, until, until + 1));
         vm.prank(account);
         board.attest(task, 0, 0, 0);
     }
@@ -237,7 +237,9 @@ contract DrawTest is Deployment {
         TaskId task = _drawn(1);
         _convict(task);
         address account = board.seatsOf(task)[0].account;
-        vm.expectRevert(abi.encodeWithSelector(Errors.WrongStatus.selector, task, ITaskMarket.Status.Slashed));
+        vm.expectRevert(
+            abi.encodeWithSelector(Refusals.WrongStatus.selector, task, ITaskMarket.Status.Slashed)
+        );
         vm.prank(account);
         board.attest(task, 0, 0, 0);
     }
@@ -249,7 +251,7 @@ contract DrawTest is Deployment {
         TaskId task = _drawn(1);
         address account = board.seatsOf(task)[0].account;
         vm.expectRevert(
-            abi.encodeWithSelector(Errors.WrongStatus.selector, task, ITaskMarket.Status.Submitted)
+            abi.encodeWithSelector(Refusals.WrongStatus.selector, task, ITaskMarket.Status.Submitted)
         );
         board.release(task, 0);
         _convict(task);
@@ -258,9 +260,9 @@ contract DrawTest is Deployment {
         board.release(task, 0);
         assertTrue(board.seatsOf(task)[0].released);
         assertEq(board.registrationOf(account).freeSince, block.timestamp);
-        vm.expectRevert(abi.encodeWithSelector(Errors.NothingToRelease.selector, task, 0));
+        vm.expectRevert(abi.encodeWithSelector(Refusals.NothingToRelease.selector, task, 0));
         board.release(task, 0);
-        vm.expectRevert(abi.encodeWithSelector(Errors.NothingToRelease.selector, task, 3));
+        vm.expectRevert(abi.encodeWithSelector(Refusals.NothingToRelease.selector, task, 3));
         board.release(task, 3);
         // It keeps its whole stake: the task ended before it was silent.
         assertEq(_remaining(board.registrationOf(account).lock), SEAT_STAKE);

@@ -4,7 +4,7 @@ pragma solidity 0.8.37;
 import {IAuditBoard} from "../../src/interfaces/IAuditBoard.sol";
 import {ILooks} from "../../src/interfaces/ILooks.sol";
 import {ITaskMarket} from "../../src/interfaces/ITaskMarket.sol";
-import {Errors} from "../../src/libraries/Errors.sol";
+import {Refusals} from "../../src/libraries/Refusals.sol";
 import {TaskId} from "../../src/types/Ids.sol";
 import {Offer, PendingDraw, Registration} from "../../src/types/Seats.sol";
 import {Terms} from "../../src/types/Terms.sol";
@@ -53,7 +53,7 @@ contract InformTest is Deployment {
         address before = board.seatOf(task, 1).account;
         _inform(task, 1, rival);
         uint64 until = board.auditOf(task).until;
-        vm.expectRevert(abi.encodeWithSelector(Errors.TooEarly.selector, until, vm.getBlockTimestamp()));
+        vm.expectRevert(abi.encodeWithSelector(Refusals.TooEarly.selector, until, vm.getBlockTimestamp()));
         board.redraw(task);
         _silence(task);
         uint48 purse = board.auditOf(task).purse;
@@ -133,7 +133,7 @@ contract InformTest is Deployment {
         (terms.auditFee, terms.seatLock) = (0, 2 * DRAW_FEE - 1);
         vm.expectRevert(
             abi.encodeWithSelector(
-                Errors.OutOfBounds.selector, "seatLock", 2 * DRAW_FEE, STAKE_UNIT << 15, 2 * DRAW_FEE - 1
+                Refusals.OutOfBounds.selector, "seatLock", 2 * DRAW_FEE, STAKE_UNIT << 15, 2 * DRAW_FEE - 1
             )
         );
         vm.prank(submitter);
@@ -158,7 +158,7 @@ contract InformTest is Deployment {
         TaskId task = _attested();
         bytes32 salt = _salt(board.seatOf(task, 1).account);
         vm.expectRevert(
-            abi.encodeWithSelector(Errors.NotCommitted.selector, _commitment(task, 1, address(this), salt))
+            abi.encodeWithSelector(Refusals.NotCommitted.selector, _commitment(task, 1, address(this), salt))
         );
         looks.inform(task, 1, DIGEST, salt);
     }
@@ -168,7 +168,7 @@ contract InformTest is Deployment {
         TaskId task = _attested();
         bytes32 salt = _salt(board.seatOf(task, 1).account);
         looks.commitInforming(_commitment(task, 1, address(this), salt));
-        vm.expectRevert(abi.encodeWithSelector(Errors.SameBlock.selector, vm.getBlockNumber()));
+        vm.expectRevert(abi.encodeWithSelector(Refusals.SameBlock.selector, vm.getBlockNumber()));
         looks.inform(task, 1, DIGEST, salt);
     }
 
@@ -180,10 +180,10 @@ contract InformTest is Deployment {
         looks.commitInforming(commitment);
         vm.roll(vm.getBlockNumber() + 1);
         vm.expectRevert(
-            abi.encodeWithSelector(Errors.NotCommitted.selector, _commitment(task, 1, address(this), salt))
+            abi.encodeWithSelector(Refusals.NotCommitted.selector, _commitment(task, 1, address(this), salt))
         );
         looks.inform(task, 1, DIGEST, salt);
-        vm.expectRevert(abi.encodeWithSelector(Errors.NotCommitted.selector, commitment));
+        vm.expectRevert(abi.encodeWithSelector(Refusals.NotCommitted.selector, commitment));
         vm.prank(rival);
         looks.inform(task, 1, DIGEST, salt);
     }
@@ -192,7 +192,7 @@ contract InformTest is Deployment {
         bytes32 commitment = keccak256("commitment");
         looks.commitInforming(commitment);
         vm.roll(vm.getBlockNumber() + 1);
-        vm.expectRevert(abi.encodeWithSelector(Errors.AlreadyCommitted.selector, commitment));
+        vm.expectRevert(abi.encodeWithSelector(Refusals.AlreadyCommitted.selector, commitment));
         looks.commitInforming(commitment);
         vm.prank(rival);
         looks.commitInforming(commitment);
@@ -204,12 +204,12 @@ contract InformTest is Deployment {
         bytes32 due = keccak256(abi.encode(DIGEST, keccak256(abi.encode(salt))));
         _committed(task, 1, salt);
         bytes32 given = keccak256(abi.encode(bytes32(0), keccak256(abi.encode(salt))));
-        vm.expectRevert(abi.encodeWithSelector(Errors.WrongAttestation.selector, due, given));
+        vm.expectRevert(abi.encodeWithSelector(Refusals.WrongAttestation.selector, due, given));
         looks.inform(task, 1, 0, salt);
         bytes32 other = _salt(board.seatOf(task, 0).account);
         _committed(task, 1, other);
         given = keccak256(abi.encode(DIGEST, keccak256(abi.encode(other))));
-        vm.expectRevert(abi.encodeWithSelector(Errors.WrongAttestation.selector, due, given));
+        vm.expectRevert(abi.encodeWithSelector(Refusals.WrongAttestation.selector, due, given));
         looks.inform(task, 1, DIGEST, other);
         looks.inform(task, 1, DIGEST, salt);
     }
@@ -251,7 +251,7 @@ contract InformTest is Deployment {
 
     function test_caught_byStranger_reverts() public {
         TaskId task = _attested();
-        vm.expectRevert(abi.encodeWithSelector(Errors.NotAllowed.selector, address(looks), rival));
+        vm.expectRevert(abi.encodeWithSelector(Refusals.NotAllowed.selector, address(looks), rival));
         vm.prank(rival);
         board.caught(task, 1, rival);
     }
@@ -263,7 +263,7 @@ contract InformTest is Deployment {
         TaskId task = _attested();
         _inform(task, 1, rival);
         _endWindow(task);
-        vm.expectRevert(abi.encodeWithSelector(Errors.NotAudited.selector, task));
+        vm.expectRevert(abi.encodeWithSelector(Refusals.NotAudited.selector, task));
         market.settle(task);
     }
 
@@ -272,9 +272,9 @@ contract InformTest is Deployment {
         TaskId task = _attested();
         _endWindow(task);
         _inform(task, 1, rival);
-        vm.expectRevert(abi.encodeWithSelector(Errors.NotAudited.selector, task));
+        vm.expectRevert(abi.encodeWithSelector(Refusals.NotAudited.selector, task));
         market.settle(task);
-        vm.expectRevert(abi.encodeWithSelector(Errors.NotVoidable.selector, task));
+        vm.expectRevert(abi.encodeWithSelector(Refusals.NotVoidable.selector, task));
         market.voidTask(task);
         board.redraw(task);
         assertEq(market.taskOf(task).challengeUntil, type(uint64).max);
@@ -307,7 +307,7 @@ contract InformTest is Deployment {
         vm.startPrank(account);
         board.resign();
         vm.warp(vm.getBlockTimestamp() + UNBONDING_PERIOD + 1);
-        vm.expectRevert(abi.encodeWithSelector(Errors.HasSeat.selector, account));
+        vm.expectRevert(abi.encodeWithSelector(Refusals.HasSeat.selector, account));
         board.quit();
         vm.stopPrank();
         _inform(task, 1, rival);
@@ -323,7 +323,7 @@ contract InformTest is Deployment {
         _inform(task, 1, rival);
         uint48 purse = board.auditOf(task).purse;
         vm.expectRevert(
-            abi.encodeWithSelector(Errors.WrongStatus.selector, task, ITaskMarket.Status.Submitted)
+            abi.encodeWithSelector(Refusals.WrongStatus.selector, task, ITaskMarket.Status.Submitted)
         );
         board.burnPurse(task);
         _convict(task);
@@ -331,7 +331,7 @@ contract InformTest is Deployment {
         board.burnPurse(task);
         assertEq(vault.burned() - burned, DRAW_FEE);
         assertEq(_remaining(purse), 0);
-        vm.expectRevert(abi.encodeWithSelector(Errors.NoPurse.selector, task));
+        vm.expectRevert(abi.encodeWithSelector(Refusals.NoPurse.selector, task));
         board.burnPurse(task);
     }
 
@@ -342,7 +342,7 @@ contract InformTest is Deployment {
         _silence(task);
         board.redraw(task);
         _convict(task);
-        vm.expectRevert(abi.encodeWithSelector(Errors.NoPurse.selector, task));
+        vm.expectRevert(abi.encodeWithSelector(Refusals.NoPurse.selector, task));
         board.burnPurse(task);
         _draw(task);
         assertEq(vault.free(drawer), 2 * DRAW_FEE);
@@ -371,14 +371,14 @@ contract InformTest is Deployment {
 
     function _expectNotAttested(TaskId task, uint256 seat, bytes32 salt) private {
         _committed(task, seat, salt);
-        vm.expectRevert(abi.encodeWithSelector(Errors.NotAttested.selector, task, seat));
+        vm.expectRevert(abi.encodeWithSelector(Refusals.NotAttested.selector, task, seat));
         looks.inform(task, seat, DIGEST, salt);
     }
 
     function _expectWrongStatus(TaskId task, ITaskMarket.Status status) private {
         bytes32 salt = _salt(board.seatOf(task, 1).account);
         _committed(task, 1, salt);
-        vm.expectRevert(abi.encodeWithSelector(Errors.WrongStatus.selector, task, status));
+        vm.expectRevert(abi.encodeWithSelector(Refusals.WrongStatus.selector, task, status));
         looks.inform(task, 1, DIGEST, salt);
     }
 }

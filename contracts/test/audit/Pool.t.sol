@@ -2,8 +2,8 @@
 pragma solidity 0.8.37;
 
 import {DrawWords} from "../../src/libraries/DrawWords.sol";
-import {Errors} from "../../src/libraries/Errors.sol";
 import {Pool} from "../../src/libraries/Pool.sol";
+import {Refusals} from "../../src/libraries/Refusals.sol";
 import {Test} from "forge-std/Test.sol";
 
 /// @title Any order of comings and goings: at every version each holder has exactly its slots, later ones change nothing.
@@ -77,7 +77,7 @@ contract PoolTest is Test {
     function test_take_levelFull_reverts() public {
         table.lengths[3] = type(uint16).max - 1;
         this.take(1, 3);
-        vm.expectRevert(abi.encodeWithSelector(Errors.LevelFull.selector, 3, type(uint16).max));
+        vm.expectRevert(abi.encodeWithSelector(Refusals.LevelFull.selector, 3, type(uint16).max));
         this.take(2, 3);
     }
 

@@ -2,7 +2,7 @@
 pragma solidity 0.8.37;
 
 import {IAuditBoard} from "../../src/interfaces/IAuditBoard.sol";
-import {Errors} from "../../src/libraries/Errors.sol";
+import {Refusals} from "../../src/libraries/Refusals.sol";
 import {TaskId} from "../../src/types/Ids.sol";
 import {PendingDraw, Registration} from "../../src/types/Seats.sol";
 import {Terms} from "../../src/types/Terms.sol";
@@ -23,7 +23,7 @@ contract RedrawTest is Deployment {
         uint256 escrow = _remaining(market.taskOf(task).escrow);
         uint64 until = board.auditOf(task).until;
         vm.warp(until);
-        vm.expectRevert(abi.encodeWithSelector(Errors.TooEarly.selector, until, until));
+        vm.expectRevert(abi.encodeWithSelector(Refusals.TooEarly.selector, until, until));
         board.redraw(task);
         vm.warp(until + 1);
         uint64 round = beacon.roundFrom(until + 1 + DRAW_DELAY);
@@ -107,7 +107,7 @@ contract RedrawTest is Deployment {
         address account = board.seatsOf(task)[0].account;
         _silence(task);
         board.redraw(task);
-        vm.expectRevert(abi.encodeWithSelector(Errors.NotAllowed.selector, address(0), account));
+        vm.expectRevert(abi.encodeWithSelector(Refusals.NotAllowed.selector, address(0), account));
         vm.prank(account);
         board.attest(task, 0, 0, 0);
     }
@@ -126,7 +126,7 @@ contract RedrawTest is Deployment {
         assertFalse(entry.suspended);
         assertEq(entry.freeSince, vm.getBlockTimestamp());
         assertEq(vault.free(account), had - PENALTY);
-        vm.expectRevert(abi.encodeWithSelector(Errors.NotSuspended.selector, account));
+        vm.expectRevert(abi.encodeWithSelector(Refusals.NotSuspended.selector, account));
         vm.prank(account);
         board.resume();
     }
@@ -136,7 +136,7 @@ contract RedrawTest is Deployment {
         vm.startPrank(account);
         vault.withdraw(vault.free(account) - PENALTY + 1);
         vm.expectRevert(
-            abi.encodeWithSelector(Errors.NotEnoughFree.selector, account, SEAT_STAKE, SEAT_STAKE - 1)
+            abi.encodeWithSelector(Refusals.NotEnoughFree.selector, account, SEAT_STAKE, SEAT_STAKE - 1)
         );
         board.resume();
         assertTrue(board.registrationOf(account).suspended);
@@ -171,7 +171,7 @@ contract RedrawTest is Deployment {
         }
         _attestFound(task);
         _silence(task);
-        vm.expectRevert(abi.encodeWithSelector(Errors.NoDrawsLeft.selector, task, 8));
+        vm.expectRevert(abi.encodeWithSelector(Refusals.NoDrawsLeft.selector, task, 8));
         board.redraw(task);
         assertEq(board.auditOf(task).draws, 8);
     }
@@ -192,12 +192,12 @@ contract RedrawTest is Deployment {
 
     function test_redraw_pending_reverts() public {
         TaskId task = _submitted(1);
-        vm.expectRevert(abi.encodeWithSelector(Errors.DrawPending.selector, task));
+        vm.expectRevert(abi.encodeWithSelector(Refusals.DrawPending.selector, task));
         board.redraw(task);
         _draw(task);
         _silence(task);
         board.redraw(task);
-        vm.expectRevert(abi.encodeWithSelector(Errors.DrawPending.selector, task));
+        vm.expectRevert(abi.encodeWithSelector(Refusals.DrawPending.selector, task));
         board.redraw(task);
     }
 
@@ -205,7 +205,7 @@ contract RedrawTest is Deployment {
         TaskId task = _drawn(1);
         _attestAll(task);
         _silence(task);
-        vm.expectRevert(abi.encodeWithSelector(Errors.NothingToRedraw.selector, task));
+        vm.expectRevert(abi.encodeWithSelector(Refusals.NothingToRedraw.selector, task));
         board.redraw(task);
     }
 

@@ -2,7 +2,7 @@
 pragma solidity 0.8.37;
 
 import {IAuditBoard} from "../../src/interfaces/IAuditBoard.sol";
-import {Errors} from "../../src/libraries/Errors.sol";
+import {Refusals} from "../../src/libraries/Refusals.sol";
 import {TaskId} from "../../src/types/Ids.sol";
 import {Registration} from "../../src/types/Seats.sol";
 import {Deployment} from "../market/Deployment.sol";
@@ -43,7 +43,7 @@ contract RegistrationTest is Deployment {
     /// @dev Also after it resigned: one registration until it leaves.
     function test_register_twice_reverts() public {
         vm.startPrank(verifiers[0]);
-        bytes memory refusal = abi.encodeWithSelector(Errors.AlreadyRegistered.selector, verifiers[0]);
+        bytes memory refusal = abi.encodeWithSelector(Refusals.AlreadyRegistered.selector, verifiers[0]);
         vm.expectRevert(refusal);
         board.register(1, _offer());
         board.resign();
@@ -52,7 +52,7 @@ contract RegistrationTest is Deployment {
     }
 
     function test_register_notEnough_reverts() public {
-        vm.expectRevert(abi.encodeWithSelector(Errors.NotEnoughFree.selector, challenger, STAKE_UNIT, 0));
+        vm.expectRevert(abi.encodeWithSelector(Refusals.NotEnoughFree.selector, challenger, STAKE_UNIT, 0));
         vm.prank(challenger);
         board.register(0, _offer());
     }
@@ -66,10 +66,10 @@ contract RegistrationTest is Deployment {
         emit IAuditBoard.Resigned(verifiers[1], until);
         board.resign();
         assertEq(board.registered(), VERIFIERS - 1);
-        vm.expectRevert(abi.encodeWithSelector(Errors.NotRegistered.selector, verifiers[1]));
+        vm.expectRevert(abi.encodeWithSelector(Refusals.NotRegistered.selector, verifiers[1]));
         board.resign();
         vm.warp(until);
-        vm.expectRevert(abi.encodeWithSelector(Errors.TooEarly.selector, until, until));
+        vm.expectRevert(abi.encodeWithSelector(Refusals.TooEarly.selector, until, until));
         board.quit();
         vm.warp(until + 1);
         vm.expectEmit();
@@ -77,14 +77,14 @@ contract RegistrationTest is Deployment {
         board.quit();
         assertEq(vault.free(verifiers[1]), FUNDS);
         assertEq(board.registrationOf(verifiers[1]).account, address(0));
-        vm.expectRevert(abi.encodeWithSelector(Errors.NotRegistered.selector, verifiers[1]));
+        vm.expectRevert(abi.encodeWithSelector(Refusals.NotRegistered.selector, verifiers[1]));
         board.quit();
         board.register(3, _offer());
         assertEq(board.registered(), VERIFIERS);
     }
 
     function test_quit_notResigned_reverts() public {
-        vm.expectRevert(abi.encodeWithSelector(Errors.NotResigned.selector, verifiers[0]));
+        vm.expectRevert(abi.encodeWithSelector(Refusals.NotResigned.selector, verifiers[0]));
         vm.prank(verifiers[0]);
         board.quit();
     }
@@ -96,7 +96,7 @@ contract RegistrationTest is Deployment {
         vm.prank(account);
         board.resign();
         vm.warp(block.timestamp + UNBONDING_PERIOD + 1);
-        vm.expectRevert(abi.encodeWithSelector(Errors.HasSeat.selector, account));
+        vm.expectRevert(abi.encodeWithSelector(Refusals.HasSeat.selector, account));
         vm.prank(account);
         board.quit();
         market.stall(task);
@@ -124,7 +124,7 @@ contract RegistrationTest is Deployment {
     }
 
     function test_resign_unregistered_reverts() public {
-        bytes memory refusal = abi.encodeWithSelector(Errors.NotRegistered.selector, rival);
+        bytes memory refusal = abi.encodeWithSelector(Refusals.NotRegistered.selector, rival);
         vm.startPrank(rival);
         vm.expectRevert(refusal);
         board.resign();

@@ -2,7 +2,7 @@
 pragma solidity 0.8.37;
 
 import {IBeacon} from "../../src/interfaces/IBeacon.sol";
-import {Errors} from "../../src/libraries/Errors.sol";
+import {Refusals} from "../../src/libraries/Refusals.sol";
 import {MapHints} from "../../src/types/Hints.sol";
 import {Signing} from "./Signing.sol";
 
@@ -36,7 +36,7 @@ contract DrandBeaconTest is Signing {
         uint256[2] memory u = curve.toField(_message(ROUND));
         MapHints[2] memory hints = _hints(ROUND + 1);
         bytes memory signature = _sign(ROUND);
-        vm.expectRevert(abi.encodeWithSelector(Errors.WrongHint.selector, u[0], 0, hints[0].inverse));
+        vm.expectRevert(abi.encodeWithSelector(Refusals.WrongHint.selector, u[0], 0, hints[0].inverse));
         beacon.word(ROUND, signature, hints);
     }
 
@@ -73,7 +73,7 @@ contract DrandBeaconTest is Signing {
                 signature[j] = longer[j];
             }
             MapHints[2] memory hints = _hints(ROUND);
-            vm.expectRevert(abi.encodeWithSelector(Errors.SignatureLength.selector, 64, lengths[i]));
+            vm.expectRevert(abi.encodeWithSelector(Refusals.SignatureLength.selector, 64, lengths[i]));
             beacon.word(ROUND, signature, hints);
         }
     }
@@ -113,7 +113,7 @@ contract DrandBeaconTest is Signing {
     function test_word_roundZero_reverts() public {
         MapHints[2] memory hints = _hints(0);
         bytes memory signature = _sign(0);
-        vm.expectRevert(abi.encodeWithSelector(Errors.RoundOutside.selector, 1, type(uint64).max, 0));
+        vm.expectRevert(abi.encodeWithSelector(Refusals.RoundOutside.selector, 1, type(uint64).max, 0));
         beacon.word(0, signature, hints);
     }
 
@@ -158,9 +158,9 @@ contract DrandBeaconTest is Signing {
     }
 
     function test_constructor_zero_reverts() public {
-        vm.expectRevert(abi.encodeWithSelector(Errors.Zero.selector, "genesis"));
+        vm.expectRevert(abi.encodeWithSelector(Refusals.Zero.selector, "genesis"));
         _newBeacon(_key(), 0, PERIOD);
-        vm.expectRevert(abi.encodeWithSelector(Errors.Zero.selector, "period"));
+        vm.expectRevert(abi.encodeWithSelector(Refusals.Zero.selector, "period"));
         _newBeacon(_key(), GENESIS, 0);
     }
 
@@ -169,7 +169,7 @@ contract DrandBeaconTest is Signing {
     function test_timeOf_evmnet_succeeds() public {
         assertEq(beacon.timeOf(1), GENESIS);
         assertEq(beacon.timeOf(ROUND), 1755532753);
-        vm.expectRevert(abi.encodeWithSelector(Errors.RoundOutside.selector, 1, type(uint64).max, 0));
+        vm.expectRevert(abi.encodeWithSelector(Refusals.RoundOutside.selector, 1, type(uint64).max, 0));
         beacon.timeOf(0);
     }
 
@@ -221,13 +221,13 @@ contract DrandBeaconTest is Signing {
     function test_show_wrongSignature_changesNothing_reverts() public {
         bytes memory signature = _sign(ROUND - 1);
         MapHints[2] memory hints = _hints(ROUND);
-        vm.expectRevert(abi.encodeWithSelector(Errors.NotSigned.selector, ROUND));
+        vm.expectRevert(abi.encodeWithSelector(Refusals.NotSigned.selector, ROUND));
         beacon.show(ROUND, signature, hints);
         assertEq(beacon.latest(), 0);
     }
 
     function expectNoKey(uint256[4] calldata key) external {
-        vm.expectRevert(abi.encodeWithSelector(Errors.NotAKey.selector, key));
+        vm.expectRevert(abi.encodeWithSelector(Refusals.NotAKey.selector, key));
         _newBeacon(key, GENESIS, PERIOD);
     }
 
@@ -237,20 +237,20 @@ contract DrandBeaconTest is Signing {
 
     function _expectNotSigned(uint64 round, bytes memory signature) private {
         MapHints[2] memory hints = _hints(round);
-        vm.expectRevert(abi.encodeWithSelector(Errors.NotSigned.selector, round));
+        vm.expectRevert(abi.encodeWithSelector(Refusals.NotSigned.selector, round));
         beacon.word(round, signature, hints);
     }
 
     function _expectNotAPoint(uint256 x, uint256 y) private {
         MapHints[2] memory hints = _hints(ROUND);
-        vm.expectRevert(abi.encodeWithSelector(Errors.NotAPoint.selector, x, y));
+        vm.expectRevert(abi.encodeWithSelector(Refusals.NotAPoint.selector, x, y));
         beacon.word(ROUND, abi.encode(x, y), hints);
     }
 
     function _expectNoShow(uint64 round, uint64 least, uint64 most) private {
         bytes memory signature = _sign(round);
         MapHints[2] memory hints = _hints(round);
-        vm.expectRevert(abi.encodeWithSelector(Errors.RoundOutside.selector, least, most, round));
+        vm.expectRevert(abi.encodeWithSelector(Refusals.RoundOutside.selector, least, most, round));
         beacon.show(round, signature, hints);
     }
 }

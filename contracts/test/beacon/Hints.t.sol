@@ -2,7 +2,7 @@
 pragma solidity 0.8.37;
 
 import {Bn254} from "../../src/libraries/Bn254.sol";
-import {Errors} from "../../src/libraries/Errors.sol";
+import {Refusals} from "../../src/libraries/Refusals.sol";
 import {MapHints} from "../../src/types/Hints.sol";
 import {Signing} from "./Signing.sol";
 
@@ -158,6 +158,6 @@ contract HintsTest is Signing {
     }
 
     function _expectWrong(uint256 u, uint256 hint, uint256 given) private {
-        vm.expectRevert(abi.encodeWithSelector(Errors.WrongHint.selector, u, hint, given));
+        vm.expectRevert(abi.encodeWithSelector(Refusals.WrongHint.selector, u, hint, given));
     }
 }

@@ -2,7 +2,7 @@
 pragma solidity 0.8.37;
 
 import {IDisputeGame} from "../../src/interfaces/IDisputeGame.sol";
-import {Errors} from "../../src/libraries/Errors.sol";
+import {Refusals} from "../../src/libraries/Refusals.sol";
 import {GameId} from "../../src/types/Ids.sol";
 import {Opcode, TypeCode} from "../../src/types/Instruction.sol";
 import {ChunkOpening, InstructionOpening, Leaf} from "../../src/types/Openings.sol";
@@ -64,7 +64,7 @@ contract ArgmaxSplitTest is Judging {
         blocks[1] = uint64(0x3f800000) << 32 | PLACE;
         head = _head(id);
         vm.prank(solver);
-        vm.expectRevert(abi.encodeWithSelector(Errors.WrongFold.selector, LARGEST, blocks[1]));
+        vm.expectRevert(abi.encodeWithSelector(Refusals.WrongFold.selector, LARGEST, blocks[1]));
         game.split(id, head, top.instructions[1], selection, blocks);
     }
 
@@ -101,7 +101,7 @@ contract ArgmaxSplitTest is Judging {
         ChunkOpening[] memory chunks = new ChunkOpening[](1);
         chunks[0] = _chunk(0, topValues[0], part);
         vm.prank(challenger);
-        vm.expectRevert(abi.encodeWithSelector(Errors.BlockAgrees.selector, words[part]));
+        vm.expectRevert(abi.encodeWithSelector(Refusals.BlockAgrees.selector, words[part]));
         game.judgeBlock(id, head, argmax, selection, words, part, operands, chunks);
     }
 }

@@ -2,8 +2,8 @@
 pragma solidity 0.8.37;
 
 import {IDisputeGame} from "../../src/interfaces/IDisputeGame.sol";
-import {Errors} from "../../src/libraries/Errors.sol";
 import {Proofs} from "../../src/libraries/Proofs.sol";
+import {Refusals} from "../../src/libraries/Refusals.sol";
 import {Rfc9162} from "../../src/libraries/Rfc9162.sol";
 import {GameId, SegmentIndex} from "../../src/types/Ids.sol";
 import {Leaf} from "../../src/types/Openings.sol";
@@ -36,14 +36,17 @@ contract ClaimsTest is Play {
             solver,
             other,
             steps,
-            abi.encodeWithSelector(Errors.NotRequested.selector, Proofs.stepsKey(task, other))
+            abi.encodeWithSelector(Refusals.NotRequested.selector, Proofs.stepsKey(task, other))
         );
     }
 
     function test_expandSteps_bySomeoneElse_reverts() public {
         _challenge();
         _stepsRevert(
-            challenger, SEGMENT, steps, abi.encodeWithSelector(Errors.NotAllowed.selector, solver, challenger)
+            challenger,
+            SEGMENT,
+            steps,
+            abi.encodeWithSelector(Refusals.NotAllowed.selector, solver, challenger)
         );
     }
 
@@ -51,7 +54,7 @@ contract ClaimsTest is Play {
         _challenge();
         _expandSteps();
         _stepsRevert(
-            solver, SEGMENT, steps, abi.encodeWithSelector(Errors.AlreadyPosted.selector, _stepsKey())
+            solver, SEGMENT, steps, abi.encodeWithSelector(Refusals.AlreadyPosted.selector, _stepsKey())
         );
     }
 
@@ -65,7 +68,7 @@ contract ClaimsTest is Play {
         bytes32 head = _head(id);
         (Leaf memory first, Leaf memory last) = (_leaf(steps, STEP - 1), _leaf(steps, STEP));
         vm.prank(challenger);
-        vm.expectRevert(abi.encodeWithSelector(Errors.NotYourTurn.selector));
+        vm.expectRevert(abi.encodeWithSelector(Refusals.NotYourTurn.selector));
         game.selectStep(id, head, STEP, first, last);
         vm.warp(deadline + 10 * TIME);
         game.timeOut(id);
@@ -102,7 +105,7 @@ contract ClaimsTest is Play {
             SEGMENT,
             other,
             abi.encodeWithSelector(
-                Errors.WrongContext.selector,
+                Refusals.WrongContext.selector,
                 Proofs.between(steps[0], steps[4]),
                 Proofs.between(steps[0], other[4])
             )
@@ -124,7 +127,7 @@ contract ClaimsTest is Play {
             (first.path, last.path) = (LeafTree.path(hashes, 0), LeafTree.path(hashes, STEPS));
             bytes32 computed = LeafTree.root(_replaced(hashes, ends[k], LeafTree.leaves(steps)[ends[k]]));
             vm.prank(solver);
-            vm.expectRevert(abi.encodeWithSelector(Errors.WrongRoot.selector, root, computed));
+            vm.expectRevert(abi.encodeWithSelector(Refusals.WrongRoot.selector, root, computed));
             game.expandSteps(task, SEGMENT, root, first, last);
         }
     }
@@ -145,14 +148,14 @@ contract ClaimsTest is Play {
     function test_expandTrace_stepsKey_reverts() public {
         _challenge();
         vm.prank(solver);
-        vm.expectRevert(abi.encodeWithSelector(Errors.NotRequested.selector, _stepsKey()));
+        vm.expectRevert(abi.encodeWithSelector(Refusals.NotRequested.selector, _stepsKey()));
         game.expandTrace(_stepsKey(), keccak256("no step tree"));
     }
 
     function test_expandTrace_twice_reverts() public {
         _inTop();
         vm.prank(solver);
-        vm.expectRevert(abi.encodeWithSelector(Errors.AlreadyPosted.selector, _topKey()));
+        vm.expectRevert(abi.encodeWithSelector(Refusals.AlreadyPosted.selector, _topKey()));
         game.expandTrace(_topKey(), keccak256("another"));
     }
 
@@ -161,7 +164,7 @@ contract ClaimsTest is Play {
         _expandSteps();
         _selectStep(id);
         vm.prank(anyone);
-        vm.expectRevert(abi.encodeWithSelector(Errors.NotAllowed.selector, solver, anyone));
+        vm.expectRevert(abi.encodeWithSelector(Refusals.NotAllowed.selector, solver, anyone));
         game.expandTrace(_topKey(), keccak256("another"));
     }
 

@@ -3,7 +3,7 @@ pragma solidity 0.8.37;
 
 import {ICommitments} from "../../src/interfaces/ICommitments.sol";
 import {ITaskMarket} from "../../src/interfaces/ITaskMarket.sol";
-import {Errors} from "../../src/libraries/Errors.sol";
+import {Refusals} from "../../src/libraries/Refusals.sol";
 import {GameId, TaskId} from "../../src/types/Ids.sol";
 import {Leaf} from "../../src/types/Openings.sol";
 import {Seated} from "./Seated.sol";
@@ -31,12 +31,12 @@ contract CommitmentsTest is Seated {
 
     function test_commit_twice_reverts() public {
         _seal(challenger, NO_SEAT);
-        vm.expectRevert(abi.encodeWithSelector(Errors.AlreadyCommitted.selector, SEALED));
+        vm.expectRevert(abi.encodeWithSelector(Refusals.AlreadyCommitted.selector, SEALED));
         _seal(challenger, NO_SEAT);
     }
 
     function test_commit_withoutFreeTokens_reverts() public {
-        vm.expectRevert(abi.encodeWithSelector(Errors.NotEnoughFree.selector, anyone, BOND, 0));
+        vm.expectRevert(abi.encodeWithSelector(Refusals.NotEnoughFree.selector, anyone, BOND, 0));
         _seal(anyone, NO_SEAT);
     }
 
@@ -51,7 +51,7 @@ contract CommitmentsTest is Seated {
         vm.roll(vm.getBlockNumber() + 1);
         (Leaf memory first, Leaf memory last) = _around(own[0]);
         bytes32 due = _commitment(task, own[0], second, salt);
-        vm.expectRevert(abi.encodeWithSelector(Errors.NotCommitted.selector, due));
+        vm.expectRevert(abi.encodeWithSelector(Refusals.NotCommitted.selector, due));
         vm.prank(second);
         game.challenge(task, own[0], salt, first, last);
         vm.prank(challenger);
@@ -59,7 +59,7 @@ contract CommitmentsTest is Seated {
     }
 
     function test_commit_unknownTask_reverts() public {
-        vm.expectRevert(abi.encodeWithSelector(Errors.UnknownTask.selector, 2));
+        vm.expectRevert(abi.encodeWithSelector(Refusals.UnknownTask.selector, 2));
         commitments.commit(TaskId.wrap(2), NO_SEAT, SEALED);
     }
 
@@ -71,7 +71,7 @@ contract CommitmentsTest is Seated {
         vm.prank(submitter);
         market.post(_terms(top.id, keccak256("constants"), checkpoints[0], SEGMENTS));
         vm.expectRevert(
-            abi.encodeWithSelector(Errors.WrongStatus.selector, other, ITaskMarket.Status.Bidding)
+            abi.encodeWithSelector(Refusals.WrongStatus.selector, other, ITaskMarket.Status.Bidding)
         );
         commitments.commit(other, NO_SEAT, SEALED);
     }
@@ -79,7 +79,7 @@ contract CommitmentsTest is Seated {
     function test_commit_windowOver_reverts() public {
         uint64 until = market.taskOf(task).challengeUntil;
         vm.warp(until + 1);
-        vm.expectRevert(abi.encodeWithSelector(Errors.TooLate.selector, until, until + 1));
+        vm.expectRevert(abi.encodeWithSelector(Refusals.TooLate.selector, until, until + 1));
         _seal(challenger, NO_SEAT);
         vm.warp(until);
         _seal(challenger, NO_SEAT);
@@ -87,16 +87,18 @@ contract CommitmentsTest is Seated {
 
     function test_commit_convicted_reverts() public {
         _convictOn(others, challenger);
-        vm.expectRevert(abi.encodeWithSelector(Errors.WrongStatus.selector, task, ITaskMarket.Status.Slashed));
+        vm.expectRevert(
+            abi.encodeWithSelector(Refusals.WrongStatus.selector, task, ITaskMarket.Status.Slashed)
+        );
         _seal(second, NO_SEAT);
     }
 
     function test_commit_foreignSeat_reverts() public {
-        vm.expectRevert(abi.encodeWithSelector(Errors.NotAllowed.selector, holders[1], holders[0]));
+        vm.expectRevert(abi.encodeWithSelector(Refusals.NotAllowed.selector, holders[1], holders[0]));
         _seal(holders[0], 1);
         uint8[3] memory none = [SEATS, 32, 254];
         for (uint256 k; k < 3; ++k) {
-            vm.expectRevert(abi.encodeWithSelector(Errors.NotAllowed.selector, address(0), holders[0]));
+            vm.expectRevert(abi.encodeWithSelector(Refusals.NotAllowed.selector, address(0), holders[0]));
             _seal(holders[0], none[k]);
         }
     }
@@ -112,13 +114,13 @@ contract CommitmentsTest is Seated {
         _seal(second, NO_SEAT);
         vm.roll(vm.getBlockNumber() + 1);
         (Leaf memory first, Leaf memory last) = _around(own[0]);
-        vm.expectRevert(abi.encodeWithSelector(Errors.NotCommitted.selector, commitment));
+        vm.expectRevert(abi.encodeWithSelector(Refusals.NotCommitted.selector, commitment));
         vm.prank(challenger);
         game.challenge(task, own[0], salt, first, last);
     }
 
     function test_open_byStranger_reverts() public {
-        vm.expectRevert(abi.encodeWithSelector(Errors.NotAllowed.selector, address(game), challenger));
+        vm.expectRevert(abi.encodeWithSelector(Refusals.NotAllowed.selector, address(game), challenger));
         vm.prank(challenger);
         commitments.open(task, own[0], challenger, 0);
     }
@@ -184,7 +186,7 @@ contract CommitmentsTest is Seated {
         _seal(challenger, NO_SEAT);
         uint64 until = uint64(vm.getBlockTimestamp()) + OPENING_PERIOD;
         vm.warp(until);
-        vm.expectRevert(abi.encodeWithSelector(Errors.TooEarly.selector, until, until));
+        vm.expectRevert(abi.encodeWithSelector(Refusals.TooEarly.selector, until, until));
         commitments.forfeit(challenger, SEALED);
         vm.warp(until + 1);
         vm.expectEmit(address(commitments));
@@ -194,7 +196,7 @@ contract CommitmentsTest is Seated {
         assertEq(_free(challenger), free - BOND);
         assertEq(vault.burned(), BOND);
         assertEq(commitments.held(task), 0);
-        vm.expectRevert(abi.encodeWithSelector(Errors.NotCommitted.selector, SEALED));
+        vm.expectRevert(abi.encodeWithSelector(Refusals.NotCommitted.selector, SEALED));
         commitments.forfeit(challenger, SEALED);
     }
 
@@ -206,7 +208,7 @@ contract CommitmentsTest is Seated {
         game.challenge(task, others, salt, first, last);
         vm.warp(vm.getBlockTimestamp() + OPENING_PERIOD + 1);
         bytes32 commitment = _commitment(task, others, challenger, salt);
-        vm.expectRevert(abi.encodeWithSelector(Errors.NotCommitted.selector, commitment));
+        vm.expectRevert(abi.encodeWithSelector(Refusals.NotCommitted.selector, commitment));
         commitments.forfeit(challenger, commitment);
     }
 

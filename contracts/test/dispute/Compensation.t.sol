@@ -3,7 +3,7 @@ pragma solidity 0.8.37;
 
 import {ICommitments} from "../../src/interfaces/ICommitments.sol";
 import {ITaskMarket} from "../../src/interfaces/ITaskMarket.sol";
-import {Errors} from "../../src/libraries/Errors.sol";
+import {Refusals} from "../../src/libraries/Refusals.sol";
 import {GameId, SegmentIndex, TaskId} from "../../src/types/Ids.sol";
 import {Leaf} from "../../src/types/Openings.sol";
 import {Seated} from "./Seated.sol";
@@ -160,7 +160,7 @@ contract CompensationTest is Seated {
 
     function test_compensate_notConvicted_reverts() public {
         GameId id = _challengeBy(holders[0], own[0]);
-        bytes memory reason = abi.encodeWithSelector(Errors.NotConvicted.selector, task);
+        bytes memory reason = abi.encodeWithSelector(Refusals.NotConvicted.selector, task);
         vm.expectRevert(reason);
         commitments.compensate(task, 0, id);
         vm.expectRevert(reason);
@@ -235,7 +235,7 @@ contract CompensationTest is Seated {
         bytes32 salt = _late(0, own[0], holders[0]);
         uint64 until = commitments.claimsUntil(task);
         vm.warp(until + 1);
-        bytes memory late = abi.encodeWithSelector(Errors.TooLate.selector, until, until + 1);
+        bytes memory late = abi.encodeWithSelector(Refusals.TooLate.selector, until, until + 1);
         vm.expectRevert(late);
         commitments.compensate(task, 0, id);
         vm.expectRevert(late);
@@ -254,13 +254,13 @@ contract CompensationTest is Seated {
 
     function test_burnRest_early_reverts() public {
         vm.expectRevert(
-            abi.encodeWithSelector(Errors.WrongStatus.selector, task, ITaskMarket.Status.Submitted)
+            abi.encodeWithSelector(Refusals.WrongStatus.selector, task, ITaskMarket.Status.Submitted)
         );
         market.burnRest(task);
         _convictOn(others, challenger);
         uint64 until = commitments.claimsUntil(task);
         vm.warp(until);
-        vm.expectRevert(abi.encodeWithSelector(Errors.TooEarly.selector, until, until));
+        vm.expectRevert(abi.encodeWithSelector(Refusals.TooEarly.selector, until, until));
         market.burnRest(task);
         vm.warp(until + 1);
         market.burnRest(task);
@@ -283,7 +283,7 @@ contract CompensationTest is Seated {
     }
 
     function _notOfSeat(uint8 seat, GameId id) private {
-        vm.expectRevert(abi.encodeWithSelector(Errors.NotOfSeat.selector, task, seat, id));
+        vm.expectRevert(abi.encodeWithSelector(Refusals.NotOfSeat.selector, task, seat, id));
         commitments.compensate(task, seat, id);
     }
 }

@@ -2,7 +2,7 @@
 pragma solidity 0.8.37;
 
 import {IDisputeGame} from "../../src/interfaces/IDisputeGame.sol";
-import {Errors} from "../../src/libraries/Errors.sol";
+import {Refusals} from "../../src/libraries/Refusals.sol";
 import {Rfc9162} from "../../src/libraries/Rfc9162.sol";
 import {GameId, SegmentIndex} from "../../src/types/Ids.sol";
 import {Leaf, Node} from "../../src/types/Openings.sol";
@@ -41,7 +41,7 @@ contract DemandsTest is Play {
         Node[] memory nodes = _node(LeafTree.leaves(steps), 0, 5);
         _demand(id, IDisputeGame.Tree.Step, nodes);
         _demandReverts(
-            id, IDisputeGame.Tree.Step, _none(), nodes, abi.encodeWithSelector(Errors.NotYourTurn.selector)
+            id, IDisputeGame.Tree.Step, _none(), nodes, abi.encodeWithSelector(Refusals.NotYourTurn.selector)
         );
     }
 
@@ -57,7 +57,7 @@ contract DemandsTest is Play {
                 trees[k],
                 _none(),
                 nodes,
-                abi.encodeWithSelector(Errors.WrongPhase.selector, due[k], IDisputeGame.Phase.Step)
+                abi.encodeWithSelector(Refusals.WrongPhase.selector, due[k], IDisputeGame.Phase.Step)
             );
         }
     }
@@ -72,7 +72,7 @@ contract DemandsTest is Play {
                 IDisputeGame.Tree.Step,
                 _none(),
                 new Node[](counts[k]),
-                abi.encodeWithSelector(Errors.LimitReached.selector, 16, counts[k])
+                abi.encodeWithSelector(Refusals.LimitReached.selector, 16, counts[k])
             );
         }
     }
@@ -84,7 +84,7 @@ contract DemandsTest is Play {
         nodes[0].hash = keccak256("another");
         bytes32 head = _head(id);
         vm.prank(challenger);
-        vm.expectPartialRevert(Errors.WrongRoot.selector);
+        vm.expectPartialRevert(Refusals.WrongRoot.selector);
         game.demand(id, head, IDisputeGame.Tree.Step, _none(), 0, 0, nodes);
     }
 
@@ -107,7 +107,7 @@ contract DemandsTest is Play {
         Node[] memory nodes = _node(LeafTree.leaves(StepProgram.roots(afterTensors)), 0, 2);
         bytes32 head = _head(id);
         vm.prank(challenger);
-        vm.expectPartialRevert(Errors.WrongContext.selector);
+        vm.expectPartialRevert(Refusals.WrongContext.selector);
         game.demand(id, head, IDisputeGame.Tree.State, _none(), steps[1], steps[2], nodes);
     }
 
@@ -119,7 +119,7 @@ contract DemandsTest is Play {
         bytes32 head = _head(id);
         Node[] memory nodes = _node(LeafTree.chunks(topValues[0]), 0, 2);
         vm.prank(challenger);
-        vm.expectPartialRevert(Errors.WrongRoot.selector);
+        vm.expectPartialRevert(Refusals.WrongRoot.selector);
         game.demand(id, head, IDisputeGame.Tree.Value, opening, 0, 0, nodes);
     }
 
@@ -139,7 +139,7 @@ contract DemandsTest is Play {
             IDisputeGame.Tree.Value,
             opening,
             _node(invented, 0, 2),
-            abi.encodeWithSelector(Errors.WrongRoot.selector, root, computed)
+            abi.encodeWithSelector(Refusals.WrongRoot.selector, root, computed)
         );
     }
 
@@ -152,7 +152,7 @@ contract DemandsTest is Play {
             IDisputeGame.Tree.Value,
             opening,
             _node(LeafTree.chunks(topValues[0]), 0, 2),
-            abi.encodeWithSelector(Errors.Malformed.selector)
+            abi.encodeWithSelector(Refusals.Malformed.selector)
         );
     }
 
@@ -169,7 +169,7 @@ contract DemandsTest is Play {
             IDisputeGame.Tree.Step,
             _none(),
             nodes,
-            abi.encodeWithSelector(Errors.LimitReached.selector, 96, 97)
+            abi.encodeWithSelector(Refusals.LimitReached.selector, 96, 97)
         );
         _selectStep(id);
     }
@@ -194,7 +194,7 @@ contract DemandsTest is Play {
         emit IDisputeGame.NodeRevealed(id, 1, four);
         game.revealNode(id, 1, 0, named, four);
         assertEq(game.gameOf(id).demandOpen, 5);
-        vm.expectRevert(abi.encodeWithSelector(Errors.NotDemanded.selector, 1));
+        vm.expectRevert(abi.encodeWithSelector(Refusals.NotDemanded.selector, 1));
         game.revealNode(id, 1, 0, named, four);
         vm.expectEmit(address(game));
         emit IDisputeGame.LeafRevealed(id, 0, abi.encodePacked(steps[4]));
@@ -209,9 +209,9 @@ contract DemandsTest is Play {
 
     function test_reveal_notDemanded_reverts() public {
         (GameId id, Node[] memory nodes) = _demandedSteps(0, 5);
-        vm.expectRevert(abi.encodeWithSelector(Errors.NotDemanded.selector, 1));
+        vm.expectRevert(abi.encodeWithSelector(Refusals.NotDemanded.selector, 1));
         game.revealLeaf(id, 1, 0, _named(nodes), "");
-        vm.expectRevert(abi.encodeWithSelector(Errors.NotDemanded.selector, 255));
+        vm.expectRevert(abi.encodeWithSelector(Refusals.NotDemanded.selector, 255));
         game.revealLeaf(id, 255, 0, _named(nodes), "");
     }
 
@@ -219,9 +219,9 @@ contract DemandsTest is Play {
         (GameId id, Node[] memory nodes) = _demandedSteps(0, 5);
         IDisputeGame.DemandedNode[] memory named = _named(nodes);
         named[0].size = 4;
-        vm.expectPartialRevert(Errors.WrongPreimage.selector);
+        vm.expectPartialRevert(Refusals.WrongPreimage.selector);
         game.revealNode(id, 0, 0, named, new bytes32[](4));
-        vm.expectPartialRevert(Errors.WrongPreimage.selector);
+        vm.expectPartialRevert(Refusals.WrongPreimage.selector);
         game.revealNode(id, 0, 5000, _named(nodes), new bytes32[](5));
     }
 
@@ -230,7 +230,7 @@ contract DemandsTest is Play {
         uint64 deadline = game.gameOf(id).deadline;
         bytes32[] memory answer = LeafTree.descendants(LeafTree.leaves(steps), 0, 5, 4);
         vm.warp(deadline + 1);
-        vm.expectRevert(abi.encodeWithSelector(Errors.TooLate.selector, deadline, deadline + 1));
+        vm.expectRevert(abi.encodeWithSelector(Refusals.TooLate.selector, deadline, deadline + 1));
         game.revealNode(id, 0, 0, _named(nodes), answer);
     }
 
@@ -238,7 +238,7 @@ contract DemandsTest is Play {
         (GameId id, Node[] memory nodes) = _demandedSteps(0, 5);
         bytes32[] memory answer = LeafTree.descendants(LeafTree.leaves(steps), 0, 5, 4);
         answer[3] = keccak256("another");
-        vm.expectPartialRevert(Errors.WrongRoot.selector);
+        vm.expectPartialRevert(Refusals.WrongRoot.selector);
         game.revealNode(id, 0, 0, _named(nodes), answer);
         vm.expectRevert(abi.encodeWithSelector(Rfc9162.ProofLength.selector, 5, 4));
         game.revealNode(id, 0, 0, _named(nodes), new bytes32[](4));
@@ -248,20 +248,20 @@ contract DemandsTest is Play {
     function test_reveal_wrongKind_reverts() public {
         (GameId id, Node[] memory nodes) = _demandedSteps(0, 2);
         bytes32[] memory hashes = LeafTree.leaves(steps);
-        vm.expectRevert(abi.encodeWithSelector(Errors.WrongKind.selector, 2));
+        vm.expectRevert(abi.encodeWithSelector(Refusals.WrongKind.selector, 2));
         game.revealLeaf(id, 0, 0, _named(nodes), abi.encodePacked(bytes1(0x01), hashes[0], hashes[1]));
         (id, nodes) = _demandedSteps(0, 1);
         bytes32[] memory itself = new bytes32[](1);
         itself[0] = hashes[0];
-        vm.expectRevert(abi.encodeWithSelector(Errors.WrongKind.selector, 1));
+        vm.expectRevert(abi.encodeWithSelector(Refusals.WrongKind.selector, 1));
         game.revealNode(id, 0, 0, _named(nodes), itself);
     }
 
     function test_revealLeaf_falseData_reverts() public {
         (GameId id, Node[] memory nodes) = _demandedSteps(1, 1);
-        vm.expectPartialRevert(Errors.WrongRoot.selector);
+        vm.expectPartialRevert(Refusals.WrongRoot.selector);
         game.revealLeaf(id, 0, 0, _named(nodes), abi.encodePacked(keccak256("another")));
-        vm.expectRevert(abi.encodeWithSelector(Errors.WrongLength.selector, 1, 32, 33));
+        vm.expectRevert(abi.encodeWithSelector(Refusals.WrongLength.selector, 1, 32, 33));
         game.revealLeaf(id, 0, 0, _named(nodes), abi.encodePacked(steps[1], uint8(0)));
     }
 
@@ -278,7 +278,7 @@ contract DemandsTest is Play {
         game.expandTrace(_topKey(), root);
         Node[] memory nodes = _node(hashes, 0, 1);
         _demandWith(id, IDisputeGame.Tree.Trace, _ofProgram(), nodes);
-        vm.expectRevert(abi.encodeWithSelector(Errors.WrongLength.selector, 0, 32, 31));
+        vm.expectRevert(abi.encodeWithSelector(Refusals.WrongLength.selector, 0, 32, 31));
         game.revealLeaf(id, 0, 0, _named(nodes), short);
     }
 
@@ -293,7 +293,7 @@ contract DemandsTest is Play {
         _demandWith(id, IDisputeGame.Tree.Value, opening, nodes);
         game.revealNode(id, 0, 1200, _named(nodes), hashes);
         bytes memory chunk = LeafTree.chunk(topValues[3], 1);
-        vm.expectRevert(abi.encodeWithSelector(Errors.WrongLength.selector, 1, 176, 1024));
+        vm.expectRevert(abi.encodeWithSelector(Refusals.WrongLength.selector, 1, 176, 1024));
         game.revealLeaf(id, 1, 1200, _named(nodes), new bytes(1024));
         game.revealLeaf(id, 1, 1200, _named(nodes), chunk);
 

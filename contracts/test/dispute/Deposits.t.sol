@@ -2,12 +2,12 @@
 pragma solidity 0.8.37;
 
 import {IDisputeGame} from "../../src/interfaces/IDisputeGame.sol";
-import {Errors} from "../../src/libraries/Errors.sol";
+import {Refusals} from "../../src/libraries/Refusals.sol";
 import {GameId} from "../../src/types/Ids.sol";
 import {Node} from "../../src/types/Openings.sol";
 import {LeafTree} from "./LeafTree.sol";
 import {Play} from "./Play.sol";
-import {Errors as Refusals} from "@openzeppelin/contracts/utils/Errors.sol";
+import {Errors} from "@openzeppelin/contracts/utils/Errors.sol";
 
 /// @title Takes no coin.
 contract Refuser {}
@@ -42,7 +42,7 @@ contract DepositsTest is Play {
         bytes32 head = _head(id);
         vm.deal(challenger, due);
         vm.prank(challenger);
-        vm.expectRevert(abi.encodeWithSelector(Errors.DepositTooSmall.selector, due, due - 1));
+        vm.expectRevert(abi.encodeWithSelector(Refusals.DepositTooSmall.selector, due, due - 1));
         game.demand{value: due - 1}(id, head, IDisputeGame.Tree.Step, _none(), 0, 0, nodes);
         assertEq(challenger.balance, due);
         assertEq(address(game).balance, 0);
@@ -73,7 +73,7 @@ contract DepositsTest is Play {
         bytes32 head = _head(id);
         vm.deal(challenger, estimated);
         vm.prank(challenger);
-        vm.expectRevert(abi.encodeWithSelector(Errors.DepositTooSmall.selector, due, estimated));
+        vm.expectRevert(abi.encodeWithSelector(Refusals.DepositTooSmall.selector, due, estimated));
         game.demand{value: estimated}(id, head, IDisputeGame.Tree.Step, _none(), 0, 0, nodes);
         _pay(id, nodes, 2 * estimated);
         vm.fee(100 * BASE_FEE);
@@ -144,7 +144,7 @@ contract DepositsTest is Play {
         assertEq(game.creditOf(challenger), 0);
         game.closeMoot(moot);
         assertEq(game.creditOf(challenger), _due());
-        vm.expectPartialRevert(Errors.GameIsClosed.selector);
+        vm.expectPartialRevert(Refusals.GameIsClosed.selector);
         game.closeMoot(moot);
         assertEq(address(game).balance, _due());
     }
@@ -176,7 +176,7 @@ contract DepositsTest is Play {
         uint256 credit = game.creditOf(challenger);
         assertEq(credit, _due() / 2 + 5);
         vm.prank(challenger);
-        vm.expectRevert(Refusals.FailedCall.selector);
+        vm.expectRevert(Errors.FailedCall.selector);
         game.withdrawCredit();
         assertEq(game.creditOf(challenger), credit);
     }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 pragma solidity 0.8.37;
 
-import {Errors} from "../../src/libraries/Errors.sol";
 import {Proofs} from "../../src/libraries/Proofs.sol";
+import {Refusals} from "../../src/libraries/Refusals.sol";
 import {GameId} from "../../src/types/Ids.sol";
 import {Judging} from "./Judging.sol";
 import {StepProgram} from "./StepProgram.sol";
@@ -36,13 +36,13 @@ contract EdgesTest is Judging {
         _start();
         GameId id = _inTop();
         for (uint32 k; k < 3; ++k) {
-            _inputReverts(id, _topInput(k), abi.encodeWithSelector(Errors.EdgeAgrees.selector, topRoots[k]));
+            _inputReverts(id, _topInput(k), abi.encodeWithSelector(Refusals.EdgeAgrees.selector, topRoots[k]));
         }
         _selectCall(id);
         _expandCallee();
         for (uint32 k; k < 2; ++k) {
             _inputReverts(
-                id, _calleeInput(k), abi.encodeWithSelector(Errors.EdgeAgrees.selector, calleeRoots[k])
+                id, _calleeInput(k), abi.encodeWithSelector(Refusals.EdgeAgrees.selector, calleeRoots[k])
             );
         }
     }
@@ -54,7 +54,7 @@ contract EdgesTest is Judging {
         e.other = _topInput(1).other;
         bytes32 head = _head(id);
         vm.prank(challenger);
-        vm.expectPartialRevert(Errors.WrongRoot.selector);
+        vm.expectPartialRevert(Refusals.WrongRoot.selector);
         game.judgeInput(id, head, e.instruction, e.value, e.other, e.before, e.afterwards, e.call);
     }
 
@@ -65,7 +65,7 @@ contract EdgesTest is Judging {
         (e.before, e.afterwards) = (e.afterwards, e.before);
         bytes32 head = _head(id);
         vm.prank(challenger);
-        vm.expectPartialRevert(Errors.WrongContext.selector);
+        vm.expectPartialRevert(Refusals.WrongContext.selector);
         game.judgeInput(id, head, e.instruction, e.value, e.other, e.before, e.afterwards, e.call);
     }
 
@@ -80,7 +80,7 @@ contract EdgesTest is Judging {
                 id,
                 e,
                 abi.encodeWithSelector(
-                    Errors.WrongContext.selector,
+                    Refusals.WrongContext.selector,
                     game.gameOf(id).claim,
                     Proofs.calleeKey(_topKey(), keccak256(calls[k]))
                 )
@@ -101,7 +101,7 @@ contract EdgesTest is Judging {
                 id,
                 e,
                 abi.encodeWithSelector(
-                    Errors.WrongContext.selector, key, Proofs.calleeKey(callers[k], keccak256(e.call))
+                    Refusals.WrongContext.selector, key, Proofs.calleeKey(callers[k], keccak256(e.call))
                 )
             );
         }
@@ -112,7 +112,7 @@ contract EdgesTest is Judging {
         GameId id = _inTop();
         EdgeJudgment memory e = _topInput(0);
         e.instruction = _open(top, 4);
-        _inputReverts(id, e, abi.encodeWithSelector(Errors.WrongOpcode.selector, 0x0001, 0x0002));
+        _inputReverts(id, e, abi.encodeWithSelector(Refusals.WrongOpcode.selector, 0x0001, 0x0002));
     }
 
     // ------------------------------------------------------------------ outputs
@@ -143,13 +143,13 @@ contract EdgesTest is Judging {
         uint256[2] memory leaves = [uint256(3), 6];
         for (uint32 k; k < 2; ++k) {
             _outputReverts(
-                id, _topOutput(k), abi.encodeWithSelector(Errors.EdgeAgrees.selector, topRoots[leaves[k]])
+                id, _topOutput(k), abi.encodeWithSelector(Refusals.EdgeAgrees.selector, topRoots[leaves[k]])
             );
         }
         _selectCall(id);
         _expandCallee();
         _outputReverts(
-            id, _calleeOutput(), abi.encodeWithSelector(Errors.EdgeAgrees.selector, calleeRoots[2])
+            id, _calleeOutput(), abi.encodeWithSelector(Refusals.EdgeAgrees.selector, calleeRoots[2])
         );
     }
 
@@ -160,7 +160,7 @@ contract EdgesTest is Judging {
         e.value = _leaf(topRoots, 2);
         bytes32 head = _head(id);
         vm.prank(challenger);
-        vm.expectPartialRevert(Errors.WrongRoot.selector);
+        vm.expectPartialRevert(Refusals.WrongRoot.selector);
         game.judgeOutput(id, head, e.instruction, e.value, e.other, e.before, e.afterwards, e.call);
     }
 
@@ -169,7 +169,7 @@ contract EdgesTest is Judging {
         GameId id = _inTop();
         EdgeJudgment memory e = _topOutput(0);
         e.instruction = _open(top, 0);
-        _outputReverts(id, e, abi.encodeWithSelector(Errors.WrongOpcode.selector, 0x0003, 0x0001));
+        _outputReverts(id, e, abi.encodeWithSelector(Refusals.WrongOpcode.selector, 0x0003, 0x0001));
     }
 
     // ------------------------------------------------------------------ parts

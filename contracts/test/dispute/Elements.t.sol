@@ -4,7 +4,7 @@ pragma solidity 0.8.37;
 import {IArbiter} from "../../src/interfaces/IArbiter.sol";
 import {IDisputeGame} from "../../src/interfaces/IDisputeGame.sol";
 import {Chunks} from "../../src/libraries/Chunks.sol";
-import {Errors} from "../../src/libraries/Errors.sol";
+import {Refusals} from "../../src/libraries/Refusals.sol";
 import {Rfc9162} from "../../src/libraries/Rfc9162.sol";
 import {GameId} from "../../src/types/Ids.sol";
 import {ChunkOpening, Leaf} from "../../src/types/Openings.sol";
@@ -54,10 +54,10 @@ contract ElementsTest is Judging {
         _start();
         GameId id = _inCallee();
         _judgeReverts(
-            id, _calleeAdd(0), abi.encodeWithSelector(Errors.ElementAgrees.selector, uint64(0x40400000))
+            id, _calleeAdd(0), abi.encodeWithSelector(Refusals.ElementAgrees.selector, uint64(0x40400000))
         );
         _judgeReverts(
-            id, _calleeAdd(298), abi.encodeWithSelector(Errors.ElementAgrees.selector, uint64(0x40400000))
+            id, _calleeAdd(298), abi.encodeWithSelector(Refusals.ElementAgrees.selector, uint64(0x40400000))
         );
     }
 
@@ -66,7 +66,9 @@ contract ElementsTest is Judging {
         _start();
         GameId id = _inCallee();
         _judgeReverts(
-            id, _calleeAdd(element), abi.encodeWithSelector(Errors.ElementAgrees.selector, uint64(0x40400000))
+            id,
+            _calleeAdd(element),
+            abi.encodeWithSelector(Refusals.ElementAgrees.selector, uint64(0x40400000))
         );
     }
 
@@ -85,7 +87,7 @@ contract ElementsTest is Judging {
         GameId id = _inCallee();
         ElementJudgment memory j = _calleeAdd(255);
         j.element = 256;
-        _judgeReverts(id, j, abi.encodeWithSelector(Errors.WrongChunk.selector, 1, 0));
+        _judgeReverts(id, j, abi.encodeWithSelector(Refusals.WrongChunk.selector, 1, 0));
     }
 
     function test_judge_chunkBehindTheEnd_reverts() public {
@@ -93,7 +95,7 @@ contract ElementsTest is Judging {
         GameId id = _inCallee();
         ElementJudgment memory j = _calleeAdd(299);
         j.chunks[0].index = 2;
-        _judgeReverts(id, j, abi.encodeWithSelector(Errors.WrongLength.selector, 2, 0, 176));
+        _judgeReverts(id, j, abi.encodeWithSelector(Refusals.WrongLength.selector, 2, 0, 176));
     }
 
     function test_judge_shortChunk_reverts() public {
@@ -101,7 +103,7 @@ contract ElementsTest is Judging {
         GameId id = _inCallee();
         ElementJudgment memory j = _calleeAdd(299);
         j.claimed.data = new bytes(175);
-        _judgeReverts(id, j, abi.encodeWithSelector(Errors.WrongLength.selector, 1, 176, 175));
+        _judgeReverts(id, j, abi.encodeWithSelector(Refusals.WrongLength.selector, 1, 176, 175));
     }
 
     function test_judge_innerNodeAsChunk_reverts() public {
@@ -110,7 +112,7 @@ contract ElementsTest is Judging {
         ElementJudgment memory j = _calleeAdd(0);
         // The preimage of the value's root: 0x01, left, right. As a chunk it has the wrong length and the wrong tag.
         j.claimed.data = abi.encodePacked(bytes1(0x01), j.claimed.path[0], j.claimed.path[0]);
-        _judgeReverts(id, j, abi.encodeWithSelector(Errors.WrongLength.selector, 0, 1024, 65));
+        _judgeReverts(id, j, abi.encodeWithSelector(Refusals.WrongLength.selector, 0, 1024, 65));
     }
 
     function test_judge_alteredChunk_reverts() public {
@@ -120,7 +122,7 @@ contract ElementsTest is Judging {
         j.chunks[1].data[5] ^= 0x01;
         bytes32 head = _head(id);
         vm.prank(challenger);
-        vm.expectPartialRevert(Errors.WrongRoot.selector);
+        vm.expectPartialRevert(Refusals.WrongRoot.selector);
         game.judge(id, head, j.instruction, j.element, j.operands, j.chunks, j.value, j.claimed);
     }
 
@@ -131,7 +133,7 @@ contract ElementsTest is Judging {
         (j.operands[0], j.chunks[0]) = (j.operands[1], _chunk(0, calleeValues[1], 0));
         bytes32 head = _head(id);
         vm.prank(challenger);
-        vm.expectPartialRevert(Errors.WrongRoot.selector);
+        vm.expectPartialRevert(Refusals.WrongRoot.selector);
         game.judge(id, head, j.instruction, j.element, j.operands, j.chunks, j.value, j.claimed);
     }
 
@@ -148,7 +150,7 @@ contract ElementsTest is Judging {
         GameId id = _inCallee();
         ElementJudgment memory j = _calleeAdd(0);
         j.operands = new Leaf[](1);
-        _judgeReverts(id, j, abi.encodeWithSelector(Errors.WrongCount.selector, 2, 1));
+        _judgeReverts(id, j, abi.encodeWithSelector(Refusals.WrongCount.selector, 2, 1));
     }
 
     function test_judge_chunkOfNoOperand_reverts() public {
@@ -156,7 +158,7 @@ contract ElementsTest is Judging {
         GameId id = _inCallee();
         ElementJudgment memory j = _calleeAdd(0);
         j.chunks[0].operand = 2;
-        _judgeReverts(id, j, abi.encodeWithSelector(Errors.Malformed.selector));
+        _judgeReverts(id, j, abi.encodeWithSelector(Refusals.Malformed.selector));
     }
 
     function test_judge_missingChunk_reverts() public {
@@ -172,7 +174,7 @@ contract ElementsTest is Judging {
         GameId id = _inCallee();
         ElementJudgment memory j = _calleeAdd(0);
         j.instruction = _open(top, 6);
-        _judgeReverts(id, j, abi.encodeWithSelector(Errors.WrongProgram.selector, callee.id, top.id));
+        _judgeReverts(id, j, abi.encodeWithSelector(Refusals.WrongProgram.selector, callee.id, top.id));
     }
 
     function test_judge_alteredInstruction_reverts() public {
@@ -183,7 +185,7 @@ contract ElementsTest is Judging {
         j.instruction.data[1] = 0x02;
         bytes32 head = _head(id);
         vm.prank(challenger);
-        vm.expectPartialRevert(Errors.WrongRoot.selector);
+        vm.expectPartialRevert(Refusals.WrongRoot.selector);
         game.judge(id, head, j.instruction, j.element, j.operands, j.chunks, j.value, j.claimed);
     }
 

@@ -2,8 +2,8 @@
 pragma solidity 0.8.37;
 
 import {IDisputeGame} from "../../src/interfaces/IDisputeGame.sol";
-import {Errors} from "../../src/libraries/Errors.sol";
 import {Proofs} from "../../src/libraries/Proofs.sol";
+import {Refusals} from "../../src/libraries/Refusals.sol";
 import {GameId} from "../../src/types/Ids.sol";
 import {InstructionOpening, Leaf, Node} from "../../src/types/Openings.sol";
 import {LeafTree} from "./LeafTree.sol";
@@ -49,7 +49,7 @@ contract MovesTest is Play {
             challenger,
             id,
             keccak256("re-organised"),
-            abi.encodeWithSelector(Errors.WrongHead.selector, head, keccak256("re-organised"))
+            abi.encodeWithSelector(Refusals.WrongHead.selector, head, keccak256("re-organised"))
         );
     }
 
@@ -65,7 +65,7 @@ contract MovesTest is Play {
             id,
             head,
             abi.encodeWithSelector(
-                Errors.WrongPhase.selector, IDisputeGame.Phase.Step, IDisputeGame.Phase.Frame
+                Refusals.WrongPhase.selector, IDisputeGame.Phase.Step, IDisputeGame.Phase.Frame
             )
         );
     }
@@ -76,13 +76,13 @@ contract MovesTest is Play {
         GameId id = _challenge();
         _expandSteps();
         _stepReverts(
-            solver, id, _head(id), abi.encodeWithSelector(Errors.NotAllowed.selector, challenger, solver)
+            solver, id, _head(id), abi.encodeWithSelector(Refusals.NotAllowed.selector, challenger, solver)
         );
     }
 
     function test_move_beforeTheClaim_reverts() public {
         GameId id = _challenge();
-        _stepReverts(challenger, id, _head(id), abi.encodeWithSelector(Errors.NotYourTurn.selector));
+        _stepReverts(challenger, id, _head(id), abi.encodeWithSelector(Refusals.NotYourTurn.selector));
     }
 
     function test_move_late_reverts() public {
@@ -91,12 +91,15 @@ contract MovesTest is Play {
         uint64 deadline = game.gameOf(id).deadline;
         vm.warp(deadline + 1);
         _stepReverts(
-            challenger, id, _head(id), abi.encodeWithSelector(Errors.TooLate.selector, deadline, deadline + 1)
+            challenger,
+            id,
+            _head(id),
+            abi.encodeWithSelector(Refusals.TooLate.selector, deadline, deadline + 1)
         );
     }
 
     function test_move_unknownGame_reverts() public {
-        _stepReverts(challenger, GameId.wrap(1), 0, abi.encodeWithSelector(Errors.NoSuchGame.selector, 1));
+        _stepReverts(challenger, GameId.wrap(1), 0, abi.encodeWithSelector(Refusals.NoSuchGame.selector, 1));
     }
 
     /// @dev Attack 27: a move after the end.
@@ -109,7 +112,7 @@ contract MovesTest is Play {
             challenger,
             id,
             _head(id),
-            abi.encodeWithSelector(Errors.GameIsClosed.selector, id, IDisputeGame.Verdict.ChallengerSilent)
+            abi.encodeWithSelector(Refusals.GameIsClosed.selector, id, IDisputeGame.Verdict.ChallengerSilent)
         );
     }
 
@@ -138,11 +141,11 @@ contract MovesTest is Play {
         bytes32 head = _head(id);
         (Leaf memory first, Leaf memory last) = (_leaf(steps, 0), _leaf(steps, 1));
         vm.startPrank(challenger);
-        vm.expectRevert(abi.encodeWithSelector(Errors.NumberOutside.selector, 0, STEPS));
+        vm.expectRevert(abi.encodeWithSelector(Refusals.NumberOutside.selector, 0, STEPS));
         game.selectStep(id, head, 0, first, last);
-        vm.expectRevert(abi.encodeWithSelector(Errors.NumberOutside.selector, STEPS + 1, STEPS));
+        vm.expectRevert(abi.encodeWithSelector(Refusals.NumberOutside.selector, STEPS + 1, STEPS));
         game.selectStep(id, head, STEPS + 1, first, last);
-        vm.expectPartialRevert(Errors.WrongRoot.selector);
+        vm.expectPartialRevert(Refusals.WrongRoot.selector);
         game.selectStep(id, head, 2, first, last);
         vm.stopPrank();
     }
@@ -162,7 +165,7 @@ contract MovesTest is Play {
         bytes32 head = _head(id);
         InstructionOpening memory add = _open(top, 6);
         vm.prank(challenger);
-        vm.expectRevert(abi.encodeWithSelector(Errors.WrongOpcode.selector, 0x0004, 0x0201));
+        vm.expectRevert(abi.encodeWithSelector(Refusals.WrongOpcode.selector, 0x0004, 0x0201));
         game.selectCall(id, head, add);
     }
 
@@ -172,7 +175,7 @@ contract MovesTest is Play {
         InstructionOpening memory call = _open(top, 3);
         call.n = 2;
         vm.prank(challenger);
-        vm.expectPartialRevert(Errors.WrongRoot.selector);
+        vm.expectPartialRevert(Refusals.WrongRoot.selector);
         game.selectCall(id, head, call);
     }
 
@@ -201,7 +204,7 @@ contract MovesTest is Play {
             bytes32 head = _head(id);
             InstructionOpening memory call = _open(chain[depth], 0);
             if (depth == 8) {
-                vm.expectRevert(abi.encodeWithSelector(Errors.TooDeep.selector, 8));
+                vm.expectRevert(abi.encodeWithSelector(Refusals.TooDeep.selector, 8));
             }
             vm.prank(challenger);
             game.selectCall(id, head, call);
@@ -222,6 +225,6 @@ contract MovesTest is Play {
         pure
         returns (bytes memory)
     {
-        return abi.encodeWithSelector(Errors.WrongPhase.selector, due, given);
+        return abi.encodeWithSelector(Refusals.WrongPhase.selector, due, given);
     }
 }

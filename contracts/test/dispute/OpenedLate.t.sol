@@ -2,7 +2,7 @@
 pragma solidity 0.8.37;
 
 import {ICommitments} from "../../src/interfaces/ICommitments.sol";
-import {Errors} from "../../src/libraries/Errors.sol";
+import {Refusals} from "../../src/libraries/Refusals.sol";
 import {GameId} from "../../src/types/Ids.sol";
 import {Seated} from "./Seated.sol";
 
@@ -30,7 +30,7 @@ contract OpenedLateTest is Seated {
         assertEq(_free(holders[0]), had + DUE);
         // The game that convicted.
         assertEq(commitments.held(task), 1);
-        vm.expectRevert(abi.encodeWithSelector(Errors.NotCommitted.selector, commitment));
+        vm.expectRevert(abi.encodeWithSelector(Refusals.NotCommitted.selector, commitment));
         _openLate(0, own[0], holders[0], salt);
     }
 
@@ -52,9 +52,9 @@ contract OpenedLateTest is Seated {
     /// @dev The bond of a commitment that names another segment comes back, without a claim.
     function test_openLate_segmentOfAnotherSeat_reverts() public {
         bytes32 salt = _late(0, own[1], holders[0]);
-        vm.expectRevert(abi.encodeWithSelector(Errors.NotItsSegment.selector, task, 0, own[1]));
+        vm.expectRevert(abi.encodeWithSelector(Refusals.NotItsSegment.selector, task, 0, own[1]));
         _openLate(0, own[1], holders[0], salt);
-        vm.expectRevert(abi.encodeWithSelector(Errors.NotAllowed.selector, holders[1], holders[0]));
+        vm.expectRevert(abi.encodeWithSelector(Refusals.NotAllowed.selector, holders[1], holders[0]));
         _openLate(1, own[1], holders[0], salt);
         uint256 had = _free(holders[0]);
         _openLate(NO_SEAT, own[1], holders[0], salt);
@@ -63,12 +63,12 @@ contract OpenedLateTest is Seated {
 
     function test_openLate_byStranger_reverts() public {
         bytes32 salt = _late(NO_SEAT, own[0], second);
-        vm.expectRevert(abi.encodeWithSelector(Errors.NotAllowed.selector, holders[0], second));
+        vm.expectRevert(abi.encodeWithSelector(Refusals.NotAllowed.selector, holders[0], second));
         _openLate(0, own[0], second, salt);
-        vm.expectRevert(abi.encodeWithSelector(Errors.NotAllowed.selector, address(0), second));
+        vm.expectRevert(abi.encodeWithSelector(Refusals.NotAllowed.selector, address(0), second));
         _openLate(SEATS, own[0], second, salt);
         bytes32 none = _commitment(task, own[0], anyone, salt);
-        vm.expectRevert(abi.encodeWithSelector(Errors.NotCommitted.selector, none));
+        vm.expectRevert(abi.encodeWithSelector(Refusals.NotCommitted.selector, none));
         _openLate(NO_SEAT, own[0], anyone, salt);
     }
 
@@ -89,7 +89,7 @@ contract OpenedLateTest is Seated {
 
     function test_openLate_notConvicted_reverts() public {
         bytes32 salt = _commitFrom(0, own[0], holders[0]);
-        vm.expectRevert(abi.encodeWithSelector(Errors.NotConvicted.selector, task));
+        vm.expectRevert(abi.encodeWithSelector(Refusals.NotConvicted.selector, task));
         _openLate(0, own[0], holders[0], salt);
     }
 
@@ -102,7 +102,7 @@ contract OpenedLateTest is Seated {
         bytes32 salt = _commitFrom(0, own[0], holders[0]);
         _lapse(id);
         vm.warp(until + 1);
-        vm.expectRevert(abi.encodeWithSelector(Errors.TooLate.selector, until, until + 1));
+        vm.expectRevert(abi.encodeWithSelector(Refusals.TooLate.selector, until, until + 1));
         _openLate(0, own[0], holders[0], salt);
         commitments.forfeit(holders[0], _commitment(task, own[0], holders[0], salt));
         assertEq(vault.burned(), BOND);

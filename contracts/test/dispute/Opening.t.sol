@@ -2,7 +2,7 @@
 pragma solidity 0.8.37;
 
 import {IDisputeGame} from "../../src/interfaces/IDisputeGame.sol";
-import {Errors} from "../../src/libraries/Errors.sol";
+import {Refusals} from "../../src/libraries/Refusals.sol";
 import {GameId, SegmentIndex} from "../../src/types/Ids.sol";
 import {Leaf} from "../../src/types/Openings.sol";
 import {Play} from "./Play.sol";
@@ -50,7 +50,10 @@ contract OpeningTest is Play {
         bytes32 salt = _commit(task, SEGMENT, challenger);
         vm.roll(vm.getBlockNumber() - 1);
         _challengeReverts(
-            challenger, SEGMENT, salt, abi.encodeWithSelector(Errors.SameBlock.selector, vm.getBlockNumber())
+            challenger,
+            SEGMENT,
+            salt,
+            abi.encodeWithSelector(Refusals.SameBlock.selector, vm.getBlockNumber())
         );
     }
 
@@ -59,7 +62,7 @@ contract OpeningTest is Play {
         bytes32 salt = _commit(task, SEGMENT, challenger);
         vm.warp(until + 1);
         _challengeReverts(
-            challenger, SEGMENT, salt, abi.encodeWithSelector(Errors.TooLate.selector, until, until + 1)
+            challenger, SEGMENT, salt, abi.encodeWithSelector(Refusals.TooLate.selector, until, until + 1)
         );
     }
 
@@ -70,7 +73,7 @@ contract OpeningTest is Play {
             SegmentIndex.wrap(1),
             salt,
             abi.encodeWithSelector(
-                Errors.NotCommitted.selector, _commitment(task, SegmentIndex.wrap(1), challenger, salt)
+                Refusals.NotCommitted.selector, _commitment(task, SegmentIndex.wrap(1), challenger, salt)
             )
         );
     }
@@ -84,7 +87,9 @@ contract OpeningTest is Play {
             challenger,
             SEGMENT,
             salt,
-            abi.encodeWithSelector(Errors.NotCommitted.selector, _commitment(task, SEGMENT, challenger, salt))
+            abi.encodeWithSelector(
+                Refusals.NotCommitted.selector, _commitment(task, SEGMENT, challenger, salt)
+            )
         );
     }
 
@@ -96,7 +101,7 @@ contract OpeningTest is Play {
                 challenger,
                 outside[k],
                 salt,
-                abi.encodeWithSelector(Errors.NumberOutside.selector, outside[k], 3)
+                abi.encodeWithSelector(Refusals.NumberOutside.selector, outside[k], 3)
             );
         }
     }
@@ -105,7 +110,7 @@ contract OpeningTest is Play {
         bytes32 salt = _commit(task, SEGMENT, challenger);
         (Leaf memory first, Leaf memory last) = (_leaf(checkpoints, 1), _leaf(checkpoints, 2));
         vm.prank(challenger);
-        vm.expectPartialRevert(Errors.WrongRoot.selector);
+        vm.expectPartialRevert(Refusals.WrongRoot.selector);
         game.challenge(task, SEGMENT, salt, last, first);
     }
 
@@ -116,7 +121,7 @@ contract OpeningTest is Play {
         bytes32 salt = _commit(task, SEGMENT, challenger);
         vm.warp(until + 1);
         _challengeReverts(
-            challenger, SEGMENT, salt, abi.encodeWithSelector(Errors.TooLate.selector, until, until + 1)
+            challenger, SEGMENT, salt, abi.encodeWithSelector(Refusals.TooLate.selector, until, until + 1)
         );
     }
 
@@ -138,7 +143,9 @@ contract OpeningTest is Play {
         bytes32 salt = _commit(task, SEGMENT, challenger);
         vm.prank(challenger);
         vm.expectRevert(
-            abi.encodeWithSelector(Errors.NotCommitted.selector, _commitment(task, UNKNOWN, challenger, salt))
+            abi.encodeWithSelector(
+                Refusals.NotCommitted.selector, _commitment(task, UNKNOWN, challenger, salt)
+            )
         );
         game.challengeBlind(task, salt);
     }

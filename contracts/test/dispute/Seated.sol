@@ -2,7 +2,7 @@
 pragma solidity 0.8.37;
 
 import {IDisputeGame} from "../../src/interfaces/IDisputeGame.sol";
-import {Errors} from "../../src/libraries/Errors.sol";
+import {Refusals} from "../../src/libraries/Refusals.sol";
 import {GameId, SegmentIndex} from "../../src/types/Ids.sol";
 import {Leaf} from "../../src/types/Openings.sol";
 import {Offer} from "../../src/types/Seats.sol";
@@ -145,6 +145,6 @@ abstract contract Seated is Play {
     }
 
     function _nothingOwed(uint8 seat) internal {
-        vm.expectRevert(abi.encodeWithSelector(Errors.NothingOwed.selector, task, seat));
+        vm.expectRevert(abi.encodeWithSelector(Refusals.NothingOwed.selector, task, seat));
     }
 }

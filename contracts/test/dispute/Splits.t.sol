@@ -2,7 +2,7 @@
 pragma solidity 0.8.37;
 
 import {IDisputeGame} from "../../src/interfaces/IDisputeGame.sol";
-import {Errors} from "../../src/libraries/Errors.sol";
+import {Refusals} from "../../src/libraries/Refusals.sol";
 import {GameId} from "../../src/types/Ids.sol";
 import {ChunkOpening, InstructionOpening, Leaf} from "../../src/types/Openings.sol";
 import {Judging} from "./Judging.sol";
@@ -37,7 +37,7 @@ contract SplitsTest is Judging {
         InstructionOpening memory add = _open(top, 6);
         (Leaf memory value, ChunkOpening memory claimed) = (_leaf(topRoots, 6), _chunk(0, topValues[6], 0));
         vm.prank(challenger);
-        vm.expectRevert(abi.encodeWithSelector(Errors.NothingToSplit.selector));
+        vm.expectRevert(abi.encodeWithSelector(Refusals.NothingToSplit.selector));
         game.selectElement(id, head, add, 0, value, claimed);
     }
 
@@ -91,14 +91,14 @@ contract SplitsTest is Judging {
             solver,
             id,
             _words(16_384, 128),
-            abi.encodeWithSelector(Errors.WrongFold.selector, CLAIMED, 16_512)
+            abi.encodeWithSelector(Refusals.WrongFold.selector, CLAIMED, 16_512)
         );
     }
 
     function test_split_wrongCount_reverts() public {
         GameId id = _selected();
         _splitReverts(
-            solver, id, new uint64[](129), abi.encodeWithSelector(Errors.WrongCount.selector, 2, 129)
+            solver, id, new uint64[](129), abi.encodeWithSelector(Refusals.WrongCount.selector, 2, 129)
         );
     }
 
@@ -108,7 +108,7 @@ contract SplitsTest is Judging {
             challenger,
             id,
             _words(CLAIMED - 128, 128),
-            abi.encodeWithSelector(Errors.NotAllowed.selector, solver, challenger)
+            abi.encodeWithSelector(Refusals.NotAllowed.selector, solver, challenger)
         );
     }
 
@@ -120,7 +120,7 @@ contract SplitsTest is Judging {
             solver,
             id,
             _words(CLAIMED - 128, 128),
-            abi.encodeWithSelector(Errors.TooLate.selector, deadline, deadline + 1)
+            abi.encodeWithSelector(Refusals.TooLate.selector, deadline, deadline + 1)
         );
     }
 
@@ -130,7 +130,7 @@ contract SplitsTest is Judging {
         other.word = 16_512;
         bytes32 head = _head(id);
         vm.prank(solver);
-        vm.expectPartialRevert(Errors.WrongPreimage.selector);
+        vm.expectPartialRevert(Refusals.WrongPreimage.selector);
         game.split(id, head, top.instructions[5], other, _words(16_384, 128));
     }
 
@@ -140,7 +140,9 @@ contract SplitsTest is Judging {
         vm.prank(solver);
         vm.expectRevert(
             abi.encodeWithSelector(
-                Errors.WrongPreimage.selector, keccak256(top.instructions[5]), keccak256(top.instructions[6])
+                Refusals.WrongPreimage.selector,
+                keccak256(top.instructions[5]),
+                keccak256(top.instructions[6])
             )
         );
         game.split(id, head, top.instructions[6], selection, _words(CLAIMED - 128, 128));
@@ -154,7 +156,7 @@ contract SplitsTest is Judging {
             id,
             _words(CLAIMED - 128, 128),
             abi.encodeWithSelector(
-                Errors.WrongPhase.selector, IDisputeGame.Phase.Split, IDisputeGame.Phase.Block
+                Refusals.WrongPhase.selector, IDisputeGame.Phase.Split, IDisputeGame.Phase.Block
             )
         );
     }
@@ -173,7 +175,7 @@ contract SplitsTest is Judging {
         }
         blocks[77] += CLAIMED - 16_512;
         _split(id, blocks);
-        _blockReverts(id, blocks, 76, abi.encodeWithSelector(Errors.BlockAgrees.selector, 128));
+        _blockReverts(id, blocks, 76, abi.encodeWithSelector(Refusals.BlockAgrees.selector, 128));
         uint256 free = _free(challenger);
         vm.expectEmit(address(game));
         emit IDisputeGame.Judged(id, 5, 0, 128 + CLAIMED - 16_512, 128);
@@ -204,7 +206,7 @@ contract SplitsTest is Judging {
             blocks[k] = 128;
         }
         _splitReverts(
-            solver, id, blocks, abi.encodeWithSelector(Errors.WrongFold.selector, CLAIMED - 128, 16_384)
+            solver, id, blocks, abi.encodeWithSelector(Refusals.WrongFold.selector, CLAIMED - 128, 16_384)
         );
     }
 
@@ -214,9 +216,9 @@ contract SplitsTest is Judging {
         _split(id, words);
         bytes32 head = _head(id);
         vm.startPrank(challenger);
-        vm.expectRevert(abi.encodeWithSelector(Errors.PartSize.selector, 1, 1));
+        vm.expectRevert(abi.encodeWithSelector(Refusals.PartSize.selector, 1, 1));
         game.selectBlock(id, head, top.instructions[5], selection, words, 1);
-        vm.expectRevert(abi.encodeWithSelector(Errors.WrongCount.selector, 2, 2));
+        vm.expectRevert(abi.encodeWithSelector(Refusals.WrongCount.selector, 2, 2));
         game.selectBlock(id, head, top.instructions[5], selection, words, 2);
         vm.stopPrank();
     }
@@ -225,7 +227,7 @@ contract SplitsTest is Judging {
         GameId id = _selected();
         uint64[] memory words = _words(CLAIMED - 128, 128);
         _split(id, words);
-        _blockReverts(id, words, 0, abi.encodeWithSelector(Errors.PartSize.selector, 0, 128));
+        _blockReverts(id, words, 0, abi.encodeWithSelector(Refusals.PartSize.selector, 0, 128));
     }
 
     function test_judgeBlock_otherWords_reverts() public {
@@ -237,7 +239,7 @@ contract SplitsTest is Judging {
             other,
             1,
             abi.encodeWithSelector(
-                Errors.WrongPreimage.selector, selection.words, keccak256(abi.encode(other))
+                Refusals.WrongPreimage.selector, selection.words, keccak256(abi.encode(other))
             )
         );
     }
@@ -261,7 +263,7 @@ contract SplitsTest is Judging {
         bytes32 computed = LeafTree.root(LeafTree.leaves(roots));
         bytes32 head = _head(id);
         vm.prank(challenger);
-        vm.expectRevert(abi.encodeWithSelector(Errors.WrongRoot.selector, root, computed));
+        vm.expectRevert(abi.encodeWithSelector(Refusals.WrongRoot.selector, root, computed));
         game.judgeBlock(id, head, sum, selection, words, 1, operands, chunks);
     }
 

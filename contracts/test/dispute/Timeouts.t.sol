@@ -3,7 +3,7 @@ pragma solidity 0.8.37;
 
 import {IDisputeGame} from "../../src/interfaces/IDisputeGame.sol";
 import {ITaskMarket} from "../../src/interfaces/ITaskMarket.sol";
-import {Errors} from "../../src/libraries/Errors.sol";
+import {Refusals} from "../../src/libraries/Refusals.sol";
 import {GameId, SegmentIndex} from "../../src/types/Ids.sol";
 import {Leaf} from "../../src/types/Openings.sol";
 import {LeafTree} from "./LeafTree.sol";
@@ -84,7 +84,7 @@ contract TimeoutsTest is Play {
         GameId id = _challenge();
         uint64 deadline = game.gameOf(id).deadline;
         vm.warp(deadline);
-        vm.expectRevert(abi.encodeWithSelector(Errors.TooEarly.selector, deadline, deadline));
+        vm.expectRevert(abi.encodeWithSelector(Refusals.TooEarly.selector, deadline, deadline));
         game.timeOut(id);
     }
 
@@ -93,7 +93,7 @@ contract TimeoutsTest is Play {
         vm.warp(game.gameOf(id).deadline + 1);
         game.timeOut(id);
         vm.expectRevert(
-            abi.encodeWithSelector(Errors.GameIsClosed.selector, id, IDisputeGame.Verdict.SolverSilent)
+            abi.encodeWithSelector(Refusals.GameIsClosed.selector, id, IDisputeGame.Verdict.SolverSilent)
         );
         game.timeOut(id);
     }
@@ -106,11 +106,11 @@ contract TimeoutsTest is Play {
         game.timeOut(id);
         assertEq(market.taskOf(task).openGames, 1);
         // Nothing else can happen in the other game: no claim, no clock.
-        vm.expectRevert(abi.encodeWithSelector(Errors.TaskConvicted.selector, task));
+        vm.expectRevert(abi.encodeWithSelector(Refusals.TaskConvicted.selector, task));
         game.timeOut(other);
         (Leaf memory first, Leaf memory last) = (_leaf(checkpoints, 0), _leaf(checkpoints, 1));
         vm.prank(solver);
-        vm.expectRevert(abi.encodeWithSelector(Errors.TaskConvicted.selector, task));
+        vm.expectRevert(abi.encodeWithSelector(Refusals.TaskConvicted.selector, task));
         game.expandSteps(task, SegmentIndex.wrap(1), keccak256("steps"), first, last);
 
         vm.prank(anyone);
@@ -119,16 +119,16 @@ contract TimeoutsTest is Play {
         assertEq(_free(second), free);
         assertEq(market.taskOf(task).openGames, 0);
         vm.expectRevert(
-            abi.encodeWithSelector(Errors.GameIsClosed.selector, other, IDisputeGame.Verdict.Moot)
+            abi.encodeWithSelector(Refusals.GameIsClosed.selector, other, IDisputeGame.Verdict.Moot)
         );
         game.closeMoot(other);
     }
 
     function test_closeMoot_notConvicted_reverts() public {
         GameId id = _challenge();
-        vm.expectRevert(abi.encodeWithSelector(Errors.NotMoot.selector, id));
+        vm.expectRevert(abi.encodeWithSelector(Refusals.NotMoot.selector, id));
         game.closeMoot(id);
-        vm.expectRevert(abi.encodeWithSelector(Errors.NoSuchGame.selector, 2));
+        vm.expectRevert(abi.encodeWithSelector(Refusals.NoSuchGame.selector, 2));
         game.closeMoot(GameId.wrap(2));
     }
 
@@ -138,7 +138,9 @@ contract TimeoutsTest is Play {
         bytes32 salt = _commit(task, UNKNOWN, second);
         game.timeOut(id);
         vm.prank(second);
-        vm.expectRevert(abi.encodeWithSelector(Errors.WrongStatus.selector, task, ITaskMarket.Status.Slashed));
+        vm.expectRevert(
+            abi.encodeWithSelector(Refusals.WrongStatus.selector, task, ITaskMarket.Status.Slashed)
+        );
         game.challengeBlind(task, salt);
     }
 

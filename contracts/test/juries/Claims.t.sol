@@ -4,7 +4,7 @@ pragma solidity 0.8.37;
 import {IAuditBoard} from "../../src/interfaces/IAuditBoard.sol";
 import {IJuries} from "../../src/interfaces/IJuries.sol";
 import {ITaskMarket} from "../../src/interfaces/ITaskMarket.sol";
-import {Errors} from "../../src/libraries/Errors.sol";
+import {Refusals} from "../../src/libraries/Refusals.sol";
 import {Audit, PendingDraw} from "../../src/types/Seats.sol";
 import {Claiming} from "./Claiming.sol";
 
@@ -74,13 +74,13 @@ contract ClaimsTest is Claiming {
     function test_claim_noJuries_reverts() public {
         jurors = 0;
         _start();
-        _expectNoClaim(0, 0, abi.encodeWithSelector(Errors.NoJuries.selector, task));
+        _expectNoClaim(0, 0, abi.encodeWithSelector(Refusals.NoJuries.selector, task));
     }
 
     function test_claim_noSuchItem_reverts() public {
         _start();
         bytes memory refusal =
-            abi.encodeWithSelector(Errors.OutOfBounds.selector, "item", 0, CONSTANTS, CONSTANTS + 1);
+            abi.encodeWithSelector(Refusals.OutOfBounds.selector, "item", 0, CONSTANTS, CONSTANTS + 1);
         _expectNoClaim(0, CONSTANTS + 1, refusal);
         _claim(0, CONSTANTS);
     }
@@ -92,7 +92,7 @@ contract ClaimsTest is Claiming {
         uint256[5] memory others = [uint256(1), 2, 32, FIRST, 256];
         for (uint256 k; k < others.length; ++k) {
             address due = _account(others[k]);
-            vm.expectRevert(abi.encodeWithSelector(Errors.NotAllowed.selector, due, account));
+            vm.expectRevert(abi.encodeWithSelector(Refusals.NotAllowed.selector, due, account));
             vm.prank(account);
             juries.claim(task, others[k], 0);
         }
@@ -101,14 +101,14 @@ contract ClaimsTest is Claiming {
     function test_claim_attested_reverts() public {
         _start();
         _attest(0);
-        _expectNoClaim(0, 0, abi.encodeWithSelector(Errors.AlreadyAttested.selector, task, 0));
+        _expectNoClaim(0, 0, abi.encodeWithSelector(Refusals.AlreadyAttested.selector, task, 0));
     }
 
     function test_claim_late_reverts() public {
         _start();
         uint64 until = _audit().until;
         vm.warp(until + 1);
-        _expectNoClaim(0, 0, abi.encodeWithSelector(Errors.TooLate.selector, until, until + 1));
+        _expectNoClaim(0, 0, abi.encodeWithSelector(Refusals.TooLate.selector, until, until + 1));
         vm.warp(until);
         _claim(0, 0);
     }
@@ -117,12 +117,12 @@ contract ClaimsTest is Claiming {
     function test_claim_whileAJuryIsOpen_reverts() public {
         _start();
         _claim(0, 1);
-        _expectNoClaim(1, 2, abi.encodeWithSelector(Errors.JuryOpen.selector, task));
+        _expectNoClaim(1, 2, abi.encodeWithSelector(Refusals.JuryOpen.selector, task));
         _drawWith(0);
-        _expectNoClaim(1, 2, abi.encodeWithSelector(Errors.JuryOpen.selector, task));
-        _expectNoClaim(0, 1, abi.encodeWithSelector(Errors.JuryOpen.selector, task));
+        _expectNoClaim(1, 2, abi.encodeWithSelector(Refusals.JuryOpen.selector, task));
+        _expectNoClaim(0, 1, abi.encodeWithSelector(Refusals.JuryOpen.selector, task));
         // A juror is no claimant.
-        _expectNoClaim(FIRST, 1, abi.encodeWithSelector(Errors.JuryOpen.selector, task));
+        _expectNoClaim(FIRST, 1, abi.encodeWithSelector(Refusals.JuryOpen.selector, task));
     }
 
     /// @dev Claims in a seat of two segments, of any items and whatever the verdicts were. The other seat has six of its own.
@@ -135,13 +135,13 @@ contract ClaimsTest is Claiming {
         for (uint256 k = 1; k < 6; ++k) {
             _undecided(0, 2);
         }
-        bytes memory refusal = abi.encodeWithSelector(Errors.NoClaimsLeft.selector, task, 0, 6);
+        bytes memory refusal = abi.encodeWithSelector(Refusals.NoClaimsLeft.selector, task, 0, 6);
         _expectNoClaim(0, 3, refusal);
         for (uint256 k = 1; k < 6; ++k) {
             _undecided(1, 1);
         }
         _expectNoClaim(0, 3, refusal);
-        _expectNoClaim(1, 1, abi.encodeWithSelector(Errors.NoClaimsLeft.selector, task, 1, 6));
+        _expectNoClaim(1, 1, abi.encodeWithSelector(Refusals.NoClaimsLeft.selector, task, 1, 6));
         _assertConserved();
     }
 
@@ -169,7 +169,7 @@ contract ClaimsTest is Claiming {
             _undecided(0, 1);
         }
         address first = _account(0);
-        _expectNoClaim(0, 1, abi.encodeWithSelector(Errors.NoClaimsLeft.selector, task, 0, 5));
+        _expectNoClaim(0, 1, abi.encodeWithSelector(Refusals.NoClaimsLeft.selector, task, 0, 5));
         _reach(uint256(_audit().until) + 1);
         _redraw();
         _drawWith(0);
@@ -177,14 +177,14 @@ contract ClaimsTest is Claiming {
         for (uint256 k; k < 5; ++k) {
             _undecided(0, 1);
         }
-        _expectNoClaim(0, 1, abi.encodeWithSelector(Errors.NoClaimsLeft.selector, task, 0, 5));
+        _expectNoClaim(0, 1, abi.encodeWithSelector(Refusals.NoClaimsLeft.selector, task, 0, 5));
     }
 
     function test_claim_overTask_reverts() public {
         _start();
         _convict();
         bytes memory refusal =
-            abi.encodeWithSelector(Errors.WrongStatus.selector, task, ITaskMarket.Status.Slashed);
+            abi.encodeWithSelector(Refusals.WrongStatus.selector, task, ITaskMarket.Status.Slashed);
         _expectNoClaim(0, 0, refusal);
     }
 
@@ -198,7 +198,7 @@ contract ClaimsTest is Claiming {
         vault.withdraw(gone);
         bytes memory before = abi.encode(_audit());
         bytes memory refusal =
-            abi.encodeWithSelector(Errors.NotEnoughFree.selector, account, DRAW_FEE, DRAW_FEE - 1);
+            abi.encodeWithSelector(Refusals.NotEnoughFree.selector, account, DRAW_FEE, DRAW_FEE - 1);
         _expectNoClaim(0, 0, refusal);
         assertEq(_free(account), kept);
         assertEq(abi.encode(_audit()), before);
@@ -215,12 +215,12 @@ contract ClaimsTest is Claiming {
         _claim(0, 0);
         vm.revertToState(before);
         _silentUntil(128);
-        bytes memory refusal = abi.encodeWithSelector(Errors.NoDrawsLeft.selector, task, 128);
+        bytes memory refusal = abi.encodeWithSelector(Refusals.NoDrawsLeft.selector, task, 128);
         _expectNoClaim(0, 0, refusal);
         _silentUntil(255);
         _expectNoClaim(0, 0, refusal);
         _reach(uint256(_audit().until) + 1);
-        vm.expectRevert(abi.encodeWithSelector(Errors.NoDrawsLeft.selector, task, 255));
+        vm.expectRevert(abi.encodeWithSelector(Refusals.NoDrawsLeft.selector, task, 255));
         board.redraw(task);
     }
 
@@ -240,11 +240,11 @@ contract ClaimsTest is Claiming {
         _start();
         _claim(0, 1);
         _reach(uint256(_audit().until) + 1);
-        vm.expectRevert(abi.encodeWithSelector(Errors.DrawPending.selector, task));
+        vm.expectRevert(abi.encodeWithSelector(Refusals.DrawPending.selector, task));
         board.redraw(task);
         _drawWith(0);
         _reach(uint256(_audit().until) + 1);
-        vm.expectRevert(abi.encodeWithSelector(Errors.JuryOpen.selector, task));
+        vm.expectRevert(abi.encodeWithSelector(Refusals.JuryOpen.selector, task));
         board.redraw(task);
     }
 
@@ -252,7 +252,7 @@ contract ClaimsTest is Claiming {
         _start();
         vm.startPrank(address(looks));
         bytes memory refusal =
-            abi.encodeWithSelector(Errors.NotAllowed.selector, address(juries), address(looks));
+            abi.encodeWithSelector(Refusals.NotAllowed.selector, address(juries), address(looks));
         vm.expectRevert(refusal);
         board.askJury(task, 0, 7, 0);
         vm.expectRevert(refusal);
@@ -264,7 +264,7 @@ contract ClaimsTest is Claiming {
         vm.stopPrank();
         // And the juries take no lock of a seat or a look.
         vm.prank(address(juries));
-        vm.expectRevert(abi.encodeWithSelector(Errors.NotAllowed.selector, address(looks), address(juries)));
+        vm.expectRevert(abi.encodeWithSelector(Refusals.NotAllowed.selector, address(looks), address(juries)));
         board.forfeit(task, FIRST - 1, anyone);
     }
 
@@ -301,7 +301,7 @@ contract ClaimsTest is Claiming {
 
     function _expectNoAttestation() private {
         address account = _account(0);
-        vm.expectRevert(abi.encodeWithSelector(Errors.JuryOpen.selector, task));
+        vm.expectRevert(abi.encodeWithSelector(Refusals.JuryOpen.selector, task));
         vm.prank(account);
         board.attest(task, 0, "digest", "salt hash");
     }

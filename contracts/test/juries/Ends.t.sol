@@ -3,7 +3,7 @@ pragma solidity 0.8.37;
 
 import {IJuries} from "../../src/interfaces/IJuries.sol";
 import {ITaskMarket} from "../../src/interfaces/ITaskMarket.sol";
-import {Errors} from "../../src/libraries/Errors.sol";
+import {Refusals} from "../../src/libraries/Refusals.sol";
 import {MapHints} from "../../src/types/Hints.sol";
 import {TaskId} from "../../src/types/Ids.sol";
 import {Seat} from "../../src/types/Seats.sol";
@@ -53,7 +53,7 @@ contract JuryEndsTest is Claiming {
         assertEq(vault.burned(), 0);
         _releaseAll();
         for (uint256 slot; slot < jurors; ++slot) {
-            vm.expectRevert(abi.encodeWithSelector(Errors.NothingToRelease.selector, task, FIRST + slot));
+            vm.expectRevert(abi.encodeWithSelector(Refusals.NothingToRelease.selector, task, FIRST + slot));
             board.release(task, FIRST + slot);
         }
         _assertConserved();
@@ -67,9 +67,13 @@ contract JuryEndsTest is Claiming {
         address liar = _account(FIRST + 1);
         _convict();
         IJuries.Opening memory opening;
-        vm.expectRevert(abi.encodeWithSelector(Errors.WrongStatus.selector, task, ITaskMarket.Status.Slashed));
+        vm.expectRevert(
+            abi.encodeWithSelector(Refusals.WrongStatus.selector, task, ITaskMarket.Status.Slashed)
+        );
         juries.open(task, FIRST + 1, 0, 0, opening);
-        vm.expectRevert(abi.encodeWithSelector(Errors.WrongStatus.selector, task, ITaskMarket.Status.Slashed));
+        vm.expectRevert(
+            abi.encodeWithSelector(Refusals.WrongStatus.selector, task, ITaskMarket.Status.Slashed)
+        );
         vm.prank(claimant);
         juries.object(task, 0, 0);
         _expectOver();
@@ -86,17 +90,17 @@ contract JuryEndsTest is Claiming {
         _seated(3);
         _voteYes(127);
         _reach(uint256(vm.getBlockTimestamp()) + 10 * STALL_PERIOD);
-        vm.expectRevert(abi.encodeWithSelector(Errors.JuryOpen.selector, task));
+        vm.expectRevert(abi.encodeWithSelector(Refusals.JuryOpen.selector, task));
         market.stall(task);
         vm.expectRevert(
-            abi.encodeWithSelector(Errors.TooEarly.selector, type(uint64).max, vm.getBlockTimestamp())
+            abi.encodeWithSelector(Refusals.TooEarly.selector, type(uint64).max, vm.getBlockTimestamp())
         );
         market.voidTask(task);
         _close();
         // The stall period counts from the verdict.
         uint256 until = vm.getBlockTimestamp() + STALL_PERIOD;
         vm.warp(until);
-        vm.expectRevert(abi.encodeWithSelector(Errors.TooEarly.selector, until, until));
+        vm.expectRevert(abi.encodeWithSelector(Refusals.TooEarly.selector, until, until));
         market.stall(task);
         vm.warp(until + 1);
         market.stall(task);
@@ -116,9 +120,9 @@ contract JuryEndsTest is Claiming {
         _claim(0, 3);
         uint256 until = beacon.timeOf(board.firstDraw().round) + STALL_PERIOD;
         vm.warp(until);
-        vm.expectRevert(abi.encodeWithSelector(Errors.TooEarly.selector, until, until));
+        vm.expectRevert(abi.encodeWithSelector(Refusals.TooEarly.selector, until, until));
         market.stall(task);
-        vm.expectRevert(abi.encodeWithSelector(Errors.NotStalled.selector, task));
+        vm.expectRevert(abi.encodeWithSelector(Refusals.NotStalled.selector, task));
         board.lapse(task);
         vm.warp(until + 1);
         market.stall(task);
@@ -145,9 +149,9 @@ contract JuryEndsTest is Claiming {
         _claim(33, 3);
         uint64 until = uint64(beacon.timeOf(board.firstDraw().round)) + STALL_PERIOD;
         vm.warp(until);
-        vm.expectRevert(abi.encodeWithSelector(Errors.TooEarly.selector, until, until));
+        vm.expectRevert(abi.encodeWithSelector(Refusals.TooEarly.selector, until, until));
         board.lapse(task);
-        vm.expectRevert(abi.encodeWithSelector(Errors.JuryOpen.selector, task));
+        vm.expectRevert(abi.encodeWithSelector(Refusals.JuryOpen.selector, task));
         juries.drop(task);
         vm.warp(until + 1);
         board.lapse(task);
@@ -155,9 +159,9 @@ contract JuryEndsTest is Claiming {
         assertEq(none, 0);
         assertFalse(pending);
         assertTrue(_audit().audited);
-        vm.expectRevert(abi.encodeWithSelector(Errors.NoClaim.selector, task));
+        vm.expectRevert(abi.encodeWithSelector(Refusals.NoClaim.selector, task));
         _close();
-        vm.expectRevert(abi.encodeWithSelector(Errors.NoClaim.selector, task));
+        vm.expectRevert(abi.encodeWithSelector(Refusals.NoClaim.selector, task));
         vm.prank(claimant);
         juries.object(task, 0, 0);
         _drop(claimant);
@@ -178,18 +182,18 @@ contract JuryEndsTest is Claiming {
 
     function test_drop_refused_reverts() public {
         _start();
-        vm.expectRevert(abi.encodeWithSelector(Errors.NoClaim.selector, task));
+        vm.expectRevert(abi.encodeWithSelector(Refusals.NoClaim.selector, task));
         juries.drop(task);
         _claim(0, 3);
-        vm.expectRevert(abi.encodeWithSelector(Errors.JuryOpen.selector, task));
+        vm.expectRevert(abi.encodeWithSelector(Refusals.JuryOpen.selector, task));
         juries.drop(task);
         _drawWith(0);
-        vm.expectRevert(abi.encodeWithSelector(Errors.JuryOpen.selector, task));
+        vm.expectRevert(abi.encodeWithSelector(Refusals.JuryOpen.selector, task));
         juries.drop(task);
         _voteNo(127);
         _reach(uint256(_audit().until) + 1);
         _close();
-        vm.expectRevert(abi.encodeWithSelector(Errors.NoClaim.selector, task));
+        vm.expectRevert(abi.encodeWithSelector(Refusals.NoClaim.selector, task));
         juries.drop(task);
     }
 
@@ -210,7 +214,7 @@ contract JuryEndsTest is Claiming {
         _convict();
         MapHints[2] memory none;
         // The first task's draw is first, though the task is over.
-        vm.expectRevert(abi.encodeWithSelector(Errors.NotFirst.selector, first, second_));
+        vm.expectRevert(abi.encodeWithSelector(Refusals.NotFirst.selector, first, second_));
         board.draw(second_, "", none);
         _drawWith(0);
         _drop(claimant);
@@ -228,7 +232,7 @@ contract JuryEndsTest is Claiming {
     /// @dev Closing is over: dropping is left.
     function _expectOver() private {
         ITaskMarket.Status status = market.taskOf(task).status;
-        vm.expectRevert(abi.encodeWithSelector(Errors.WrongStatus.selector, task, status));
+        vm.expectRevert(abi.encodeWithSelector(Refusals.WrongStatus.selector, task, status));
         _close();
     }
 
@@ -241,7 +245,7 @@ contract JuryEndsTest is Claiming {
         juries.drop(task);
         assertEq(_free(claimant), had + SEAT_FEE);
         assertEq(juries.claimOf(task).account, address(0));
-        vm.expectRevert(abi.encodeWithSelector(Errors.NoClaim.selector, task));
+        vm.expectRevert(abi.encodeWithSelector(Refusals.NoClaim.selector, task));
         juries.drop(task);
     }
 

@@ -3,7 +3,7 @@ pragma solidity 0.8.37;
 
 import {ILooks} from "../../src/interfaces/ILooks.sol";
 import {ITaskMarket} from "../../src/interfaces/ITaskMarket.sol";
-import {Errors} from "../../src/libraries/Errors.sol";
+import {Refusals} from "../../src/libraries/Refusals.sol";
 import {Terms} from "../../src/types/Terms.sol";
 import {Digesting} from "../looks/Digesting.sol";
 
@@ -37,7 +37,7 @@ contract MootByAJuryTest is Digesting {
             board.attest(task, FIRST + slot, 0, 0);
         }
         vm.expectRevert(
-            abi.encodeWithSelector(Errors.WrongStatus.selector, task, ITaskMarket.Status.Submitted)
+            abi.encodeWithSelector(Refusals.WrongStatus.selector, task, ITaskMarket.Status.Submitted)
         );
         looks.closeMoot(task, 32);
         _reach(uint256(_audit().until) + 1);

@@ -3,7 +3,7 @@ pragma solidity 0.8.37;
 
 import {IJuries} from "../../src/interfaces/IJuries.sol";
 import {Digests} from "../../src/libraries/Digests.sol";
-import {Errors} from "../../src/libraries/Errors.sol";
+import {Refusals} from "../../src/libraries/Refusals.sol";
 import {Rfc9162} from "../../src/libraries/Rfc9162.sol";
 import {LeafTree} from "../dispute/LeafTree.sol";
 import {Claiming} from "./Claiming.sol";
@@ -29,35 +29,35 @@ contract OpeningsTest is Claiming {
 
     function test_object_refused_reverts() public {
         _start();
-        vm.expectRevert(abi.encodeWithSelector(Errors.NoClaim.selector, task));
+        vm.expectRevert(abi.encodeWithSelector(Refusals.NoClaim.selector, task));
         juries.object(task, 0, 0);
         _claim(0, 3);
         address claimant = _account(0);
-        _expectNoObjection(claimant, 0, abi.encodeWithSelector(Errors.DrawPending.selector, task));
+        _expectNoObjection(claimant, 0, abi.encodeWithSelector(Refusals.DrawPending.selector, task));
         _drawWith(0);
         _voteYes(15);
         uint64 until = _audit().until;
         vm.warp(until);
-        bytes memory refusal = abi.encodeWithSelector(Errors.TooEarly.selector, until, until);
+        bytes memory refusal = abi.encodeWithSelector(Refusals.TooEarly.selector, until, until);
         _expectNoObjection(claimant, 0, refusal);
         until += MOVE_TIME;
         vm.warp(until + 1);
-        refusal = abi.encodeWithSelector(Errors.TooLate.selector, until, until + 1);
+        refusal = abi.encodeWithSelector(Refusals.TooLate.selector, until, until + 1);
         _expectNoObjection(claimant, 0, refusal);
         vm.warp(until);
-        refusal = abi.encodeWithSelector(Errors.NotAllowed.selector, claimant, anyone);
+        refusal = abi.encodeWithSelector(Refusals.NotAllowed.selector, claimant, anyone);
         _expectNoObjection(anyone, 0, refusal);
-        refusal = abi.encodeWithSelector(Errors.OutOfBounds.selector, "tensor", 0, 1, 2);
+        refusal = abi.encodeWithSelector(Refusals.OutOfBounds.selector, "tensor", 0, 1, 2);
         _expectNoObjection(claimant, 2, refusal);
         _object(1, 0);
-        refusal = abi.encodeWithSelector(Errors.AlreadyObjected.selector, task);
+        refusal = abi.encodeWithSelector(Refusals.AlreadyObjected.selector, task);
         _expectNoObjection(claimant, 0, refusal);
     }
 
     /// @dev The constants tree has a size of its own.
     function test_object_constants_succeeds() public {
         _voted(CONSTANTS, 15, 0);
-        bytes memory refusal = abi.encodeWithSelector(Errors.OutOfBounds.selector, "tensor", 0, 2, 3);
+        bytes memory refusal = abi.encodeWithSelector(Refusals.OutOfBounds.selector, "tensor", 0, 2, 3);
         _expectNoObjection(_claimant(), 3, refusal);
         _object(2, 0);
     }
@@ -71,14 +71,14 @@ contract OpeningsTest is Claiming {
 
     function test_object_nobodySaidYes_reverts() public {
         _voted(3, 0, 7);
-        _expectNoObjection(_claimant(), 0, abi.encodeWithSelector(Errors.NotObjected.selector, task));
+        _expectNoObjection(_claimant(), 0, abi.encodeWithSelector(Refusals.NotObjected.selector, task));
         _close();
     }
 
     /// @dev Four of seven say no: the verdict is there, and no yes is paid.
     function test_object_mostSaidNo_reverts() public {
         _voted(3, 7, 120);
-        _expectNoObjection(_claimant(), 0, abi.encodeWithSelector(Errors.NotObjected.selector, task));
+        _expectNoObjection(_claimant(), 0, abi.encodeWithSelector(Refusals.NotObjected.selector, task));
         _close();
     }
 
@@ -120,21 +120,21 @@ contract OpeningsTest is Claiming {
         _reach(uint256(_audit().until) + 1);
         IJuries.Opening memory opening = _opening(FIRST, 3, 0, 1);
         bytes32 digest = _digest(FIRST, 3);
-        _expectNoOpening(FIRST, digest, opening, abi.encodeWithSelector(Errors.NotObjected.selector, task));
+        _expectNoOpening(FIRST, digest, opening, abi.encodeWithSelector(Refusals.NotObjected.selector, task));
         _object(0, _walk(0, 1));
         // A no, a silent juror, an empty slot, a number that is none, and a seat that is attested.
         uint256[7] memory none = [FIRST + 4, FIRST + 5, FIRST + 7, FIRST + 32, 0, 1, 32];
         for (uint256 k; k < 7; ++k) {
-            bytes memory nothing = abi.encodeWithSelector(Errors.NothingToOpen.selector, task, none[k]);
+            bytes memory nothing = abi.encodeWithSelector(Refusals.NothingToOpen.selector, task, none[k]);
             _expectNoOpening(none[k], digest, opening, nothing);
         }
         _open(1);
         _expectNoOpening(
-            FIRST, digest, opening, abi.encodeWithSelector(Errors.NothingToOpen.selector, task, FIRST)
+            FIRST, digest, opening, abi.encodeWithSelector(Refusals.NothingToOpen.selector, task, FIRST)
         );
         uint64 until = juries.claimOf(task).until;
         vm.warp(until + 1);
-        bytes memory late = abi.encodeWithSelector(Errors.TooLate.selector, until, until + 1);
+        bytes memory late = abi.encodeWithSelector(Refusals.TooLate.selector, until, until + 1);
         _expectNoOpening(FIRST + 1, digest, opening, late);
         vm.warp(until);
         _open(2);
@@ -144,7 +144,7 @@ contract OpeningsTest is Claiming {
     function test_open_noClaim_reverts() public {
         _start();
         IJuries.Opening memory opening;
-        _expectNoOpening(FIRST, 0, opening, abi.encodeWithSelector(Errors.NoClaim.selector, task));
+        _expectNoOpening(FIRST, 0, opening, abi.encodeWithSelector(Refusals.NoClaim.selector, task));
     }
 
     /// @dev Another juror's digest and opening, copied: the secret, or the account in the salt, is another's.
@@ -152,15 +152,15 @@ contract OpeningsTest is Claiming {
         _objected(3, 15, 0, 0, 1);
         IJuries.Opening memory opening = _opening(FIRST + 1, 3, 0, 1);
         bytes32 digest = _digest(FIRST + 1, 3);
-        vm.expectPartialRevert(Errors.WrongAttestation.selector);
+        vm.expectPartialRevert(Refusals.WrongAttestation.selector);
         juries.open(task, FIRST, _secret(FIRST + 1), digest, opening);
-        vm.expectPartialRevert(Errors.WrongAttestation.selector);
+        vm.expectPartialRevert(Refusals.WrongAttestation.selector);
         juries.open(task, FIRST, _secret(FIRST), digest, opening);
         digest = _digest(FIRST, 3);
-        vm.expectPartialRevert(Errors.WrongAttestation.selector);
+        vm.expectPartialRevert(Refusals.WrongAttestation.selector);
         juries.open(task, FIRST, _secret(FIRST + 1), digest, opening);
         // Its own digest, with the leaves of the other.
-        vm.expectPartialRevert(Errors.WrongRoot.selector);
+        vm.expectPartialRevert(Refusals.WrongRoot.selector);
         juries.open(task, FIRST, _secret(FIRST), digest, opening);
         assertEq(juries.claimOf(task).opened, 0);
     }
@@ -177,7 +177,7 @@ contract OpeningsTest is Claiming {
         _reach(uint256(_audit().until) + 1);
         _object(0, _walk(0, 1));
         IJuries.Opening memory opening = _opening(FIRST + 1, 3, 0, 1);
-        vm.expectPartialRevert(Errors.WrongAttestation.selector);
+        vm.expectPartialRevert(Refusals.WrongAttestation.selector);
         juries.open(task, FIRST, _secret(FIRST + 1), digest, opening);
     }
 
@@ -187,10 +187,10 @@ contract OpeningsTest is Claiming {
         bytes32 digest = _digest(FIRST, 3);
         // Another chunk of the tensor, as deep, and one that is not; another tensor; another state.
         for (uint256 chunk; chunk < 3; chunk += 2) {
-            _expectPartial(digest, _opening(FIRST, 3, 0, chunk), Errors.WrongRoot.selector);
+            _expectPartial(digest, _opening(FIRST, 3, 0, chunk), Refusals.WrongRoot.selector);
         }
-        _expectPartial(digest, _opening(FIRST, 3, 1, 0), Errors.WrongRoot.selector);
-        _expectPartial(digest, _opening(FIRST, 2, 0, 1), Errors.WrongRoot.selector);
+        _expectPartial(digest, _opening(FIRST, 3, 1, 0), Refusals.WrongRoot.selector);
+        _expectPartial(digest, _opening(FIRST, 2, 0, 1), Refusals.WrongRoot.selector);
         _open(1);
     }
 
@@ -207,17 +207,17 @@ contract OpeningsTest is Claiming {
         _object(0, _walk(0, 1));
         // The chunk of the other state is in the digest, not in the item; the item's is not in the digest.
         IJuries.Opening memory opening = _opening(FIRST, 2, 0, 1);
-        _expectPartial(digest, opening, Errors.WrongRoot.selector);
+        _expectPartial(digest, opening, Refusals.WrongRoot.selector);
         opening.tensor = _opening(FIRST, 3, 0, 1).tensor;
-        _expectPartial(digest, opening, Errors.WrongRoot.selector);
+        _expectPartial(digest, opening, Refusals.WrongRoot.selector);
         opening.tensor = _opening(FIRST, 2, 0, 1).tensor;
         opening.state = _opening(FIRST, 3, 0, 1).state;
-        _expectPartial(digest, opening, Errors.WrongRoot.selector);
+        _expectPartial(digest, opening, Refusals.WrongRoot.selector);
         opening = _opening(FIRST, 3, 0, 1);
-        _expectPartial(digest, opening, Errors.WrongRoot.selector);
+        _expectPartial(digest, opening, Refusals.WrongRoot.selector);
         opening.saltedPath = _opening(FIRST, 2, 0, 1).saltedPath;
         opening.saltedTensor = _opening(FIRST, 2, 0, 1).saltedTensor;
-        _expectPartial(digest, opening, Errors.WrongRoot.selector);
+        _expectPartial(digest, opening, Refusals.WrongRoot.selector);
     }
 
     /// @dev Each part of a true opening, bent or cut.
@@ -226,33 +226,33 @@ contract OpeningsTest is Claiming {
         bytes32 digest = _digest(FIRST, 3);
         IJuries.Opening memory opening = _opening(FIRST, 3, 0, 1);
         opening.chunk[7] ^= 0x01;
-        _expectPartial(digest, opening, Errors.WrongRoot.selector);
+        _expectPartial(digest, opening, Refusals.WrongRoot.selector);
         opening = _opening(FIRST, 3, 0, 1);
         opening.path[1] = "sibling";
-        _expectPartial(digest, opening, Errors.WrongRoot.selector);
+        _expectPartial(digest, opening, Refusals.WrongRoot.selector);
         opening = _opening(FIRST, 3, 0, 1);
         opening.saltedPath[0] = "sibling";
-        _expectPartial(digest, opening, Errors.WrongRoot.selector);
+        _expectPartial(digest, opening, Refusals.WrongRoot.selector);
         opening = _opening(FIRST, 3, 0, 1);
         opening.saltedTensor[0] = "sibling";
-        _expectPartial(digest, opening, Errors.WrongRoot.selector);
+        _expectPartial(digest, opening, Refusals.WrongRoot.selector);
         opening = _opening(FIRST, 3, 0, 1);
         opening.tensor.path[0] = "sibling";
-        _expectPartial(digest, opening, Errors.WrongRoot.selector);
+        _expectPartial(digest, opening, Refusals.WrongRoot.selector);
         opening = _opening(FIRST, 3, 0, 1);
         opening.state.path[0] = "sibling";
-        _expectPartial(digest, opening, Errors.WrongRoot.selector);
+        _expectPartial(digest, opening, Refusals.WrongRoot.selector);
         opening = _opening(FIRST, 3, 0, 1);
         opening.saltedPath = new bytes32[](1);
         _expectPartial(digest, opening, Rfc9162.ProofLength.selector);
         opening = _opening(FIRST, 3, 0, 1);
         opening.chunk = "";
-        _expectPartial(digest, opening, Errors.OutOfBounds.selector);
+        _expectPartial(digest, opening, Refusals.OutOfBounds.selector);
         opening.chunk = new bytes(1025);
-        _expectPartial(digest, opening, Errors.OutOfBounds.selector);
+        _expectPartial(digest, opening, Refusals.OutOfBounds.selector);
         opening = _opening(FIRST, 3, 0, 1);
         opening.path = new bytes32[](33);
-        _expectPartial(digest, opening, Errors.LimitReached.selector);
+        _expectPartial(digest, opening, Refusals.LimitReached.selector);
     }
 
     /// @dev An inner node is no leaf, nor what is hashed into it a chunk: the walk goes on to a leaf.
@@ -267,9 +267,9 @@ contract OpeningsTest is Claiming {
         sibling = opening.saltedPath[1];
         opening.saltedPath = new bytes32[](1);
         opening.saltedPath[0] = sibling;
-        _expectPartial(_digest(FIRST, 3), opening, Errors.WrongRoot.selector);
+        _expectPartial(_digest(FIRST, 3), opening, Refusals.WrongRoot.selector);
         opening.chunk = abi.encodePacked(bytes1(0x01), leaves[0], leaves[1]);
-        _expectPartial(_digest(FIRST, 3), opening, Errors.WrongRoot.selector);
+        _expectPartial(_digest(FIRST, 3), opening, Refusals.WrongRoot.selector);
     }
 
     /// @dev The constants tree is known by the terms: a state beside it has no use.
@@ -278,13 +278,13 @@ contract OpeningsTest is Claiming {
         bytes32 digest = _digest(FIRST, CONSTANTS);
         IJuries.Opening memory opening = _opening(FIRST, CONSTANTS, 0, 1);
         opening.state = _leaf(checkpoints, 3);
-        _expectPartial(digest, opening, Errors.UnexpectedProof.selector);
+        _expectPartial(digest, opening, Refusals.UnexpectedProof.selector);
         opening = _opening(FIRST, CONSTANTS, 0, 1);
         opening.state.path = new bytes32[](1);
-        _expectPartial(digest, opening, Errors.UnexpectedProof.selector);
+        _expectPartial(digest, opening, Refusals.UnexpectedProof.selector);
         opening = _opening(FIRST, CONSTANTS, 0, 1);
         opening.tensor.path[0] = "sibling";
-        _expectPartial(digest, opening, Errors.WrongRoot.selector);
+        _expectPartial(digest, opening, Refusals.WrongRoot.selector);
         _open(1);
     }
 

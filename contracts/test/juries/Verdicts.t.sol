@@ -4,7 +4,7 @@ pragma solidity 0.8.37;
 import {IAuditBoard} from "../../src/interfaces/IAuditBoard.sol";
 import {IJuries} from "../../src/interfaces/IJuries.sol";
 import {ITaskMarket} from "../../src/interfaces/ITaskMarket.sol";
-import {Errors} from "../../src/libraries/Errors.sol";
+import {Refusals} from "../../src/libraries/Refusals.sol";
 import {Audit} from "../../src/types/Seats.sol";
 import {Claiming} from "./Claiming.sol";
 
@@ -61,7 +61,7 @@ contract VerdictsTest is Claiming {
         _voted(3, 127, 0);
         uint64 until = _audit().until + MOVE_TIME;
         vm.warp(until);
-        vm.expectRevert(abi.encodeWithSelector(Errors.TooEarly.selector, until, until));
+        vm.expectRevert(abi.encodeWithSelector(Refusals.TooEarly.selector, until, until));
         _close();
         vm.warp(until + 1);
         _close();
@@ -76,7 +76,7 @@ contract VerdictsTest is Claiming {
         uint64 until = juries.claimOf(task).until;
         assertEq(until, vm.getBlockTimestamp() + MOVE_TIME);
         vm.warp(until);
-        vm.expectRevert(abi.encodeWithSelector(Errors.TooEarly.selector, until, until));
+        vm.expectRevert(abi.encodeWithSelector(Refusals.TooEarly.selector, until, until));
         _close();
         vm.warp(until + 1);
         address[] memory sat = _jurors();
@@ -261,7 +261,7 @@ contract VerdictsTest is Claiming {
         _voted(3, 1, 56);
         uint64 until = _audit().until + MOVE_TIME;
         vm.warp(until);
-        vm.expectRevert(abi.encodeWithSelector(Errors.TooEarly.selector, until, until));
+        vm.expectRevert(abi.encodeWithSelector(Refusals.TooEarly.selector, until, until));
         _close();
         vm.warp(until + 1);
         _close();
@@ -305,20 +305,22 @@ contract VerdictsTest is Claiming {
         _voteNo(127);
         uint64 until = _audit().until;
         vm.warp(until);
-        vm.expectRevert(abi.encodeWithSelector(Errors.TooEarly.selector, until, until));
+        vm.expectRevert(abi.encodeWithSelector(Refusals.TooEarly.selector, until, until));
         _close();
         vm.warp(until + 1);
         _close();
-        vm.expectRevert(abi.encodeWithSelector(Errors.WrongStatus.selector, task, ITaskMarket.Status.Unpaid));
+        vm.expectRevert(
+            abi.encodeWithSelector(Refusals.WrongStatus.selector, task, ITaskMarket.Status.Unpaid)
+        );
         _close();
     }
 
     function test_close_refused_reverts() public {
         _start();
-        vm.expectRevert(abi.encodeWithSelector(Errors.NoClaim.selector, task));
+        vm.expectRevert(abi.encodeWithSelector(Refusals.NoClaim.selector, task));
         _close();
         _claim(0, 1);
-        vm.expectRevert(abi.encodeWithSelector(Errors.DrawPending.selector, task));
+        vm.expectRevert(abi.encodeWithSelector(Refusals.DrawPending.selector, task));
         _close();
     }
 
@@ -394,7 +396,7 @@ contract VerdictsTest is Claiming {
         _voteYes(127);
         _reach(uint256(_audit().until) + MOVE_TIME + 1);
         vm.expectRevert(
-            abi.encodeWithSelector(Errors.TooEarly.selector, type(uint64).max, vm.getBlockTimestamp())
+            abi.encodeWithSelector(Refusals.TooEarly.selector, type(uint64).max, vm.getBlockTimestamp())
         );
         market.settle(task);
         _close();
@@ -466,7 +468,7 @@ contract VerdictsTest is Claiming {
             uint256 since = is_ ? type(uint40).max : vm.getBlockTimestamp();
             assertEq(board.registrationOf(sat[slot]).freeSince, since);
             if (market.taskOf(task).status == ITaskMarket.Status.Submitted) continue;
-            vm.expectRevert(abi.encodeWithSelector(Errors.NothingToRelease.selector, task, FIRST + slot));
+            vm.expectRevert(abi.encodeWithSelector(Refusals.NothingToRelease.selector, task, FIRST + slot));
             board.release(task, FIRST + slot);
         }
     }

@@ -4,7 +4,7 @@ pragma solidity 0.8.37;
 import {IAuditBoard} from "../../src/interfaces/IAuditBoard.sol";
 import {ITaskMarket} from "../../src/interfaces/ITaskMarket.sol";
 import {Digests} from "../../src/libraries/Digests.sol";
-import {Errors} from "../../src/libraries/Errors.sol";
+import {Refusals} from "../../src/libraries/Refusals.sol";
 import {GameId, SegmentIndex} from "../../src/types/Ids.sol";
 import {Leaf} from "../../src/types/Openings.sol";
 import {Audit} from "../../src/types/Seats.sol";
@@ -52,24 +52,24 @@ contract VotesTest is Claiming {
     function test_attest_vote_refused_reverts() public {
         _seated(2);
         address account = _account(FIRST);
-        vm.expectRevert(abi.encodeWithSelector(Errors.NotAllowed.selector, account, anyone));
+        vm.expectRevert(abi.encodeWithSelector(Refusals.NotAllowed.selector, account, anyone));
         vm.prank(anyone);
         board.attest(task, FIRST, 0, 0);
         // Slots that no juror is in, and numbers behind all.
         uint256[3] memory none = [FIRST + 7, FIRST + 31, FIRST + 32];
         for (uint256 k; k < 3; ++k) {
-            vm.expectRevert(abi.encodeWithSelector(Errors.NotAllowed.selector, address(0), account));
+            vm.expectRevert(abi.encodeWithSelector(Refusals.NotAllowed.selector, address(0), account));
             vm.prank(account);
             board.attest(task, none[k], 0, 0);
         }
         _voteNo(1);
-        vm.expectRevert(abi.encodeWithSelector(Errors.AlreadyAttested.selector, task, FIRST));
+        vm.expectRevert(abi.encodeWithSelector(Refusals.AlreadyAttested.selector, task, FIRST));
         vm.prank(account);
         board.attest(task, FIRST, "digest", "salt hash");
         uint64 until = _audit().until;
         vm.warp(until + 1);
         account = _account(FIRST + 1);
-        vm.expectRevert(abi.encodeWithSelector(Errors.TooLate.selector, until, until + 1));
+        vm.expectRevert(abi.encodeWithSelector(Refusals.TooLate.selector, until, until + 1));
         vm.prank(account);
         board.attest(task, FIRST + 1, 0, 0);
         vm.warp(until);
@@ -81,7 +81,9 @@ contract VotesTest is Claiming {
         _convict();
         vm.warp(_audit().until);
         address account = _account(FIRST);
-        vm.expectRevert(abi.encodeWithSelector(Errors.WrongStatus.selector, task, ITaskMarket.Status.Slashed));
+        vm.expectRevert(
+            abi.encodeWithSelector(Refusals.WrongStatus.selector, task, ITaskMarket.Status.Slashed)
+        );
         vm.prank(account);
         board.attest(task, FIRST, 0, 0);
     }
@@ -97,21 +99,21 @@ contract VotesTest is Claiming {
         _voteYes(1);
         address juror = _account(FIRST);
         bytes32[] memory path;
-        bytes memory refusal = abi.encodeWithSelector(Errors.NoLook.selector, task, FIRST);
+        bytes memory refusal = abi.encodeWithSelector(Refusals.NoLook.selector, task, FIRST);
         vm.expectRevert(refusal);
         looks.reveal(task, FIRST, 0, 0, 0, path);
         _reach(uint256(_audit().pickedAt) + MOVE_TIME + 1);
         vm.expectRevert(refusal);
         looks.takeUnrevealed(task, FIRST);
         // One further on its number is that of a look at the juror.
-        vm.expectRevert(abi.encodeWithSelector(Errors.NoLook.selector, task, FIRST + 32));
+        vm.expectRevert(abi.encodeWithSelector(Refusals.NoLook.selector, task, FIRST + 32));
         looks.takeUnrevealed(task, FIRST + 32);
         bytes32 salt = _committed(FIRST, second);
         bytes32 digest = _digest(FIRST, 1);
-        vm.expectRevert(abi.encodeWithSelector(Errors.NotAttested.selector, task, FIRST));
+        vm.expectRevert(abi.encodeWithSelector(Refusals.NotAttested.selector, task, FIRST));
         vm.prank(second);
         looks.inform(task, FIRST, digest, salt);
-        vm.expectRevert(abi.encodeWithSelector(Errors.UnknownSeat.selector, task, FIRST, 1));
+        vm.expectRevert(abi.encodeWithSelector(Refusals.UnknownSeat.selector, task, FIRST, 1));
         board.segmentsOf(task, FIRST);
         assertFalse(board.seatOf(task, FIRST).caught);
         assertEq(_stakeOf(juror), SEAT_STAKE);
@@ -122,7 +124,7 @@ contract VotesTest is Claiming {
         _seated(2);
         _voteYes(1);
         address juror = _account(FIRST);
-        bytes memory refusal = abi.encodeWithSelector(Errors.NotAllowed.selector, address(0), juror);
+        bytes memory refusal = abi.encodeWithSelector(Refusals.NotAllowed.selector, address(0), juror);
         vm.expectRevert(refusal);
         commitments.bondOf(task, uint8(FIRST), juror);
         vm.expectRevert(refusal);
@@ -136,12 +138,12 @@ contract VotesTest is Claiming {
         bytes32 late = _commit(task, UNKNOWN, juror);
         vm.warp(game.gameOf(id).deadline + 1);
         game.timeOut(id);
-        vm.expectRevert(abi.encodeWithSelector(Errors.NotOfSeat.selector, task, FIRST, id));
+        vm.expectRevert(abi.encodeWithSelector(Refusals.NotOfSeat.selector, task, FIRST, id));
         commitments.compensate(task, uint8(FIRST), id);
         vm.expectRevert(refusal);
         vm.prank(juror);
         commitments.openLate(task, UNKNOWN, late, uint8(FIRST));
-        vm.expectRevert(abi.encodeWithSelector(Errors.NothingOwed.selector, task, FIRST));
+        vm.expectRevert(abi.encodeWithSelector(Refusals.NothingOwed.selector, task, FIRST));
         commitments.payFee(task, uint8(FIRST));
         vm.prank(juror);
         commitments.openLate(task, UNKNOWN, late, NO_SEAT);

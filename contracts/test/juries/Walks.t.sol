@@ -2,7 +2,7 @@
 pragma solidity 0.8.37;
 
 import {IJuries} from "../../src/interfaces/IJuries.sol";
-import {Errors} from "../../src/libraries/Errors.sol";
+import {Refusals} from "../../src/libraries/Refusals.sol";
 import {SaltedTree} from "../looks/SaltedTree.sol";
 import {Claiming} from "./Claiming.sol";
 
@@ -71,7 +71,7 @@ contract WalksTest is Claiming {
         bytes32 digest = _digest(FIRST, 0);
         IJuries.Opening memory other = _opening(FIRST, 0, 0, (named[k] + 1) % chunks);
         bytes32 secret = _secret(FIRST);
-        vm.expectPartialRevert(Errors.WrongRoot.selector);
+        vm.expectPartialRevert(Refusals.WrongRoot.selector);
         juries.open(task, FIRST, secret, digest, other);
     }
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 pragma solidity 0.8.37;
 
-import {Errors} from "../../src/libraries/Errors.sol";
 import {Proofs} from "../../src/libraries/Proofs.sol";
+import {Refusals} from "../../src/libraries/Refusals.sol";
 import {Rfc9162} from "../../src/libraries/Rfc9162.sol";
 import {Leaf} from "../../src/types/Openings.sol";
 import {LeafTree} from "../dispute/LeafTree.sol";
@@ -51,7 +51,7 @@ contract BesideTest is Test {
             Leaf memory proved = Leaf(values[anchor], LeafTree.path(hashes, anchor));
             for (uint64 index; index < 13; ++index) {
                 Leaf memory leaf = Leaf(values[(index + 1) % 13], LeafTree.beside(hashes, anchor, index));
-                vm.expectPartialRevert(Errors.WrongRoot.selector);
+                vm.expectPartialRevert(Refusals.WrongRoot.selector);
                 harness.beside(13, anchor, proved, index, leaf);
             }
         }

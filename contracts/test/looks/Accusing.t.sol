@@ -4,8 +4,8 @@ pragma solidity 0.8.37;
 import {IDisputeGame} from "../../src/interfaces/IDisputeGame.sol";
 import {ILooks} from "../../src/interfaces/ILooks.sol";
 import {ITaskMarket} from "../../src/interfaces/ITaskMarket.sol";
-import {Errors} from "../../src/libraries/Errors.sol";
 import {Proofs} from "../../src/libraries/Proofs.sol";
+import {Refusals} from "../../src/libraries/Refusals.sol";
 import {Rfc9162} from "../../src/libraries/Rfc9162.sol";
 import {GameId, SegmentIndex} from "../../src/types/Ids.sol";
 import {Digesting} from "./Digesting.sol";
@@ -28,7 +28,7 @@ contract AccusingTest is Digesting {
         bytes32 leaf = SaltedTree.leaf(charge.salt, charge.proof.chunk);
         if ((charge.place.turns + spot.step) % thinning != 0) {
             vm.expectRevert(
-                abi.encodeWithSelector(Errors.NotSelected.selector, charge.place.turns, spot.step, thinning)
+                abi.encodeWithSelector(Refusals.NotSelected.selector, charge.place.turns, spot.step, thinning)
             );
             _accuseWith(32, charge);
             return;
@@ -54,23 +54,23 @@ contract AccusingTest is Digesting {
         GameId id = _ready(1);
         Charge memory charge = _chargeOf(32, id, whole);
         charge.proof.chunk[0] = ~charge.proof.chunk[0];
-        _refused(charge, Errors.WrongRoot.selector);
+        _refused(charge, Refusals.WrongRoot.selector);
         charge = _chargeOf(32, id, whole);
         charge.proof.path[0] = keccak256("another");
-        _refused(charge, Errors.WrongRoot.selector);
+        _refused(charge, Refusals.WrongRoot.selector);
         charge = _chargeOf(32, id, whole);
         charge.proof.tensor.path[0] = keccak256("another");
-        _refused(charge, Errors.WrongRoot.selector);
+        _refused(charge, Refusals.WrongRoot.selector);
         charge = _chargeOf(32, id, whole);
         charge.proof.state.path[0] = keccak256("another");
-        _refused(charge, Errors.WrongRoot.selector);
+        _refused(charge, Refusals.WrongRoot.selector);
         // Trees that fit together, but are not under the step tree.
         charge = _chargeOf(32, id, whole);
         forged = _numberOf(_segmentOf(32), 2);
         charge.proof = _proofOf(_segmentOf(32), whole);
         forged = 0;
         charge.proof.state.path = _chargeOf(32, id, whole).proof.state.path;
-        _refused(charge, Errors.WrongRoot.selector);
+        _refused(charge, Refusals.WrongRoot.selector);
         _accuse(32, id, whole);
     }
 
@@ -78,19 +78,19 @@ contract AccusingTest is Digesting {
         GameId id = _ready(1);
         Charge memory charge = _chargeOf(32, id, whole);
         charge.place.step = 3;
-        _refused(charge, Errors.WrongRoot.selector);
+        _refused(charge, Refusals.WrongRoot.selector);
         charge.place.step = 5;
         _refused(charge, Rfc9162.NotANode.selector);
         charge = _chargeOf(32, id, whole);
         charge.place.tensor = 1;
-        _refused(charge, Errors.WrongRoot.selector);
+        _refused(charge, Refusals.WrongRoot.selector);
         charge.place.tensor = 2;
         _refused(charge, Rfc9162.NotANode.selector);
         charge = _chargeOf(32, id, whole);
         charge.place.turns = 0;
-        _refused(charge, Errors.WrongRoot.selector);
+        _refused(charge, Refusals.WrongRoot.selector);
         charge.place.turns = 4;
-        _refused(charge, Errors.OutOfBounds.selector);
+        _refused(charge, Refusals.OutOfBounds.selector);
         charge = _chargeOf(32, id, whole);
         charge.place.depth = 1;
         _refused(charge, Rfc9162.ProofLength.selector);
@@ -99,7 +99,7 @@ contract AccusingTest is Digesting {
         // A node is no chunk, whatever its bytes.
         charge = _chargeOf(32, id, Spot(2, 1, 0));
         charge.proof.chunk = "";
-        _refused(charge, Errors.WrongRoot.selector);
+        _refused(charge, Refusals.WrongRoot.selector);
         _accuse(32, id, whole);
     }
 
@@ -110,11 +110,11 @@ contract AccusingTest is Digesting {
         Charge memory charge = _chargeOf(32, id, whole);
         address[3] memory others = [anyone, _account(0), solver];
         for (uint256 k; k < 3; ++k) {
-            vm.expectRevert(abi.encodeWithSelector(Errors.NotAllowed.selector, _account(32), others[k]));
+            vm.expectRevert(abi.encodeWithSelector(Refusals.NotAllowed.selector, _account(32), others[k]));
             vm.prank(others[k]);
             looks.accuse(task, 32, charge.game, charge.salt, charge.root, charge.place, charge.proof);
         }
-        vm.expectRevert(abi.encodeWithSelector(Errors.NotAllowed.selector, address(0), charge.looker));
+        vm.expectRevert(abi.encodeWithSelector(Refusals.NotAllowed.selector, address(0), charge.looker));
         vm.prank(charge.looker);
         looks.accuse(task, 33, charge.game, charge.salt, charge.root, charge.place, charge.proof);
     }
@@ -125,7 +125,7 @@ contract AccusingTest is Digesting {
         _reveal(32);
         GameId id = _openGame(32);
         Charge memory charge = _chargeOf(32, id, whole);
-        vm.expectRevert(abi.encodeWithSelector(Errors.NotAttested.selector, task, 32));
+        vm.expectRevert(abi.encodeWithSelector(Refusals.NotAttested.selector, task, 32));
         _accuseWith(32, charge);
     }
 
@@ -133,14 +133,14 @@ contract AccusingTest is Digesting {
         _looked(3);
         _attest(32);
         Charge memory charge = _chargeOf(32, NONE, whole);
-        _refused(charge, Errors.NotRevealed.selector);
+        _refused(charge, Refusals.NotRevealed.selector);
         _reveal(32);
         _reveal(33);
         charge.salt = keccak256("another");
-        _refused(charge, Errors.NotRevealed.selector);
+        _refused(charge, Refusals.NotRevealed.selector);
         charge = _chargeOf(32, NONE, whole);
         charge.root = _segmentRoot(0, _segmentOf(33));
-        _refused(charge, Errors.NotRevealed.selector);
+        _refused(charge, Refusals.NotRevealed.selector);
     }
 
     /// @dev Nobody asked the solver, or it has not answered yet.
@@ -152,7 +152,7 @@ contract AccusingTest is Digesting {
         SegmentIndex segment = SegmentIndex.wrap(_segmentOf(32));
         Charge memory charge = _chargeOf(32, NONE, whole);
         bytes memory refusal =
-            abi.encodeWithSelector(Errors.NotRequested.selector, Proofs.stepsKey(task, segment));
+            abi.encodeWithSelector(Refusals.NotRequested.selector, Proofs.stepsKey(task, segment));
         vm.expectRevert(refusal);
         _accuseWith(32, charge);
         GameId id = _challengeBy(_account(32), _segmentOf(32));
@@ -170,12 +170,12 @@ contract AccusingTest is Digesting {
             _accuse(32, n == 1 ? id : NONE, whole);
             assertEq(looks.lookOf(task, 32).accusations, n);
             Charge memory again = _chargeOf(32, NONE, whole);
-            _refused(again, Errors.AlreadyAccused.selector);
+            _refused(again, Refusals.AlreadyAccused.selector);
             _answer(32, whole);
             assertEq(looks.openAccusations(task), 0);
         }
         Charge memory charge = _chargeOf(32, NONE, whole);
-        vm.expectRevert(abi.encodeWithSelector(Errors.LimitReached.selector, 5, 5));
+        vm.expectRevert(abi.encodeWithSelector(Refusals.LimitReached.selector, 5, 5));
         _accuseWith(32, charge);
     }
 
@@ -189,7 +189,7 @@ contract AccusingTest is Digesting {
         looks.takeUnrevealed(task, 33);
         GameId id = _openGame(32);
         Charge memory charge = _chargeOf(32, id, whole);
-        vm.expectRevert(abi.encodeWithSelector(Errors.AlreadyCaught.selector, task, 0));
+        vm.expectRevert(abi.encodeWithSelector(Refusals.AlreadyCaught.selector, task, 0));
         _accuseWith(32, charge);
     }
 
@@ -201,12 +201,12 @@ contract AccusingTest is Digesting {
         _drawPicks(0);
         GameId id = _openGame(32);
         address looker = _account(32);
-        vm.expectRevert(abi.encodeWithSelector(Errors.NotCaught.selector, task, 0));
+        vm.expectRevert(abi.encodeWithSelector(Refusals.NotCaught.selector, task, 0));
         vm.prank(looker);
         looks.drop(task, 32, id);
         _reach(uint256(_audit().pickedAt) + MOVE_TIME + 1);
         looks.takeUnrevealed(task, 33);
-        vm.expectRevert(abi.encodeWithSelector(Errors.NotAllowed.selector, looker, anyone));
+        vm.expectRevert(abi.encodeWithSelector(Refusals.NotAllowed.selector, looker, anyone));
         vm.prank(anyone);
         looks.drop(task, 32, id);
         uint256 had = _free(looker);
@@ -223,7 +223,9 @@ contract AccusingTest is Digesting {
         GameId id = _ready(1);
         Charge memory charge = _chargeOf(32, id, whole);
         _timeOut(_challengeBy(second, _segmentOf(32) == 1 ? 2 : 1));
-        vm.expectRevert(abi.encodeWithSelector(Errors.WrongStatus.selector, task, ITaskMarket.Status.Slashed));
+        vm.expectRevert(
+            abi.encodeWithSelector(Refusals.WrongStatus.selector, task, ITaskMarket.Status.Slashed)
+        );
         _accuseWith(32, charge);
     }
 
@@ -234,7 +236,7 @@ contract AccusingTest is Digesting {
         vm.prank(looker);
         vault.withdraw(all);
         Charge memory charge = _chargeOf(32, NONE, whole);
-        vm.expectRevert(abi.encodeWithSelector(Errors.NotEnoughFree.selector, looker, GAME_COST, 0));
+        vm.expectRevert(abi.encodeWithSelector(Refusals.NotEnoughFree.selector, looker, GAME_COST, 0));
         _accuseWith(32, charge);
         // With the game's bond it can.
         charge.game = id;
@@ -260,7 +262,7 @@ contract AccusingTest is Digesting {
         assertEq(vault.burned(), 0);
         // What is dropped has spoken up for nobody.
         _timeOut(_challengeBy(second, _segmentOf(32) == 1 ? 2 : 1));
-        vm.expectRevert(abi.encodeWithSelector(Errors.NotOfSeat.selector, task, 32, id));
+        vm.expectRevert(abi.encodeWithSelector(Refusals.NotOfSeat.selector, task, 32, id));
         commitments.compensate(task, 32, id);
     }
 
@@ -295,24 +297,24 @@ contract AccusingTest is Digesting {
         address looker = _account(32);
         // Of another account, on the segment.
         charge.game = _challengeBy(second, _segmentOf(32));
-        vm.expectRevert(abi.encodeWithSelector(Errors.NotAllowed.selector, second, looker));
+        vm.expectRevert(abi.encodeWithSelector(Refusals.NotAllowed.selector, second, looker));
         _accuseWith(32, charge);
         // Of its own, on another segment.
         uint256 segment = _segmentOf(32) == 1 ? 2 : 1;
         charge.game = _challengeBy(looker, segment);
-        vm.expectRevert(Errors.NotYourTurn.selector);
+        vm.expectRevert(Refusals.NotYourTurn.selector);
         _accuseWith(32, charge);
         _expand(segment);
-        vm.expectRevert(abi.encodeWithSelector(Errors.NotAllowed.selector, looker, looker));
+        vm.expectRevert(abi.encodeWithSelector(Refusals.NotAllowed.selector, looker, looker));
         _accuseWith(32, charge);
         charge.game = GameId.wrap(99);
-        vm.expectRevert(abi.encodeWithSelector(Errors.NoSuchGame.selector, 99));
+        vm.expectRevert(abi.encodeWithSelector(Refusals.NoSuchGame.selector, 99));
         _accuseWith(32, charge);
         charge.game = id;
         _accuseWith(32, charge);
         _answer(32, whole);
         vm.expectRevert(
-            abi.encodeWithSelector(Errors.GameIsClosed.selector, id, IDisputeGame.Verdict.Dropped)
+            abi.encodeWithSelector(Refusals.GameIsClosed.selector, id, IDisputeGame.Verdict.Dropped)
         );
         _accuseWith(32, charge);
     }
@@ -324,7 +326,7 @@ contract AccusingTest is Digesting {
         _selectStep(id, 32, 2);
         vm.expectRevert(
             abi.encodeWithSelector(
-                Errors.WrongPhase.selector, IDisputeGame.Phase.Step, IDisputeGame.Phase.Frame
+                Refusals.WrongPhase.selector, IDisputeGame.Phase.Step, IDisputeGame.Phase.Frame
             )
         );
         _accuseWith(32, charge);
@@ -336,7 +338,7 @@ contract AccusingTest is Digesting {
         Charge memory charge = _chargeOf(32, id, whole);
         uint64 deadline = game.gameOf(id).deadline;
         vm.warp(deadline + 1);
-        vm.expectRevert(abi.encodeWithSelector(Errors.TooLate.selector, deadline, deadline + 1));
+        vm.expectRevert(abi.encodeWithSelector(Refusals.TooLate.selector, deadline, deadline + 1));
         _accuseWith(32, charge);
         vm.warp(deadline);
         _accuseWith(32, charge);
@@ -346,7 +348,7 @@ contract AccusingTest is Digesting {
         GameId id = _ready(1);
         SegmentIndex segment = SegmentIndex.wrap(_segmentOf(32));
         address looker = _account(32);
-        vm.expectRevert(abi.encodeWithSelector(Errors.NotAllowed.selector, address(looks), looker));
+        vm.expectRevert(abi.encodeWithSelector(Refusals.NotAllowed.selector, address(looks), looker));
         vm.prank(looker);
         game.drop(id, task, segment, looker, 0);
     }

@@ -3,7 +3,7 @@ pragma solidity 0.8.37;
 
 import {ILooks} from "../../src/interfaces/ILooks.sol";
 import {ITaskMarket} from "../../src/interfaces/ITaskMarket.sol";
-import {Errors} from "../../src/libraries/Errors.sol";
+import {Refusals} from "../../src/libraries/Refusals.sol";
 import {GameId} from "../../src/types/Ids.sol";
 import {Digesting} from "./Digesting.sol";
 
@@ -30,7 +30,7 @@ contract AnswersTest is Digesting {
         assertEq(_free(account), had + GAME_COST);
         assertEq(looks.lookOf(task, 32).accused, 0);
         assertEq(looks.openAccusations(task), 0);
-        vm.expectRevert(abi.encodeWithSelector(Errors.NotAccused.selector, task, 32));
+        vm.expectRevert(abi.encodeWithSelector(Refusals.NotAccused.selector, task, 32));
         _answerWith(32, reply);
         assertFalse(board.seatOf(task, 0).caught);
         _settle();
@@ -59,7 +59,7 @@ contract AnswersTest is Digesting {
         reply.accusation.segmentRoot = keccak256("another");
         _expectNotAccused(reply);
         reply = _replyOf(32, whole);
-        vm.expectRevert(abi.encodeWithSelector(Errors.NotAccused.selector, task, 33));
+        vm.expectRevert(abi.encodeWithSelector(Refusals.NotAccused.selector, task, 33));
         _answerWith(33, reply);
         _answer(32, whole);
     }
@@ -73,7 +73,7 @@ contract AnswersTest is Digesting {
         _answerWith(32, reply);
         vm.revertToState(before);
         vm.warp(until + 1);
-        vm.expectRevert(abi.encodeWithSelector(Errors.TooLate.selector, until, until + 1));
+        vm.expectRevert(abi.encodeWithSelector(Refusals.TooLate.selector, until, until + 1));
         _answerWith(32, reply);
     }
 
@@ -95,17 +95,17 @@ contract AnswersTest is Digesting {
         _accused(1, whole);
         uint64 until = looks.lookOf(task, 32).until;
         vm.warp(until);
-        vm.expectRevert(abi.encodeWithSelector(Errors.TooEarly.selector, until, until));
+        vm.expectRevert(abi.encodeWithSelector(Refusals.TooEarly.selector, until, until));
         looks.takeUnanswered(task, 32);
         _reach(uint256(market.taskOf(task).challengeUntil) + 1);
-        vm.expectRevert(abi.encodeWithSelector(Errors.NotAudited.selector, task));
+        vm.expectRevert(abi.encodeWithSelector(Refusals.NotAudited.selector, task));
         market.settle(task);
         vm.expectRevert(
-            abi.encodeWithSelector(Errors.WrongStatus.selector, task, ITaskMarket.Status.Submitted)
+            abi.encodeWithSelector(Refusals.WrongStatus.selector, task, ITaskMarket.Status.Submitted)
         );
         looks.closeMoot(task, 32);
         _loses(32, 0);
-        vm.expectRevert(abi.encodeWithSelector(Errors.NotAccused.selector, task, 32));
+        vm.expectRevert(abi.encodeWithSelector(Refusals.NotAccused.selector, task, 32));
         looks.takeUnanswered(task, 32);
         market.settle(task);
         assertEq(_free(_account(0)), FUNDS - SEAT_STAKE);
@@ -169,7 +169,7 @@ contract AnswersTest is Digesting {
         GameId id = _openGame(64);
         _accuse(64, id, whole);
         Reply memory reply = _replyOf(64, whole);
-        vm.expectPartialRevert(Errors.WrongRoot.selector);
+        vm.expectPartialRevert(Refusals.WrongRoot.selector);
         _answerWith(64, reply);
         _reach(uint256(looks.answersUntil(task)) + 1);
         _loses(64, 32);
@@ -181,7 +181,7 @@ contract AnswersTest is Digesting {
     // ------------------------------------------------------------------ inside
 
     function _expectNotAccused(Reply memory reply) private {
-        vm.expectRevert(abi.encodeWithSelector(Errors.NotAccused.selector, task, 32));
+        vm.expectRevert(abi.encodeWithSelector(Refusals.NotAccused.selector, task, 32));
         _answerWith(32, reply);
     }
 }

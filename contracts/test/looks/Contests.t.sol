@@ -4,7 +4,7 @@ pragma solidity 0.8.37;
 import {IDisputeGame} from "../../src/interfaces/IDisputeGame.sol";
 import {ILooks} from "../../src/interfaces/ILooks.sol";
 import {ITaskMarket} from "../../src/interfaces/ITaskMarket.sol";
-import {Errors} from "../../src/libraries/Errors.sol";
+import {Refusals} from "../../src/libraries/Refusals.sol";
 import {GameId} from "../../src/types/Ids.sol";
 import {Digesting} from "./Digesting.sol";
 
@@ -26,12 +26,14 @@ contract ContestsTest is Digesting {
         assertEq(looks.lookOf(task, 32).game, GameId.unwrap(own));
         _selectStep(own, 32, 2);
         _reach(uint256(looks.answersUntil(task)) + 1);
-        vm.expectRevert(abi.encodeWithSelector(Errors.GameGoesOn.selector, own));
+        vm.expectRevert(abi.encodeWithSelector(Refusals.GameGoesOn.selector, own));
         looks.takeUnanswered(task, 32);
         _timeOut(own);
         _assertVerdict(own, IDisputeGame.Verdict.SolverSilent);
         _assertVerdict(id, IDisputeGame.Verdict.Dropped);
-        vm.expectRevert(abi.encodeWithSelector(Errors.WrongStatus.selector, task, ITaskMarket.Status.Slashed));
+        vm.expectRevert(
+            abi.encodeWithSelector(Refusals.WrongStatus.selector, task, ITaskMarket.Status.Slashed)
+        );
         looks.takeUnanswered(task, 32);
         uint256 had = _free(_account(0));
         vm.expectEmit();
@@ -39,7 +41,7 @@ contract ContestsTest is Digesting {
         looks.closeMoot(task, 32);
         assertEq(_free(_account(0)), had + GAME_COST);
         assertEq(looks.openAccusations(task), 0);
-        vm.expectRevert(abi.encodeWithSelector(Errors.NotAccused.selector, task, 32));
+        vm.expectRevert(abi.encodeWithSelector(Refusals.NotAccused.selector, task, 32));
         looks.closeMoot(task, 32);
         // Its game's cost and its fee, too.
         commitments.compensate(task, 0, own);
@@ -53,10 +55,10 @@ contract ContestsTest is Digesting {
         GameId own = _challengeBy(_account(0), _segmentOf(32));
         _contest(32, own);
         _reach(uint256(looks.answersUntil(task)) + 1);
-        vm.expectRevert(abi.encodeWithSelector(Errors.GameGoesOn.selector, own));
+        vm.expectRevert(abi.encodeWithSelector(Refusals.GameGoesOn.selector, own));
         looks.takeUnanswered(task, 32);
         Reply memory reply = _replyOf(32, whole);
-        vm.expectPartialRevert(Errors.TooLate.selector);
+        vm.expectPartialRevert(Refusals.TooLate.selector);
         _answerWith(32, reply);
         _timeOut(own);
         _assertVerdict(own, IDisputeGame.Verdict.ChallengerSilent);
@@ -80,7 +82,7 @@ contract ContestsTest is Digesting {
         GameId dropped = _accused(1, whole);
         address account = _account(0);
         GameId own = _challengeBy(account, _segmentOf(32));
-        vm.expectRevert(abi.encodeWithSelector(Errors.NotAllowed.selector, account, anyone));
+        vm.expectRevert(abi.encodeWithSelector(Refusals.NotAllowed.selector, account, anyone));
         vm.prank(anyone);
         looks.contest(task, 32, own);
         uint256 later = _segmentOf(32) + 1;
@@ -89,14 +91,14 @@ contract ContestsTest is Digesting {
             [dropped, _challengeBy(second, _segmentOf(32)), _challengeBy(account, later), GameId.wrap(99)];
         vm.startPrank(account);
         for (uint256 k; k < 4; ++k) {
-            vm.expectRevert(abi.encodeWithSelector(Errors.NotOfLook.selector, task, 32, games[k]));
+            vm.expectRevert(abi.encodeWithSelector(Refusals.NotOfLook.selector, task, 32, games[k]));
             looks.contest(task, 32, games[k]);
         }
-        vm.expectRevert(abi.encodeWithSelector(Errors.NotAccused.selector, task, 33));
+        vm.expectRevert(abi.encodeWithSelector(Refusals.NotAccused.selector, task, 33));
         looks.contest(task, 33, own);
         uint64 until = looks.lookOf(task, 32).until;
         vm.warp(until + 1);
-        vm.expectRevert(abi.encodeWithSelector(Errors.TooLate.selector, until, until + 1));
+        vm.expectRevert(abi.encodeWithSelector(Refusals.TooLate.selector, until, until + 1));
         looks.contest(task, 32, own);
         vm.warp(until);
         looks.contest(task, 32, own);
@@ -116,7 +118,7 @@ contract ContestsTest is Digesting {
         GameId blind = game.challengeBlind(task, salt);
         _contest(32, blind);
         _reach(uint256(looks.answersUntil(task)) + 1);
-        vm.expectRevert(abi.encodeWithSelector(Errors.GameGoesOn.selector, blind));
+        vm.expectRevert(abi.encodeWithSelector(Refusals.GameGoesOn.selector, blind));
         looks.takeUnanswered(task, 32);
     }
 
@@ -129,7 +131,7 @@ contract ContestsTest is Digesting {
         _accuse(32, id, whole);
         _timeOut(own);
         address account = _account(0);
-        vm.expectRevert(abi.encodeWithSelector(Errors.NotOfLook.selector, task, 32, own));
+        vm.expectRevert(abi.encodeWithSelector(Refusals.NotOfLook.selector, task, 32, own));
         vm.prank(account);
         looks.contest(task, 32, own);
     }
@@ -143,7 +145,7 @@ contract ContestsTest is Digesting {
         GameId id = _openGame(32);
         vm.warp(window + 1);
         address account = _account(0);
-        vm.expectRevert(abi.encodeWithSelector(Errors.TooLate.selector, window, window + 1));
+        vm.expectRevert(abi.encodeWithSelector(Refusals.TooLate.selector, window, window + 1));
         vm.prank(account);
         commitments.commit(task, 0, keccak256("commitment"));
         _accuse(32, id, whole);
@@ -153,7 +155,7 @@ contract ContestsTest is Digesting {
         GameId own = _challengeBy(_account(0), _segmentOf(32));
         _contest(32, own);
         vm.warp(until + 1);
-        vm.expectRevert(abi.encodeWithSelector(Errors.TooLate.selector, window, until + 1));
+        vm.expectRevert(abi.encodeWithSelector(Refusals.TooLate.selector, window, until + 1));
         vm.prank(second);
         commitments.commit(task, 255, keccak256("commitment"));
         _selectStep(own, 32, 2);
@@ -171,7 +173,7 @@ contract ContestsTest is Digesting {
         address account = _account(0);
         _timeOut(_challengeBy(second, _segmentOf(32) == 1 ? 2 : 1));
         bytes memory over =
-            abi.encodeWithSelector(Errors.WrongStatus.selector, task, ITaskMarket.Status.Slashed);
+            abi.encodeWithSelector(Refusals.WrongStatus.selector, task, ITaskMarket.Status.Slashed);
         vm.expectRevert(over);
         _answerWith(32, reply);
         vm.expectRevert(over);
@@ -190,7 +192,7 @@ contract ContestsTest is Digesting {
     function test_closeMoot_notAccused_reverts() public {
         _ready(1);
         _timeOut(_challengeBy(second, _segmentOf(32) == 1 ? 2 : 1));
-        vm.expectRevert(abi.encodeWithSelector(Errors.NotAccused.selector, task, 32));
+        vm.expectRevert(abi.encodeWithSelector(Refusals.NotAccused.selector, task, 32));
         looks.closeMoot(task, 32);
     }
 

@@ -4,7 +4,7 @@ pragma solidity 0.8.37;
 import {IDisputeGame} from "../../src/interfaces/IDisputeGame.sol";
 import {ILooks} from "../../src/interfaces/ILooks.sol";
 import {Digests} from "../../src/libraries/Digests.sol";
-import {Errors} from "../../src/libraries/Errors.sol";
+import {Refusals} from "../../src/libraries/Refusals.sol";
 import {GameId, SegmentIndex} from "../../src/types/Ids.sol";
 import {Leaf} from "../../src/types/Openings.sol";
 import {LeafTree} from "../dispute/LeafTree.sol";
@@ -307,7 +307,7 @@ abstract contract Digesting is Looking {
     }
 
     function _expectWrongRoot(Reply memory reply) internal {
-        vm.expectPartialRevert(Errors.WrongRoot.selector);
+        vm.expectPartialRevert(Refusals.WrongRoot.selector);
         _answerWith(32, reply);
     }
 

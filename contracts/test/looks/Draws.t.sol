@@ -3,7 +3,7 @@ pragma solidity 0.8.37;
 
 import {IAuditBoard} from "../../src/interfaces/IAuditBoard.sol";
 import {DrawWords} from "../../src/libraries/DrawWords.sol";
-import {Errors} from "../../src/libraries/Errors.sol";
+import {Refusals} from "../../src/libraries/Refusals.sol";
 import {Audit, PendingDraw, Seat} from "../../src/types/Seats.sol";
 import {Looking} from "./Looking.sol";
 
@@ -230,7 +230,7 @@ contract LookDrawsTest is Looking {
         _asked();
         _inform(1, second);
         assertFalse(_audit().audited);
-        vm.expectRevert(abi.encodeWithSelector(Errors.DrawPending.selector, task));
+        vm.expectRevert(abi.encodeWithSelector(Refusals.DrawPending.selector, task));
         board.redraw(task);
         _drawWith(_wordOf(15));
         Audit memory audit = _audit();
@@ -298,7 +298,7 @@ contract LookDrawsTest is Looking {
         _attest(32);
         _drawPicks(0);
         bytes32 salt = _committed(32, second);
-        vm.expectRevert(abi.encodeWithSelector(Errors.NotAttested.selector, task, 32));
+        vm.expectRevert(abi.encodeWithSelector(Refusals.NotAttested.selector, task, 32));
         vm.prank(second);
         looks.inform(task, 32, keccak256("digest"), salt);
     }
@@ -306,7 +306,7 @@ contract LookDrawsTest is Looking {
     // ------------------------------------------------------------------ inside
 
     function _expectLooksDrawn(uint256 seat, bytes32 salt) private {
-        vm.expectRevert(abi.encodeWithSelector(Errors.LooksDrawn.selector, task));
+        vm.expectRevert(abi.encodeWithSelector(Refusals.LooksDrawn.selector, task));
         vm.prank(second);
         looks.inform(task, seat, keccak256("digest"), salt);
     }

@@ -2,7 +2,7 @@
 pragma solidity 0.8.37;
 
 import {ITaskMarket} from "../../src/interfaces/ITaskMarket.sol";
-import {Errors} from "../../src/libraries/Errors.sol";
+import {Refusals} from "../../src/libraries/Refusals.sol";
 import {GameId, SegmentIndex} from "../../src/types/Ids.sol";
 import {Leaf} from "../../src/types/Openings.sol";
 import {Looking} from "./Looking.sol";
@@ -32,17 +32,17 @@ contract LookEndsTest is Looking {
     function test_attest_look_refused_reverts() public {
         _looked(3);
         address account = _account(32);
-        vm.expectRevert(abi.encodeWithSelector(Errors.NotAllowed.selector, account, anyone));
+        vm.expectRevert(abi.encodeWithSelector(Refusals.NotAllowed.selector, account, anyone));
         vm.prank(anyone);
         board.attest(task, 32, 0, 0);
         _attest(32);
-        vm.expectRevert(abi.encodeWithSelector(Errors.AlreadyAttested.selector, task, 32));
+        vm.expectRevert(abi.encodeWithSelector(Refusals.AlreadyAttested.selector, task, 32));
         vm.prank(account);
         board.attest(task, 32, 0, 0);
         // Looks that were not picked, of a level that is none, and beyond all.
         uint256[4] memory none = [uint256(34), 64, 160, type(uint256).max];
         for (uint256 k; k < none.length; ++k) {
-            vm.expectRevert(abi.encodeWithSelector(Errors.NotAllowed.selector, address(0), anyone));
+            vm.expectRevert(abi.encodeWithSelector(Refusals.NotAllowed.selector, address(0), anyone));
             vm.prank(anyone);
             board.attest(task, none[k], 0, 0);
             assertEq(_account(none[k]), address(0));
@@ -50,11 +50,11 @@ contract LookEndsTest is Looking {
         uint64 until = _audit().until;
         vm.warp(until + 1);
         address late = _account(33);
-        vm.expectRevert(abi.encodeWithSelector(Errors.TooLate.selector, until, until + 1));
+        vm.expectRevert(abi.encodeWithSelector(Refusals.TooLate.selector, until, until + 1));
         vm.prank(late);
         board.attest(task, 33, 0, 0);
         board.redraw(task);
-        vm.expectRevert(abi.encodeWithSelector(Errors.NotAllowed.selector, address(0), late));
+        vm.expectRevert(abi.encodeWithSelector(Refusals.NotAllowed.selector, address(0), late));
         vm.prank(late);
         board.attest(task, 33, 0, 0);
     }
@@ -63,7 +63,7 @@ contract LookEndsTest is Looking {
         _looked(1);
         uint256[3] memory none = [uint256(36), 160, 2];
         for (uint256 k; k < none.length; ++k) {
-            vm.expectRevert(abi.encodeWithSelector(Errors.UnknownSeat.selector, task, none[k], 2));
+            vm.expectRevert(abi.encodeWithSelector(Refusals.UnknownSeat.selector, task, none[k], 2));
             board.segmentsOf(task, none[k]);
         }
     }
@@ -112,16 +112,16 @@ contract LookEndsTest is Looking {
     function test_settle_looksAwaited_reverts() public {
         _asked();
         vm.expectRevert(
-            abi.encodeWithSelector(Errors.TooEarly.selector, type(uint64).max, vm.getBlockTimestamp())
+            abi.encodeWithSelector(Refusals.TooEarly.selector, type(uint64).max, vm.getBlockTimestamp())
         );
         market.settle(task);
         _drawPicks(1);
         _reach(uint256(market.taskOf(task).challengeUntil) + 1);
-        vm.expectRevert(abi.encodeWithSelector(Errors.NotAudited.selector, task));
+        vm.expectRevert(abi.encodeWithSelector(Refusals.NotAudited.selector, task));
         market.settle(task);
-        vm.expectRevert(abi.encodeWithSelector(Errors.NotVoidable.selector, task));
+        vm.expectRevert(abi.encodeWithSelector(Refusals.NotVoidable.selector, task));
         market.voidTask(task);
-        vm.expectRevert(abi.encodeWithSelector(Errors.NotStalled.selector, task));
+        vm.expectRevert(abi.encodeWithSelector(Refusals.NotStalled.selector, task));
         market.stall(task);
         _redraw();
         _drawWith(0);
@@ -143,7 +143,9 @@ contract LookEndsTest is Looking {
         assertEq(_audit().looking, 0);
         assertFalse(_audit().audited);
         _releaseAll();
-        vm.expectRevert(abi.encodeWithSelector(Errors.WrongStatus.selector, task, ITaskMarket.Status.Slashed));
+        vm.expectRevert(
+            abi.encodeWithSelector(Refusals.WrongStatus.selector, task, ITaskMarket.Status.Slashed)
+        );
         board.redraw(task);
     }
 
@@ -153,14 +155,16 @@ contract LookEndsTest is Looking {
         _attest(32);
         address waiting = _account(33);
         _convict();
-        vm.expectRevert(abi.encodeWithSelector(Errors.WrongStatus.selector, task, ITaskMarket.Status.Slashed));
+        vm.expectRevert(
+            abi.encodeWithSelector(Refusals.WrongStatus.selector, task, ITaskMarket.Status.Slashed)
+        );
         vm.prank(waiting);
         board.attest(task, 33, 0, 0);
         assertEq(_escrow(), 0);
         _releaseAll();
-        vm.expectRevert(abi.encodeWithSelector(Errors.NothingToRelease.selector, task, 33));
+        vm.expectRevert(abi.encodeWithSelector(Refusals.NothingToRelease.selector, task, 33));
         board.release(task, 33);
-        vm.expectRevert(abi.encodeWithSelector(Errors.NothingToRelease.selector, task, 34));
+        vm.expectRevert(abi.encodeWithSelector(Refusals.NothingToRelease.selector, task, 34));
         board.release(task, 34);
     }
 
@@ -208,12 +212,12 @@ contract LookEndsTest is Looking {
         assertEq(_free(_account(32)), had[0] + GAME_COST);
         assertEq(_free(_account(33)), had[1] + GAME_COST + SEAT_FEE);
         for (uint8 look = 32; look < 35; ++look) {
-            vm.expectRevert(abi.encodeWithSelector(Errors.NothingOwed.selector, task, look));
+            vm.expectRevert(abi.encodeWithSelector(Refusals.NothingOwed.selector, task, look));
             commitments.payFee(task, look);
         }
-        vm.expectRevert(abi.encodeWithSelector(Errors.NothingOwed.selector, task, 32));
+        vm.expectRevert(abi.encodeWithSelector(Refusals.NothingOwed.selector, task, 32));
         commitments.compensate(task, 32, games[0]);
-        vm.expectRevert(abi.encodeWithSelector(Errors.NotOfSeat.selector, task, 34, games[0]));
+        vm.expectRevert(abi.encodeWithSelector(Refusals.NotOfSeat.selector, task, 34, games[0]));
         commitments.compensate(task, 34, games[0]);
     }
 

@@ -3,7 +3,7 @@ pragma solidity 0.8.37;
 
 import {ILooks} from "../../src/interfaces/ILooks.sol";
 import {ITaskMarket} from "../../src/interfaces/ITaskMarket.sol";
-import {Errors} from "../../src/libraries/Errors.sol";
+import {Refusals} from "../../src/libraries/Refusals.sol";
 import {Rfc9162} from "../../src/libraries/Rfc9162.sol";
 import {GameId} from "../../src/types/Ids.sol";
 import {Digesting} from "./Digesting.sol";
@@ -25,7 +25,7 @@ contract RevealsTest is Digesting {
         _revealWith(look, shown);
         assertEq(looks.lookOf(task, look).revealed, keccak256(abi.encode(salt, shown.root)));
         _reach(uint256(_audit().pickedAt) + MOVE_TIME + 1);
-        vm.expectRevert(abi.encodeWithSelector(Errors.AlreadyRevealed.selector, task, look));
+        vm.expectRevert(abi.encodeWithSelector(Refusals.AlreadyRevealed.selector, task, look));
         looks.takeUnrevealed(task, look);
     }
 
@@ -50,7 +50,7 @@ contract RevealsTest is Digesting {
         vm.warp(until);
         _revealWith(32, first);
         vm.warp(until + 1);
-        vm.expectRevert(abi.encodeWithSelector(Errors.TooLate.selector, until, until + 1));
+        vm.expectRevert(abi.encodeWithSelector(Refusals.TooLate.selector, until, until + 1));
         _revealWith(33, other);
     }
 
@@ -58,7 +58,7 @@ contract RevealsTest is Digesting {
         _looked(1);
         Shown memory shown = _shown(32);
         _revealWith(32, shown);
-        vm.expectRevert(abi.encodeWithSelector(Errors.AlreadyRevealed.selector, task, 32));
+        vm.expectRevert(abi.encodeWithSelector(Refusals.AlreadyRevealed.selector, task, 32));
         _revealWith(32, shown);
     }
 
@@ -66,29 +66,29 @@ contract RevealsTest is Digesting {
         _looked(9);
         Shown memory shown = _shown(32);
         shown.secret = _secret(1);
-        vm.expectPartialRevert(Errors.WrongAttestation.selector);
+        vm.expectPartialRevert(Refusals.WrongAttestation.selector);
         _revealWith(32, shown);
         shown = _shown(32);
         shown.digest = keccak256("another");
-        vm.expectPartialRevert(Errors.WrongAttestation.selector);
+        vm.expectPartialRevert(Refusals.WrongAttestation.selector);
         _revealWith(32, shown);
         shown = _shown(32);
         shown.root = keccak256("another");
-        vm.expectPartialRevert(Errors.WrongRoot.selector);
+        vm.expectPartialRevert(Refusals.WrongRoot.selector);
         _revealWith(32, shown);
         shown = _shown(32);
         shown.path[0] = keccak256("another");
-        vm.expectPartialRevert(Errors.WrongRoot.selector);
+        vm.expectPartialRevert(Refusals.WrongRoot.selector);
         _revealWith(32, shown);
         shown.path = new bytes32[](1);
         vm.expectPartialRevert(Rfc9162.ProofLength.selector);
         _revealWith(32, shown);
         // What opens another segment of the seat, or another seat.
         Shown memory next = _shown(33);
-        vm.expectPartialRevert(Errors.WrongRoot.selector);
+        vm.expectPartialRevert(Refusals.WrongRoot.selector);
         _revealWith(32, next);
         next = _shown(35);
-        vm.expectPartialRevert(Errors.WrongAttestation.selector);
+        vm.expectPartialRevert(Refusals.WrongAttestation.selector);
         _revealWith(32, next);
         shown = _shown(32);
         _revealWith(32, shown);
@@ -99,9 +99,9 @@ contract RevealsTest is Digesting {
         Shown memory shown = _shown(32);
         uint256[6] memory none = [uint256(0), 33, 63, 64, 160, type(uint256).max];
         for (uint256 k; k < none.length; ++k) {
-            vm.expectRevert(abi.encodeWithSelector(Errors.NoLook.selector, task, none[k]));
+            vm.expectRevert(abi.encodeWithSelector(Refusals.NoLook.selector, task, none[k]));
             _revealWith(none[k], shown);
-            vm.expectRevert(abi.encodeWithSelector(Errors.NoLook.selector, task, none[k]));
+            vm.expectRevert(abi.encodeWithSelector(Refusals.NoLook.selector, task, none[k]));
             looks.takeUnrevealed(task, none[k]);
         }
         for (uint256 n = 1; n <= 2; ++n) {
@@ -109,7 +109,7 @@ contract RevealsTest is Digesting {
             _drawWith(bytes32(n));
         }
         _redraw();
-        vm.expectRevert(abi.encodeWithSelector(Errors.NoLook.selector, task, 32));
+        vm.expectRevert(abi.encodeWithSelector(Refusals.NoLook.selector, task, 32));
         looks.takeUnrevealed(task, 32);
     }
 
@@ -117,9 +117,13 @@ contract RevealsTest is Digesting {
         _looked(1);
         Shown memory shown = _shown(32);
         _timeOut(_challengeBy(second, 1));
-        vm.expectRevert(abi.encodeWithSelector(Errors.WrongStatus.selector, task, ITaskMarket.Status.Slashed));
+        vm.expectRevert(
+            abi.encodeWithSelector(Refusals.WrongStatus.selector, task, ITaskMarket.Status.Slashed)
+        );
         _revealWith(32, shown);
-        vm.expectRevert(abi.encodeWithSelector(Errors.WrongStatus.selector, task, ITaskMarket.Status.Slashed));
+        vm.expectRevert(
+            abi.encodeWithSelector(Refusals.WrongStatus.selector, task, ITaskMarket.Status.Slashed)
+        );
         looks.takeUnrevealed(task, 32);
     }
 
@@ -131,7 +135,7 @@ contract RevealsTest is Digesting {
         (address account, address looker) = (_account(0), _account(32));
         uint64 until = _audit().pickedAt + MOVE_TIME;
         vm.warp(until);
-        vm.expectRevert(abi.encodeWithSelector(Errors.TooEarly.selector, until, until));
+        vm.expectRevert(abi.encodeWithSelector(Refusals.TooEarly.selector, until, until));
         looks.takeUnrevealed(task, 32);
         vm.warp(until + 1);
         uint256 had = _free(looker);
@@ -146,7 +150,7 @@ contract RevealsTest is Digesting {
         assertTrue(board.seatOf(task, 0).caught);
         assertTrue(board.seatOf(task, 0).attested);
         assertEq(_audit().attested, 2);
-        vm.expectRevert(abi.encodeWithSelector(Errors.NotAttested.selector, task, 0));
+        vm.expectRevert(abi.encodeWithSelector(Refusals.NotAttested.selector, task, 0));
         looks.takeUnrevealed(task, 32);
         _attest(32);
         _drawPicks(0);
@@ -165,15 +169,15 @@ contract RevealsTest is Digesting {
         _attest(32);
         _drawPicks(0);
         _settle();
-        vm.expectRevert(abi.encodeWithSelector(Errors.NothingToRelease.selector, task, 0));
+        vm.expectRevert(abi.encodeWithSelector(Refusals.NothingToRelease.selector, task, 0));
         board.release(task, 0);
         vm.startPrank(account);
         board.resume();
         assertEq(_stakeOf(account), SEAT_STAKE);
-        vm.expectRevert(abi.encodeWithSelector(Errors.NotSuspended.selector, account));
+        vm.expectRevert(abi.encodeWithSelector(Refusals.NotSuspended.selector, account));
         board.resume();
         vm.stopPrank();
-        vm.expectRevert(abi.encodeWithSelector(Errors.NothingToRelease.selector, task, 0));
+        vm.expectRevert(abi.encodeWithSelector(Refusals.NothingToRelease.selector, task, 0));
         board.release(task, 0);
         board.release(task, 1);
         board.release(task, 32);
@@ -184,7 +188,7 @@ contract RevealsTest is Digesting {
         _looked(3);
         _reach(uint256(_audit().pickedAt) + MOVE_TIME + 1);
         looks.takeUnrevealed(task, 33);
-        vm.expectRevert(abi.encodeWithSelector(Errors.NotAttested.selector, task, 0));
+        vm.expectRevert(abi.encodeWithSelector(Refusals.NotAttested.selector, task, 0));
         looks.takeUnrevealed(task, 32);
         assertEq(vault.burned(), LOCK / 2);
     }
@@ -204,7 +208,7 @@ contract RevealsTest is Digesting {
         assertTrue(board.seatOf(task, 32).caught);
         assertFalse(board.seatOf(task, 0).caught);
         // The first level has been revealed, and is still.
-        vm.expectRevert(abi.encodeWithSelector(Errors.AlreadyRevealed.selector, task, 32));
+        vm.expectRevert(abi.encodeWithSelector(Refusals.AlreadyRevealed.selector, task, 32));
         looks.takeUnrevealed(task, 32);
         _attest(64);
         _drawPicks(0);
@@ -217,7 +221,7 @@ contract RevealsTest is Digesting {
         _looked(1);
         address silent = _account(32);
         _redraw();
-        vm.expectRevert(abi.encodeWithSelector(Errors.NoLook.selector, task, 32));
+        vm.expectRevert(abi.encodeWithSelector(Refusals.NoLook.selector, task, 32));
         looks.takeUnrevealed(task, 32);
         _drawWith(0);
         address looker = _account(32);
@@ -234,7 +238,7 @@ contract RevealsTest is Digesting {
         address account = _account(0);
         GameId id = _challengeBy(account, board.segmentsOf(task, 0)[0]);
         _timeOut(_challengeBy(second, _segmentOfNobody()));
-        vm.expectRevert(abi.encodeWithSelector(Errors.NothingOwed.selector, task, 0));
+        vm.expectRevert(abi.encodeWithSelector(Refusals.NothingOwed.selector, task, 0));
         commitments.payFee(task, 0);
         uint256 had = _free(account);
         commitments.compensate(task, 0, id);
@@ -243,13 +247,13 @@ contract RevealsTest is Digesting {
 
     function test_forfeit_byStranger_reverts() public {
         _looked(1);
-        vm.expectRevert(abi.encodeWithSelector(Errors.NotAllowed.selector, address(looks), anyone));
+        vm.expectRevert(abi.encodeWithSelector(Refusals.NotAllowed.selector, address(looks), anyone));
         vm.prank(anyone);
         board.forfeit(task, 0, anyone);
         vm.startPrank(address(looks));
-        vm.expectRevert(abi.encodeWithSelector(Errors.NotAttested.selector, task, 32));
+        vm.expectRevert(abi.encodeWithSelector(Refusals.NotAttested.selector, task, 32));
         board.forfeit(task, 32, anyone);
-        vm.expectRevert(abi.encodeWithSelector(Errors.NotAttested.selector, task, 33));
+        vm.expectRevert(abi.encodeWithSelector(Refusals.NotAttested.selector, task, 33));
         board.forfeit(task, 33, anyone);
         vm.stopPrank();
     }

@@ -3,7 +3,7 @@ pragma solidity 0.8.37;
 
 import {IAuditBoard} from "../../src/interfaces/IAuditBoard.sol";
 import {ITaskMarket} from "../../src/interfaces/ITaskMarket.sol";
-import {Errors} from "../../src/libraries/Errors.sol";
+import {Refusals} from "../../src/libraries/Refusals.sol";
 import {PendingDraw, Registration} from "../../src/types/Seats.sol";
 import {Looking} from "./Looking.sol";
 
@@ -21,7 +21,7 @@ contract LookSilenceTest is Looking {
         address silent = _account(34);
         uint64 until = _audit().until;
         vm.warp(until);
-        vm.expectRevert(abi.encodeWithSelector(Errors.TooEarly.selector, until, until));
+        vm.expectRevert(abi.encodeWithSelector(Refusals.TooEarly.selector, until, until));
         board.redraw(task);
         vm.warp(until + 1);
         uint256 escrow = _escrow();
@@ -111,7 +111,7 @@ contract LookSilenceTest is Looking {
         _redraw();
         assertTrue(_audit().audited);
         assertFalse(_audit().pending);
-        vm.expectRevert(abi.encodeWithSelector(Errors.NothingToRedraw.selector, task));
+        vm.expectRevert(abi.encodeWithSelector(Refusals.NothingToRedraw.selector, task));
         board.redraw(task);
         _settle();
         _releaseAll();
@@ -164,9 +164,9 @@ contract LookSilenceTest is Looking {
         _asked();
         uint64 until = uint64(beacon.timeOf(board.firstDraw().round)) + STALL_PERIOD;
         vm.warp(until);
-        vm.expectRevert(abi.encodeWithSelector(Errors.TooEarly.selector, until, until));
+        vm.expectRevert(abi.encodeWithSelector(Refusals.TooEarly.selector, until, until));
         board.lapse(task);
-        vm.expectRevert(abi.encodeWithSelector(Errors.NotStalled.selector, task));
+        vm.expectRevert(abi.encodeWithSelector(Refusals.NotStalled.selector, task));
         market.stall(task);
         vm.warp(until + 1);
         uint256 had = _free(anyone);
@@ -177,7 +177,7 @@ contract LookSilenceTest is Looking {
         assertFalse(_audit().pending);
         assertFalse(market.taskOf(task).owesDraw);
         assertEq(market.taskOf(task).challengeUntil, vm.getBlockTimestamp() + REST_OF_WINDOW);
-        vm.expectRevert(abi.encodeWithSelector(Errors.NotStalled.selector, task));
+        vm.expectRevert(abi.encodeWithSelector(Refusals.NotStalled.selector, task));
         board.lapse(task);
         // The queue goes on, and what it executes changes nothing.
         bytes memory audit = abi.encode(_audit());
@@ -189,7 +189,7 @@ contract LookSilenceTest is Looking {
         assertEq(_free(drawer), had);
         assertEq(_account(32), address(0));
         bytes32 salt = _committed(0, second);
-        vm.expectRevert(abi.encodeWithSelector(Errors.LooksDrawn.selector, task));
+        vm.expectRevert(abi.encodeWithSelector(Refusals.LooksDrawn.selector, task));
         vm.prank(second);
         looks.inform(task, 0, keccak256("digest"), salt);
         _settle();
@@ -244,14 +244,16 @@ contract LookSilenceTest is Looking {
 
     function test_lapse_notOfLooks_reverts() public {
         _start();
-        vm.expectRevert(abi.encodeWithSelector(Errors.NotStalled.selector, task));
+        vm.expectRevert(abi.encodeWithSelector(Refusals.NotStalled.selector, task));
         board.lapse(task);
         _redraw();
         _reach(beacon.timeOf(_audit().round) + STALL_PERIOD + 1);
-        vm.expectRevert(abi.encodeWithSelector(Errors.NotStalled.selector, task));
+        vm.expectRevert(abi.encodeWithSelector(Refusals.NotStalled.selector, task));
         board.lapse(task);
         market.stall(task);
-        vm.expectRevert(abi.encodeWithSelector(Errors.WrongStatus.selector, task, ITaskMarket.Status.Unpaid));
+        vm.expectRevert(
+            abi.encodeWithSelector(Refusals.WrongStatus.selector, task, ITaskMarket.Status.Unpaid)
+        );
         board.lapse(task);
     }
 

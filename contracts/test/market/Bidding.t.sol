@@ -4,7 +4,7 @@ pragma solidity 0.8.37;
 import {IBeacon} from "../../src/interfaces/IBeacon.sol";
 import {ITaskMarket} from "../../src/interfaces/ITaskMarket.sol";
 import {Bids} from "../../src/libraries/Bids.sol";
-import {Errors} from "../../src/libraries/Errors.sol";
+import {Refusals} from "../../src/libraries/Refusals.sol";
 import {TaskId} from "../../src/types/Ids.sol";
 import {Terms} from "../../src/types/Terms.sol";
 import {IMarket} from "../harness/Production.sol";
@@ -56,7 +56,7 @@ contract BiddingTest is Deployment {
     }
 
     function test_pause_byStranger_reverts() public {
-        vm.expectRevert(abi.encodeWithSelector(Errors.NotAllowed.selector, pauser, address(this)));
+        vm.expectRevert(abi.encodeWithSelector(Refusals.NotAllowed.selector, pauser, address(this)));
         market.pause();
     }
 
@@ -80,7 +80,7 @@ contract BiddingTest is Deployment {
 
     function test_post_notEnoughFree_reverts() public {
         uint256 needed = _escrowOf(_terms());
-        vm.expectRevert(abi.encodeWithSelector(Errors.NotEnoughFree.selector, challenger, needed, 0));
+        vm.expectRevert(abi.encodeWithSelector(Refusals.NotEnoughFree.selector, challenger, needed, 0));
         vm.prank(challenger);
         market.post(_terms());
     }
@@ -139,7 +139,7 @@ contract BiddingTest is Deployment {
         (terms.segmentSteps, terms.thinning) = (200, 128);
         _expectRefused("thinning", 128, 1, 64, terms);
         terms.thinning = 12;
-        vm.expectRevert(abi.encodeWithSelector(Errors.NoPowerOfTwo.selector, "thinning", 12));
+        vm.expectRevert(abi.encodeWithSelector(Refusals.NoPowerOfTwo.selector, "thinning", 12));
         _post(terms);
         terms.thinning = 64;
         _post(terms);
@@ -237,7 +237,7 @@ contract BiddingTest is Deployment {
     function test_post_staleBeacon_reverts() public {
         uint64 latest = beacon.latest();
         vm.warp(beacon.timeOf(latest) + 1 days + 1);
-        vm.expectRevert(abi.encodeWithSelector(Errors.StaleBeacon.selector, latest, block.timestamp));
+        vm.expectRevert(abi.encodeWithSelector(Refusals.StaleBeacon.selector, latest, block.timestamp));
         vm.prank(submitter);
         market.post(_terms());
         _show();
@@ -248,7 +248,7 @@ contract BiddingTest is Deployment {
         IBeacon silent = _newBeacon(_key(), START, PERIOD);
         IMarket other = _newMarket(vault, _newArbiter(), silent, pauser, _parameters());
         other.initialise(board, game, commitments, address(looks), address(juries));
-        vm.expectRevert(abi.encodeWithSelector(Errors.StaleBeacon.selector, 0, block.timestamp));
+        vm.expectRevert(abi.encodeWithSelector(Refusals.StaleBeacon.selector, 0, block.timestamp));
         other.post(_terms());
     }
 
@@ -283,14 +283,14 @@ contract BiddingTest is Deployment {
         TaskId task = _post();
         uint64 until = market.taskOf(task).bidsUntil;
         vm.warp(until + 1);
-        vm.expectRevert(abi.encodeWithSelector(Errors.TooLate.selector, until, until + 1));
+        vm.expectRevert(abi.encodeWithSelector(Refusals.TooLate.selector, until, until + 1));
         vm.prank(solver);
         market.bid(task, 1);
     }
 
     function test_bid_withoutPenalty_reverts() public {
         TaskId task = _post();
-        vm.expectRevert(abi.encodeWithSelector(Errors.NotEnoughFree.selector, challenger, 40 * UNIT, 0));
+        vm.expectRevert(abi.encodeWithSelector(Refusals.NotEnoughFree.selector, challenger, 40 * UNIT, 0));
         vm.prank(challenger);
         market.bid(task, 1);
     }
@@ -306,9 +306,9 @@ contract BiddingTest is Deployment {
     }
 
     function test_bid_unknownTask_reverts() public {
-        vm.expectRevert(abi.encodeWithSelector(Errors.UnknownTask.selector, 1));
+        vm.expectRevert(abi.encodeWithSelector(Refusals.UnknownTask.selector, 1));
         market.bid(TaskId.wrap(1), 1);
-        vm.expectRevert(abi.encodeWithSelector(Errors.UnknownTask.selector, 0));
+        vm.expectRevert(abi.encodeWithSelector(Refusals.UnknownTask.selector, 0));
         market.bid(TaskId.wrap(0), 1);
     }
 
@@ -346,14 +346,14 @@ contract BiddingTest is Deployment {
         TaskId task = _post();
         uint64 until = market.taskOf(task).bidsUntil;
         vm.warp(until);
-        vm.expectRevert(abi.encodeWithSelector(Errors.TooEarly.selector, until, until));
+        vm.expectRevert(abi.encodeWithSelector(Refusals.TooEarly.selector, until, until));
         market.assign(task);
     }
 
     function test_assign_twice_reverts() public {
         TaskId task = _assigned(1);
         vm.expectRevert(
-            abi.encodeWithSelector(Errors.WrongStatus.selector, task, ITaskMarket.Status.Training)
+            abi.encodeWithSelector(Refusals.WrongStatus.selector, task, ITaskMarket.Status.Training)
         );
         market.assign(task);
     }
@@ -372,7 +372,7 @@ contract BiddingTest is Deployment {
     }
 
     function _expectZero(string memory field, Terms memory terms) private {
-        vm.expectRevert(abi.encodeWithSelector(Errors.Zero.selector, field));
+        vm.expectRevert(abi.encodeWithSelector(Refusals.Zero.selector, field));
         _post(terms);
     }
 }

@@ -2,7 +2,7 @@
 pragma solidity 0.8.37;
 
 import {ITaskMarket} from "../../src/interfaces/ITaskMarket.sol";
-import {Errors} from "../../src/libraries/Errors.sol";
+import {Refusals} from "../../src/libraries/Refusals.sol";
 import {TaskId} from "../../src/types/Ids.sol";
 import {Terms} from "../../src/types/Terms.sol";
 import {Deployment} from "./Deployment.sol";
@@ -39,10 +39,10 @@ contract CancellingTest is Deployment {
         TaskId task = _post();
         vm.prank(solver);
         market.bid(task, BUDGET);
-        vm.expectRevert(abi.encodeWithSelector(Errors.HasBid.selector, task, solver));
+        vm.expectRevert(abi.encodeWithSelector(Refusals.HasBid.selector, task, solver));
         _cancel(task);
         vm.warp(market.taskOf(task).bidsUntil + 1);
-        vm.expectRevert(abi.encodeWithSelector(Errors.HasBid.selector, task, solver));
+        vm.expectRevert(abi.encodeWithSelector(Refusals.HasBid.selector, task, solver));
         _cancel(task);
         market.assign(task);
         assertEq(market.solverOf(task), solver);
@@ -62,7 +62,7 @@ contract CancellingTest is Deployment {
 
     function test_cancel_byStranger_reverts() public {
         TaskId task = _post();
-        vm.expectRevert(abi.encodeWithSelector(Errors.NotAllowed.selector, submitter, solver));
+        vm.expectRevert(abi.encodeWithSelector(Refusals.NotAllowed.selector, submitter, solver));
         vm.prank(solver);
         market.cancel(task);
     }
@@ -95,13 +95,13 @@ contract CancellingTest is Deployment {
     function test_cancel_training_reverts() public {
         TaskId task = _assigned(1);
         vm.expectRevert(
-            abi.encodeWithSelector(Errors.WrongStatus.selector, task, ITaskMarket.Status.Training)
+            abi.encodeWithSelector(Refusals.WrongStatus.selector, task, ITaskMarket.Status.Training)
         );
         _cancel(task);
     }
 
     function test_cancel_unknownTask_reverts() public {
-        vm.expectRevert(abi.encodeWithSelector(Errors.UnknownTask.selector, TaskId.wrap(1)));
+        vm.expectRevert(abi.encodeWithSelector(Refusals.UnknownTask.selector, TaskId.wrap(1)));
         _cancel(TaskId.wrap(1));
     }
 
@@ -123,7 +123,7 @@ contract CancellingTest is Deployment {
 
     function _expectRefunded(TaskId task) private {
         vm.expectRevert(
-            abi.encodeWithSelector(Errors.WrongStatus.selector, task, ITaskMarket.Status.Refunded)
+            abi.encodeWithSelector(Refusals.WrongStatus.selector, task, ITaskMarket.Status.Refunded)
         );
     }
 }

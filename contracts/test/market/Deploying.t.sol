@@ -3,7 +3,7 @@ pragma solidity 0.8.37;
 
 import {IArbiter} from "../../src/interfaces/IArbiter.sol";
 import {IAuditBoard} from "../../src/interfaces/IAuditBoard.sol";
-import {Errors} from "../../src/libraries/Errors.sol";
+import {Refusals} from "../../src/libraries/Refusals.sol";
 import {Parameters} from "../../src/types/Parameters.sol";
 import {Terms} from "../../src/types/Terms.sol";
 import {IMarket} from "../harness/Production.sol";
@@ -15,27 +15,27 @@ contract DeployingTest is Deployment {
     uint128 private constant MAX_LOCK = (1 << 94) - 1;
 
     function test_initialise_again_reverts() public {
-        vm.expectRevert(Errors.AlreadyInitialised.selector);
+        vm.expectRevert(Refusals.AlreadyInitialised.selector);
         market.initialise(board, game, commitments, address(looks), address(juries));
     }
 
     function test_initialise_byStranger_reverts() public {
-        vm.expectRevert(abi.encodeWithSelector(Errors.NotAllowed.selector, address(this), solver));
+        vm.expectRevert(abi.encodeWithSelector(Refusals.NotAllowed.selector, address(this), solver));
         vm.prank(solver);
         market.initialise(board, game, commitments, address(looks), address(juries));
     }
 
     function test_initialise_withoutCode_reverts() public {
         IMarket other = _newMarket(vault, _newArbiter(), beacon, pauser, _parameters());
-        vm.expectRevert(abi.encodeWithSelector(Errors.NoCode.selector, solver));
+        vm.expectRevert(abi.encodeWithSelector(Refusals.NoCode.selector, solver));
         other.initialise(board, solver, commitments, address(looks), address(juries));
-        vm.expectRevert(abi.encodeWithSelector(Errors.NoCode.selector, solver));
+        vm.expectRevert(abi.encodeWithSelector(Refusals.NoCode.selector, solver));
         other.initialise(board, game, solver, address(looks), address(juries));
-        vm.expectRevert(abi.encodeWithSelector(Errors.NoCode.selector, solver));
+        vm.expectRevert(abi.encodeWithSelector(Refusals.NoCode.selector, solver));
         other.initialise(IAuditBoard(solver), game, commitments, address(looks), address(juries));
-        vm.expectRevert(abi.encodeWithSelector(Errors.NoCode.selector, solver));
+        vm.expectRevert(abi.encodeWithSelector(Refusals.NoCode.selector, solver));
         other.initialise(board, game, commitments, solver, address(juries));
-        vm.expectRevert(abi.encodeWithSelector(Errors.NoCode.selector, solver));
+        vm.expectRevert(abi.encodeWithSelector(Refusals.NoCode.selector, solver));
         other.initialise(board, game, commitments, address(looks), solver);
     }
 
@@ -147,10 +147,10 @@ contract DeployingTest is Deployment {
         (terms.stake, terms.bond, terms.gameCost) = (MAX_LOCK, MAX_LOCK / 4, MAX_LOCK / 64);
         market.initialise(board, game, commitments, address(looks), address(juries));
         // The terms are in order: it is the vault that does not know this market.
-        vm.expectRevert(abi.encodeWithSelector(Errors.NotModule.selector, address(market)));
+        vm.expectRevert(abi.encodeWithSelector(Refusals.NotModule.selector, address(market)));
         market.post(terms);
         terms.bond = MAX_LOCK / 4 + 1;
-        vm.expectPartialRevert(Errors.OutOfBounds.selector);
+        vm.expectPartialRevert(Refusals.OutOfBounds.selector);
         market.post(terms);
     }
 

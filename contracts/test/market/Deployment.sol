@@ -7,7 +7,7 @@ import {ICommitments} from "../../src/interfaces/ICommitments.sol";
 import {IJuries} from "../../src/interfaces/IJuries.sol";
 import {ILooks} from "../../src/interfaces/ILooks.sol";
 import {Digests} from "../../src/libraries/Digests.sol";
-import {Errors} from "../../src/libraries/Errors.sol";
+import {Refusals} from "../../src/libraries/Refusals.sol";
 import {MapHints} from "../../src/types/Hints.sol";
 import {TaskId} from "../../src/types/Ids.sol";
 import {Parameters} from "../../src/types/Parameters.sol";
@@ -353,6 +353,6 @@ abstract contract Deployment is Rounds {
     }
 
     function _expectBounds(string memory field, uint256 value, uint256 least, uint256 most) internal {
-        vm.expectRevert(abi.encodeWithSelector(Errors.OutOfBounds.selector, field, least, most, value));
+        vm.expectRevert(abi.encodeWithSelector(Refusals.OutOfBounds.selector, field, least, most, value));
     }
 }

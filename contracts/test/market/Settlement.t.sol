@@ -2,7 +2,7 @@
 pragma solidity 0.8.37;
 
 import {ITaskMarket} from "../../src/interfaces/ITaskMarket.sol";
-import {Errors} from "../../src/libraries/Errors.sol";
+import {Refusals} from "../../src/libraries/Refusals.sol";
 import {TaskId} from "../../src/types/Ids.sol";
 import {Terms} from "../../src/types/Terms.sol";
 import {Deployment} from "./Deployment.sol";
@@ -66,7 +66,7 @@ contract SettlementTest is Deployment {
         _attest(task, 0);
         _attest(task, 2);
         _endWindow(task);
-        vm.expectRevert(abi.encodeWithSelector(Errors.NotAudited.selector, task));
+        vm.expectRevert(abi.encodeWithSelector(Refusals.NotAudited.selector, task));
         market.settle(task);
     }
 
@@ -76,7 +76,7 @@ contract SettlementTest is Deployment {
         vm.prank(game);
         market.gameOpened(task);
         _endWindow(task);
-        vm.expectRevert(abi.encodeWithSelector(Errors.GamesOpen.selector, task, 1));
+        vm.expectRevert(abi.encodeWithSelector(Refusals.GamesOpen.selector, task, 1));
         market.settle(task);
         vm.prank(game);
         market.gameClosed(task);
@@ -111,29 +111,29 @@ contract SettlementTest is Deployment {
         vm.startPrank(game);
         market.gameOpened(task);
         vm.warp(until + 1);
-        vm.expectRevert(abi.encodeWithSelector(Errors.TooLate.selector, until, until + 1));
+        vm.expectRevert(abi.encodeWithSelector(Refusals.TooLate.selector, until, until + 1));
         market.gameOpened(task);
     }
 
     function test_hooks_byStranger_reverts() public {
         TaskId task = _submitted(1);
-        bytes memory notGame = abi.encodeWithSelector(Errors.NotAllowed.selector, game, address(this));
+        bytes memory notGame = abi.encodeWithSelector(Refusals.NotAllowed.selector, game, address(this));
         vm.expectRevert(notGame);
         market.gameOpened(task);
         vm.expectRevert(notGame);
         market.gameClosed(task);
         vm.expectRevert(notGame);
         market.convict(task, challenger);
-        vm.expectRevert(abi.encodeWithSelector(Errors.NotAllowed.selector, commitments, address(this)));
+        vm.expectRevert(abi.encodeWithSelector(Refusals.NotAllowed.selector, commitments, address(this)));
         market.compensate(task, challenger, true, 2);
         bytes memory notBoard =
-            abi.encodeWithSelector(Errors.NotAllowed.selector, address(board), address(this));
+            abi.encodeWithSelector(Refusals.NotAllowed.selector, address(board), address(this));
         vm.expectRevert(notBoard);
         market.drawAsked(task, true);
         vm.expectRevert(notBoard);
         market.drawn(task, address(this), 1);
         bytes memory notMarket =
-            abi.encodeWithSelector(Errors.NotAllowed.selector, address(market), address(this));
+            abi.encodeWithSelector(Refusals.NotAllowed.selector, address(market), address(this));
         vm.expectRevert(notMarket);
         board.snapshot(task);
         vm.expectRevert(notMarket);
@@ -225,7 +225,7 @@ contract SettlementTest is Deployment {
         uint64 until = uint64(block.timestamp) + 77;
         _mockClaims(task, until);
         vm.warp(until);
-        vm.expectRevert(abi.encodeWithSelector(Errors.TooEarly.selector, until, until));
+        vm.expectRevert(abi.encodeWithSelector(Refusals.TooEarly.selector, until, until));
         market.burnRest(task);
         vm.warp(until + 1);
         vm.expectEmit();
@@ -288,11 +288,11 @@ contract SettlementTest is Deployment {
     // ------------------------------------------------------------------ inside
 
     function _expectSettleTooEarly(TaskId task, uint64 until) private {
-        vm.expectRevert(abi.encodeWithSelector(Errors.TooEarly.selector, until, block.timestamp));
+        vm.expectRevert(abi.encodeWithSelector(Refusals.TooEarly.selector, until, block.timestamp));
         market.settle(task);
     }
 
     function _expectWrongStatus(TaskId task, ITaskMarket.Status status) private {
-        vm.expectRevert(abi.encodeWithSelector(Errors.WrongStatus.selector, task, status));
+        vm.expectRevert(abi.encodeWithSelector(Refusals.WrongStatus.selector, task, status));
     }
 }

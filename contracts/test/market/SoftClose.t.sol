@@ -3,7 +3,7 @@ pragma solidity 0.8.37;
 
 import {ITaskMarket} from "../../src/interfaces/ITaskMarket.sol";
 import {Bids} from "../../src/libraries/Bids.sol";
-import {Errors} from "../../src/libraries/Errors.sol";
+import {Refusals} from "../../src/libraries/Refusals.sol";
 import {TaskId} from "../../src/types/Ids.sol";
 import {Terms} from "../../src/types/Terms.sol";
 import {Deployment} from "./Deployment.sol";
@@ -105,12 +105,12 @@ contract SoftCloseTest is Deployment {
         _bid(solver, BUDGET);
         vm.warp(until + EXTENSION);
         vm.expectRevert(
-            abi.encodeWithSelector(Errors.TooEarly.selector, until + EXTENSION, until + EXTENSION)
+            abi.encodeWithSelector(Refusals.TooEarly.selector, until + EXTENSION, until + EXTENSION)
         );
         market.assign(task);
         vm.warp(until + EXTENSION + 1);
         vm.expectRevert(
-            abi.encodeWithSelector(Errors.TooLate.selector, until + EXTENSION, until + EXTENSION + 1)
+            abi.encodeWithSelector(Refusals.TooLate.selector, until + EXTENSION, until + EXTENSION + 1)
         );
         _bid(rival, 0);
         market.assign(task);
@@ -217,7 +217,7 @@ contract SoftCloseTest is Deployment {
     }
 
     function _expectTooHigh(uint128 best, uint256 undercut, uint128 price) private {
-        vm.expectRevert(abi.encodeWithSelector(Errors.BidTooHigh.selector, best, undercut, price));
+        vm.expectRevert(abi.encodeWithSelector(Refusals.BidTooHigh.selector, best, undercut, price));
     }
 
     function _column(string memory json, string memory key) private pure returns (uint256[] memory) {

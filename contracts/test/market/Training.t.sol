@@ -2,7 +2,7 @@
 pragma solidity 0.8.37;
 
 import {ITaskMarket} from "../../src/interfaces/ITaskMarket.sol";
-import {Errors} from "../../src/libraries/Errors.sol";
+import {Refusals} from "../../src/libraries/Refusals.sol";
 import {Rfc9162} from "../../src/libraries/Rfc9162.sol";
 import {TaskId} from "../../src/types/Ids.sol";
 import {PendingDraw} from "../../src/types/Seats.sol";
@@ -38,7 +38,7 @@ contract TrainingTest is Deployment {
         bytes32 computed = sha256(abi.encodePacked(bytes1(0x01), leaf, path[0]));
         bytes32 root = _root(2);
         vm.startPrank(solver);
-        vm.expectRevert(abi.encodeWithSelector(Errors.LeafNotInTree.selector, 0, initial, root, computed));
+        vm.expectRevert(abi.encodeWithSelector(Refusals.LeafNotInTree.selector, 0, initial, root, computed));
         market.progress(task, root, 2, path, _none);
     }
 
@@ -59,9 +59,9 @@ contract TrainingTest is Deployment {
         _progress(task, 3);
         bytes32 root = _root(3);
         vm.startPrank(solver);
-        vm.expectRevert(abi.encodeWithSelector(Errors.TreeSize.selector, 4, SEGMENTS, 3));
+        vm.expectRevert(abi.encodeWithSelector(Refusals.TreeSize.selector, 4, SEGMENTS, 3));
         market.progress(task, root, 3, _none, _none);
-        vm.expectRevert(abi.encodeWithSelector(Errors.TreeSize.selector, 4, SEGMENTS, SEGMENTS + 1));
+        vm.expectRevert(abi.encodeWithSelector(Refusals.TreeSize.selector, 4, SEGMENTS, SEGMENTS + 1));
         market.progress(task, root, SEGMENTS + 1, _none, _none);
     }
 
@@ -70,18 +70,18 @@ contract TrainingTest is Deployment {
         bytes32[] memory path = Trees.path(states, 0, 2);
         (bytes32 two, bytes32 three) = (_root(2), _root(3));
         vm.startPrank(solver);
-        vm.expectRevert(Errors.UnexpectedProof.selector);
+        vm.expectRevert(Refusals.UnexpectedProof.selector);
         market.progress(task, two, 2, path, path);
         vm.expectRevert(abi.encodeWithSelector(Rfc9162.ProofLength.selector, 1, 0));
         market.progress(task, two, 2, _none, _none);
         market.progress(task, two, 2, path, _none);
-        vm.expectRevert(Errors.UnexpectedProof.selector);
+        vm.expectRevert(Refusals.UnexpectedProof.selector);
         market.progress(task, three, 3, path, path);
     }
 
     function test_progress_byStranger_reverts() public {
         TaskId task = _assigned(1);
-        vm.expectRevert(abi.encodeWithSelector(Errors.NotAllowed.selector, solver, rival));
+        vm.expectRevert(abi.encodeWithSelector(Refusals.NotAllowed.selector, solver, rival));
         vm.prank(rival);
         market.progress(task, 0, 1, _none, _none);
     }
@@ -90,14 +90,16 @@ contract TrainingTest is Deployment {
         TaskId task = _assigned(1);
         uint64 until = market.taskOf(task).trainUntil;
         vm.warp(until + 1);
-        vm.expectRevert(abi.encodeWithSelector(Errors.TooLate.selector, until, until + 1));
+        vm.expectRevert(abi.encodeWithSelector(Refusals.TooLate.selector, until, until + 1));
         vm.prank(solver);
         market.progress(task, 0, 1, _none, _none);
     }
 
     function test_progress_beforeAssignment_reverts() public {
         TaskId task = _post();
-        vm.expectRevert(abi.encodeWithSelector(Errors.WrongStatus.selector, task, ITaskMarket.Status.Bidding));
+        vm.expectRevert(
+            abi.encodeWithSelector(Refusals.WrongStatus.selector, task, ITaskMarket.Status.Bidding)
+        );
         vm.prank(solver);
         market.progress(task, 0, 1, _none, _none);
     }
@@ -134,7 +136,7 @@ contract TrainingTest is Deployment {
         bytes32[] memory first = Trees.path(states, 0, SEGMENTS + 1);
         bytes32[] memory last = Trees.path(states, SEGMENTS, SEGMENTS + 1);
         bytes32 result = states[SEGMENTS];
-        vm.expectRevert(abi.encodeWithSelector(Errors.NotEnoughFree.selector, solver, STAKE, STAKE - 1));
+        vm.expectRevert(abi.encodeWithSelector(Refusals.NotEnoughFree.selector, solver, STAKE, STAKE - 1));
         vm.prank(solver);
         market.submit(task, root, first, _none, result, last);
     }
@@ -143,12 +145,12 @@ contract TrainingTest is Deployment {
     function test_submit_otherInitialState_reverts() public {
         states[0] = keccak256("another initial state");
         _expectSubmitRefused(
-            keccak256(abi.encode("state", 0)), SEGMENTS, SEGMENTS + 1, Errors.LeafNotInTree.selector
+            keccak256(abi.encode("state", 0)), SEGMENTS, SEGMENTS + 1, Refusals.LeafNotInTree.selector
         );
     }
 
     function test_submit_otherResult_reverts() public {
-        _expectSubmitRefused(states[0], SEGMENTS - 1, SEGMENTS + 1, Errors.LeafNotInTree.selector);
+        _expectSubmitRefused(states[0], SEGMENTS - 1, SEGMENTS + 1, Refusals.LeafNotInTree.selector);
     }
 
     /// @dev A tree of another size gives proofs of another length or another fold.
@@ -159,7 +161,7 @@ contract TrainingTest is Deployment {
     function test_submit_twice_reverts() public {
         TaskId task = _submitted(1);
         vm.expectRevert(
-            abi.encodeWithSelector(Errors.WrongStatus.selector, task, ITaskMarket.Status.Submitted)
+            abi.encodeWithSelector(Refusals.WrongStatus.selector, task, ITaskMarket.Status.Submitted)
         );
         vm.prank(solver);
         market.submit(task, 0, _none, _none, 0, _none);
@@ -196,7 +198,7 @@ contract TrainingTest is Deployment {
         TaskId task = _assigned(1);
         uint64 until = market.taskOf(task).trainUntil;
         vm.warp(until);
-        vm.expectRevert(abi.encodeWithSelector(Errors.TooEarly.selector, until, until));
+        vm.expectRevert(abi.encodeWithSelector(Refusals.TooEarly.selector, until, until));
         market.expire(task);
     }
 
@@ -205,7 +207,7 @@ contract TrainingTest is Deployment {
         TaskId task = _assigned(1);
         _progress(task, 2);
         vm.expectRevert(
-            abi.encodeWithSelector(Errors.WrongStatus.selector, task, ITaskMarket.Status.Training)
+            abi.encodeWithSelector(Refusals.WrongStatus.selector, task, ITaskMarket.Status.Training)
         );
         vm.prank(game);
         market.gameOpened(task);
@@ -215,7 +217,7 @@ contract TrainingTest is Deployment {
         TaskId task = _submitted(1);
         vm.warp(market.taskOf(task).trainUntil + 1);
         vm.expectRevert(
-            abi.encodeWithSelector(Errors.WrongStatus.selector, task, ITaskMarket.Status.Submitted)
+            abi.encodeWithSelector(Refusals.WrongStatus.selector, task, ITaskMarket.Status.Submitted)
         );
         market.expire(task);
     }

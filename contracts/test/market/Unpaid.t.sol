@@ -2,7 +2,7 @@
 pragma solidity 0.8.37;
 
 import {ITaskMarket} from "../../src/interfaces/ITaskMarket.sol";
-import {Errors} from "../../src/libraries/Errors.sol";
+import {Refusals} from "../../src/libraries/Refusals.sol";
 import {TaskId} from "../../src/types/Ids.sol";
 import {Terms} from "../../src/types/Terms.sol";
 import {Deployment} from "./Deployment.sol";
@@ -20,7 +20,7 @@ contract UnpaidTest is Deployment {
         (TaskId task, Terms memory terms) = _withEmptySeat();
         uint256 due = vault.free(submitter) + _escrowOf(terms) - 6 * SEAT_FEE - 8 * uint256(DRAW_FEE);
         _endWindow(task);
-        vm.expectRevert(abi.encodeWithSelector(Errors.NotAudited.selector, task));
+        vm.expectRevert(abi.encodeWithSelector(Refusals.NotAudited.selector, task));
         market.settle(task);
         vm.expectEmit();
         emit ITaskMarket.Voided(task, due - vault.free(submitter), 0);
@@ -42,12 +42,12 @@ contract UnpaidTest is Deployment {
         (TaskId task,) = _withEmptySeat();
         uint64 until = market.taskOf(task).challengeUntil;
         vm.warp(until);
-        vm.expectRevert(abi.encodeWithSelector(Errors.TooEarly.selector, until, until));
+        vm.expectRevert(abi.encodeWithSelector(Refusals.TooEarly.selector, until, until));
         market.voidTask(task);
         vm.prank(game);
         market.gameOpened(task);
         vm.warp(until + 1);
-        vm.expectRevert(abi.encodeWithSelector(Errors.GamesOpen.selector, task, 1));
+        vm.expectRevert(abi.encodeWithSelector(Refusals.GamesOpen.selector, task, 1));
         market.voidTask(task);
     }
 
@@ -55,13 +55,13 @@ contract UnpaidTest is Deployment {
     function test_voidTask_drawsLeft_reverts() public {
         TaskId task = _drawn(_seven(), PRICE);
         _endWindow(task);
-        vm.expectRevert(abi.encodeWithSelector(Errors.NotVoidable.selector, task));
+        vm.expectRevert(abi.encodeWithSelector(Refusals.NotVoidable.selector, task));
         market.voidTask(task);
     }
 
     function test_voidTask_everySeatTaken_reverts() public {
         TaskId task = _audited(PRICE);
-        vm.expectRevert(abi.encodeWithSelector(Errors.NotVoidable.selector, task));
+        vm.expectRevert(abi.encodeWithSelector(Refusals.NotVoidable.selector, task));
         market.voidTask(task);
     }
 
@@ -167,7 +167,7 @@ contract UnpaidTest is Deployment {
     function test_stall_attested_reverts() public {
         TaskId task = _audited(PRICE);
         vm.warp(block.timestamp + STALL_PERIOD);
-        vm.expectRevert(abi.encodeWithSelector(Errors.NotStalled.selector, task));
+        vm.expectRevert(abi.encodeWithSelector(Refusals.NotStalled.selector, task));
         market.stall(task);
         _expectWrongStatus(task, ITaskMarket.Status.Submitted);
         market.closeStalled(task);
@@ -182,7 +182,7 @@ contract UnpaidTest is Deployment {
         vm.prank(game);
         market.gameOpened(task);
         vm.warp(vm.getBlockTimestamp() + 1);
-        vm.expectRevert(abi.encodeWithSelector(Errors.GamesOpen.selector, task, 1));
+        vm.expectRevert(abi.encodeWithSelector(Refusals.GamesOpen.selector, task, 1));
         market.closeStalled(task);
         uint256 had = vault.free(submitter);
         vm.prank(game);
@@ -216,7 +216,7 @@ contract UnpaidTest is Deployment {
         market.stall(task);
         uint64 until = market.taskOf(task).challengeUntil;
         vm.warp(until + 1);
-        vm.expectRevert(abi.encodeWithSelector(Errors.TooLate.selector, until, until + 1));
+        vm.expectRevert(abi.encodeWithSelector(Refusals.TooLate.selector, until, until + 1));
         vm.prank(game);
         market.gameOpened(task);
     }
@@ -252,10 +252,10 @@ contract UnpaidTest is Deployment {
     }
 
     function _expectTooEarly(uint64 until) private {
-        vm.expectRevert(abi.encodeWithSelector(Errors.TooEarly.selector, until, vm.getBlockTimestamp()));
+        vm.expectRevert(abi.encodeWithSelector(Refusals.TooEarly.selector, until, vm.getBlockTimestamp()));
     }
 
     function _expectWrongStatus(TaskId task, ITaskMarket.Status status) private {
-        vm.expectRevert(abi.encodeWithSelector(Errors.WrongStatus.selector, task, status));
+        vm.expectRevert(abi.encodeWithSelector(Refusals.WrongStatus.selector, task, status));
     }
 }

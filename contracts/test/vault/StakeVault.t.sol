@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 pragma solidity 0.8.37;
 
-import {Errors} from "../../src/libraries/Errors.sol";
+import {Refusals} from "../../src/libraries/Refusals.sol";
 import {IToken, IVault, Production} from "../harness/Production.sol";
 import {FalseToken, FeeToken, HollowToken, ReenteringToken} from "./EvilTokens.sol";
 import {IERC20} from "@openzeppelin/contracts/token/ERC20/IERC20.sol";
@@ -37,31 +37,31 @@ contract StakeVaultTest is Production {
     // ------------------------------------------------------------------ initialise
 
     function test_initialise_again_reverts() public {
-        vm.expectRevert(Errors.AlreadyInitialised.selector);
+        vm.expectRevert(Refusals.AlreadyInitialised.selector);
         vault.initialise(market, board, game, commitments, looks, juries);
     }
 
     function test_initialise_byStranger_reverts() public {
         IVault fresh = _newVault(token);
-        vm.expectRevert(abi.encodeWithSelector(Errors.NotAllowed.selector, address(this), owner));
+        vm.expectRevert(abi.encodeWithSelector(Refusals.NotAllowed.selector, address(this), owner));
         vm.prank(owner);
         fresh.initialise(market, board, game, commitments, looks, juries);
     }
 
     function test_initialise_withoutCode_reverts() public {
         IVault fresh = _newVault(token);
-        vm.expectRevert(abi.encodeWithSelector(Errors.NoCode.selector, other));
+        vm.expectRevert(abi.encodeWithSelector(Refusals.NoCode.selector, other));
         fresh.initialise(market, board, other, commitments, looks, juries);
-        vm.expectRevert(abi.encodeWithSelector(Errors.NoCode.selector, other));
+        vm.expectRevert(abi.encodeWithSelector(Refusals.NoCode.selector, other));
         fresh.initialise(market, board, game, other, looks, juries);
-        vm.expectRevert(abi.encodeWithSelector(Errors.NoCode.selector, other));
+        vm.expectRevert(abi.encodeWithSelector(Refusals.NoCode.selector, other));
         fresh.initialise(market, board, game, commitments, other, juries);
-        vm.expectRevert(abi.encodeWithSelector(Errors.NoCode.selector, other));
+        vm.expectRevert(abi.encodeWithSelector(Refusals.NoCode.selector, other));
         fresh.initialise(market, board, game, commitments, looks, other);
     }
 
     function test_constructor_noToken_reverts() public {
-        vm.expectRevert(abi.encodeWithSelector(Errors.NoCode.selector, other));
+        vm.expectRevert(abi.encodeWithSelector(Refusals.NoCode.selector, other));
         _newVault(IERC20(other));
     }
 
@@ -76,7 +76,7 @@ contract StakeVaultTest is Production {
     }
 
     function test_deposit_nothing_reverts() public {
-        vm.expectRevert(abi.encodeWithSelector(Errors.NothingArrived.selector, 0));
+        vm.expectRevert(abi.encodeWithSelector(Refusals.NothingArrived.selector, 0));
         vault.deposit(0);
     }
 
@@ -94,7 +94,7 @@ contract StakeVaultTest is Production {
         amount = bound(amount, 1, type(uint256).max - 1);
         more = bound(more, amount + 1, type(uint256).max);
         _deposit(amount);
-        vm.expectRevert(abi.encodeWithSelector(Errors.NotEnoughFree.selector, owner, more, amount));
+        vm.expectRevert(abi.encodeWithSelector(Refusals.NotEnoughFree.selector, owner, more, amount));
         vm.prank(owner);
         vault.withdraw(more);
     }
@@ -146,7 +146,7 @@ contract StakeVaultTest is Production {
         assertEq(vault.release(id, 1), 0);
         assertEq(vault.free(owner) + vault.free(other), 0);
         vm.stopPrank();
-        vm.expectRevert(abi.encodeWithSelector(Errors.NotModule.selector, address(this)));
+        vm.expectRevert(abi.encodeWithSelector(Refusals.NotModule.selector, address(this)));
         vault.burn(id, 1);
     }
 
@@ -163,7 +163,7 @@ contract StakeVaultTest is Production {
 
     function test_lock_notEnough_reverts() public {
         _deposit(10);
-        vm.expectRevert(abi.encodeWithSelector(Errors.NotEnoughFree.selector, owner, 11, 10));
+        vm.expectRevert(abi.encodeWithSelector(Refusals.NotEnoughFree.selector, owner, 11, 10));
         vm.prank(market);
         vault.lock(owner, 11);
     }
@@ -172,7 +172,7 @@ contract StakeVaultTest is Production {
         _deposit(MAX_LOCK + 1);
         vm.startPrank(board);
         vm.expectRevert(
-            abi.encodeWithSelector(Errors.OutOfBounds.selector, "lock", 0, MAX_LOCK, MAX_LOCK + 1)
+            abi.encodeWithSelector(Refusals.OutOfBounds.selector, "lock", 0, MAX_LOCK, MAX_LOCK + 1)
         );
         vault.lock(owner, MAX_LOCK + 1);
         uint256 id = vault.lock(owner, MAX_LOCK);
@@ -219,7 +219,7 @@ contract StakeVaultTest is Production {
         assertEq(vault.pay(id, other, 4), 4);
         vm.prank(commitments);
         assertEq(vault.burn(id, 1), 1);
-        vm.expectRevert(abi.encodeWithSelector(Errors.NotAllowed.selector, game, market));
+        vm.expectRevert(abi.encodeWithSelector(Refusals.NotAllowed.selector, game, market));
         vm.prank(market);
         vault.release(id, 5);
         vm.prank(game);
@@ -233,7 +233,7 @@ contract StakeVaultTest is Production {
         uint256 id = vault.lock(owner, 10);
         (, address module,) = vault.lockOf(id);
         assertEq(module, board);
-        vm.expectRevert(abi.encodeWithSelector(Errors.NotAllowed.selector, board, game));
+        vm.expectRevert(abi.encodeWithSelector(Refusals.NotAllowed.selector, board, game));
         vm.prank(game);
         vault.pay(id, other, 10);
         vm.prank(looks);
@@ -242,7 +242,7 @@ contract StakeVaultTest is Production {
     }
 
     function test_lock_byStranger_reverts() public {
-        vm.expectRevert(abi.encodeWithSelector(Errors.NotModule.selector, owner));
+        vm.expectRevert(abi.encodeWithSelector(Refusals.NotModule.selector, owner));
         vm.prank(owner);
         vault.lock(owner, 0);
     }
@@ -254,7 +254,7 @@ contract StakeVaultTest is Production {
         vm.prank(game);
         uint256 escrow = vault.lock(owner, 6);
         vm.prank(market);
-        vm.expectRevert(abi.encodeWithSelector(Errors.NotAllowed.selector, game, market));
+        vm.expectRevert(abi.encodeWithSelector(Refusals.NotAllowed.selector, game, market));
         vault.slash(id, other, 1, submitter, 1, escrow, 0);
     }
 
@@ -264,7 +264,7 @@ contract StakeVaultTest is Production {
         uint256 id = vault.lock(owner, 10);
         address[5] memory callers = [board, game, commitments, looks, owner];
         for (uint256 i; i < 5; ++i) {
-            bytes memory refusal = abi.encodeWithSelector(Errors.NotAllowed.selector, market, callers[i]);
+            bytes memory refusal = abi.encodeWithSelector(Refusals.NotAllowed.selector, market, callers[i]);
             vm.startPrank(callers[i]);
             vm.expectRevert(refusal);
             vault.release(id, 1);
@@ -281,9 +281,9 @@ contract StakeVaultTest is Production {
     }
 
     function test_lockOf_unknown_reverts() public {
-        vm.expectRevert(abi.encodeWithSelector(Errors.UnknownLock.selector, 0));
+        vm.expectRevert(abi.encodeWithSelector(Refusals.UnknownLock.selector, 0));
         vault.lockOf(0);
-        vm.expectRevert(abi.encodeWithSelector(Errors.UnknownLock.selector, 1));
+        vm.expectRevert(abi.encodeWithSelector(Refusals.UnknownLock.selector, 1));
         vault.lockOf(1);
         assertEq(vault.locks(), 0);
     }
@@ -337,7 +337,7 @@ contract StakeVaultTest is Production {
 
     function test_deposit_hollowToken_reverts() public {
         IVault hollow = _vault(IERC20(address(new HollowToken())));
-        vm.expectRevert(abi.encodeWithSelector(Errors.NothingArrived.selector, 5));
+        vm.expectRevert(abi.encodeWithSelector(Refusals.NothingArrived.selector, 5));
         hollow.deposit(5);
     }
 

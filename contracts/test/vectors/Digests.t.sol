@@ -3,7 +3,7 @@ pragma solidity 0.8.37;
 
 import {ILooks} from "../../src/interfaces/ILooks.sol";
 import {Digests} from "../../src/libraries/Digests.sol";
-import {Errors} from "../../src/libraries/Errors.sol";
+import {Refusals} from "../../src/libraries/Refusals.sol";
 import {Rfc9162} from "../../src/libraries/Rfc9162.sol";
 import {TaskId} from "../../src/types/Ids.sol";
 import {DigestHarness} from "../harness/DigestHarness.sol";
@@ -138,9 +138,9 @@ contract DigestsVectorsTest is Test {
     }
 
     function test_leaf_noChunk_reverts() public {
-        vm.expectRevert(abi.encodeWithSelector(Errors.OutOfBounds.selector, "chunk", 1, 1024, 0));
+        vm.expectRevert(abi.encodeWithSelector(Refusals.OutOfBounds.selector, "chunk", 1, 1024, 0));
         digests.leaf(salt, "");
-        vm.expectRevert(abi.encodeWithSelector(Errors.OutOfBounds.selector, "chunk", 1, 1024, 1025));
+        vm.expectRevert(abi.encodeWithSelector(Refusals.OutOfBounds.selector, "chunk", 1, 1024, 1025));
         digests.leaf(salt, new bytes(1025));
     }
 
@@ -205,9 +205,9 @@ contract DigestsVectorsTest is Test {
         bytes32[] memory path = new bytes32[](2);
         vm.expectRevert(abi.encodeWithSelector(Rfc9162.ProofLength.selector, 3, 2));
         digests.fold(salt, 0, 3, path);
-        vm.expectRevert(abi.encodeWithSelector(Errors.OutOfBounds.selector, "turns", 0, 3, 4));
+        vm.expectRevert(abi.encodeWithSelector(Refusals.OutOfBounds.selector, "turns", 0, 3, 4));
         digests.fold(salt, 4, 2, path);
-        vm.expectRevert(abi.encodeWithSelector(Errors.OutOfBounds.selector, "turns", 0, 0, 1));
+        vm.expectRevert(abi.encodeWithSelector(Refusals.OutOfBounds.selector, "turns", 0, 0, 1));
         digests.fold(salt, 1, 0, new bytes32[](0));
         assertEq(digests.fold(salt, 0, 0, new bytes32[](0)), salt);
         path = new bytes32[](300);

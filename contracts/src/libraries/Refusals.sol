@@ -8,7 +8,7 @@ import {GameId, SegmentIndex, TaskId} from "../types/Ids.sol";
 /// @title What the contracts refuse, and why.
 /// @notice Arguments come in one order: what the error is about (a task, an index), what was due, what came. An error named
 /// `...Outside` has the index and the bound that it broke. What the arbiter and the trees refuse stands with them.
-library Errors {
+library Refusals {
     // ------------------------------------------------------------------ who
 
     /// @notice Only `due` may do this; `caller` tried.
