@@ -47,8 +47,8 @@ SHAPE = gpt.Shape(4, 4, 256, 256, dropout=0.0)
 TASK = 1
 CLIENTS = 8
 """At once, all from one address: as many connections as it may have."""
-CHUNKS = 400
-ROUNDS = 11
+CHUNKS = 200
+ROUNDS = 9
 GOAL = "2x"
 SOLVER, STATIC, NGINX = "solver's server", "StaticFiles under uvicorn", "nginx"
 NGINX_CONFIG = """
@@ -107,8 +107,18 @@ def questions(program: StepProgram) -> Iterator[tuple[str, Callable[[Server], No
     tensors = f"{len(sizes)} tensors of {total / 1e6:.0f} MB"
     yield f"{tensors}, one client", partial(_checkpoint, shapes), len(sizes), total
     yield f"{CHUNKS} chunks at random, one client", partial(_drawn, sizes, 1), CHUNKS, CHUNKS * CHUNK
-    yield f"{tensors}, {CLIENTS} clients each", partial(_tensors, sizes), CLIENTS * len(sizes), CLIENTS * total
-    yield f"{CHUNKS} chunks at random, {CLIENTS} clients", partial(_drawn, sizes, CLIENTS), CHUNKS, CHUNKS * CHUNK
+    yield (
+        f"{tensors}, {CLIENTS} clients each",
+        partial(_tensors, sizes),
+        CLIENTS * len(sizes),
+        CLIENTS * total,
+    )
+    yield (
+        f"{CHUNKS} chunks at random, {CLIENTS} clients",
+        partial(_drawn, sizes, CLIENTS),
+        CHUNKS,
+        CHUNKS * CHUNK,
+    )
 
 
 def _rows(
@@ -130,7 +140,9 @@ def _rows(
         yield Row("of it processor time of the servers", f"{computed / reference:.2f}x", "")
     for name, found in costs.items():
         seconds = median(cost.seconds for cost in found[1:])
-        yield Row(f"{what}: {name}", f"{requests / seconds:.0f} requests/s, {size / seconds / 1e6:.1f} MB/s", "")
+        yield Row(
+            f"{what}: {name}", f"{requests / seconds:.0f} requests/s, {size / seconds / 1e6:.1f} MB/s", ""
+        )
 
 
 def processor_seconds(number: int) -> float:
