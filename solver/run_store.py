@@ -167,9 +167,9 @@ class RunStore:
     def tensor(self, number: int, tensor: int) -> bytes:
         """Canonical bytes of a checkpoint's tensor; no other is read."""
         try:
-            return load_tensor(self._store, self._stored(number)[tensor]).data
+            return bytes(load_tensor(self._store, self._stored(number)[tensor]).data)
         except (CommitmentError, OSError) as error:
-            return self._mend(number, error).tensors[tensor].data
+            return bytes(self._mend(number, error).tensors[tensor].data)
 
     def chunks(self, number: int, tensor: int, lo: int, hi: int, hashes: ChunkHashes) -> bytes:
         """Chunks lo … hi - 1 of a checkpoint's tensor, which has them; the rest of it is read unless `hashes` knows
@@ -178,7 +178,7 @@ class RunStore:
         try:
             return hashes.read(self._store, self._stored(number)[tensor], lo, hi)
         except (CommitmentError, OSError) as error:
-            return self._mend(number, error).tensors[tensor].data[lo * CHUNK : hi * CHUNK]
+            return bytes(self._mend(number, error).tensors[tensor].data[lo * CHUNK : hi * CHUNK])
 
     def replay(self) -> Replay:
         """The run below the checkpoints. Each thread that replays takes its own: a replay is not thread-safe."""
