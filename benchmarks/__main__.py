@@ -8,6 +8,7 @@ from dataclasses import asdict
 
 from benchmarks import (
     capturing,
+    chunks,
     commands,
     committing,
     digesting,
@@ -55,6 +56,7 @@ GROUPS = {
     "commands": commands.rows,
     "gas": gas.rows,
     "serving": serving.rows,
+    "chunks": chunks.rows,
     "simulation": simulation.rows,
     "trust": trust.rows,
 }

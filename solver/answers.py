@@ -6,11 +6,11 @@ Parameters are types, so what does not fit never reaches a run store.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 from fastapi import HTTPException, Path, Query
-from fastapi.responses import Response, StreamingResponse
+from fastapi.responses import Response
 
 from protocol.commitments import CHUNK
 from protocol.commitments.hashing import BytesLike
@@ -39,35 +39,43 @@ def missing(what: str) -> HTTPException:
     return HTTPException(404, f"{what}: not here")
 
 
-class BudgetedResponse(StreamingResponse):
+class BudgetedResponse(Response):
     """Bytes that count against a budget until they are sent, or their client is gone or too slow. Raises Busy."""
 
     def __init__(self, data: bytes, budget: Budget) -> None:
         size = len(data)
         budget.take(size)
         self._size, self._budget = size, budget
-        super().__init__(
-            _pieces(data), media_type="application/octet-stream", headers={"content-length": str(size)}
-        )
+        super().__init__(data, media_type="application/octet-stream")
 
-    async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
-        """Send it."""
+    async def __call__(self, _scope: Message, _receive: Receive, send: Send) -> None:
+        """Send it. The bytes are here: no thread is asked for the next piece, as by a StreamingResponse."""
+        start = {"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers}
         try:
             async with asyncio.timeout(START_SECONDS + self._size / LEAST_RATE):
-                await super().__call__(scope, receive, send)
+                await send(start)
+                for end in range(PIECE, max(1, self._size) + PIECE, PIECE):
+                    piece = self.body[end - PIECE : end]
+                    await send({"type": "http.response.body", "body": piece, "more_body": end < self._size})
         finally:
             self._budget.give_back(self._size)
 
 
 def binary(data: BytesLike, budget: Budget, chunks: str = "") -> Response:
-    """Canonical bytes; with `lo:hi` only the chunks lo … hi - 1. 416 for an empty range or one beyond the end."""
+    """Canonical bytes; with `lo:hi` only the chunks lo … hi - 1. 416 as `chunk_range` has it."""
     if chunks:
-        lo, hi = map(int, chunks.split(":"))
-        count = -(-len(data) // CHUNK)
-        if not lo < hi <= count:
-            raise HTTPException(416, f"expected chunks inside 0:{count}, got {chunks}")
+        lo, hi = chunk_range(chunks, len(data))
         data = data[lo * CHUNK : hi * CHUNK]
     return BudgetedResponse(bytes(data), budget)
+
+
+def chunk_range(chunks: str, nbytes: int) -> tuple[int, int]:
+    """The range `lo:hi` of a tensor's chunks. 416 for an empty one or one beyond the end."""
+    lo, hi = map(int, chunks.split(":"))
+    count = -(-nbytes // CHUNK)
+    if not lo < hi <= count:
+        raise HTTPException(416, f"expected chunks inside 0:{count}, got {chunks}")
+    return lo, hi
 
 
 def hashes(roots: Sequence[bytes], budget: Budget) -> Response:
@@ -98,9 +106,3 @@ def manifest(run_store: RunStore, number: int) -> dict[str, Any]:
 def call_path(text: str) -> tuple[int, ...]:
     """Call instructions from the top frame down."""
     return tuple(map(int, text.split(","))) if text else ()
-
-
-def _pieces(data: bytes) -> Iterator[bytes]:
-    view = memoryview(data)
-    for at in range(0, len(data), PIECE):
-        yield bytes(view[at : at + PIECE])

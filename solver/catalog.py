@@ -12,6 +12,7 @@ from secrets import token_hex
 from typing import TYPE_CHECKING
 
 from protocol.execution.turns import Turns
+from solver.chunk_hashes import ChunkHashes
 from solver.concurrency import Budget, OneAtATime
 from solver.metrics import Metrics
 
@@ -34,6 +35,8 @@ class Answering:
     readers: OneAtATime = field(default_factory=lambda: OneAtATime(READERS))
     replays: OneAtATime = field(default_factory=OneAtATime)
     budget: Budget = field(default_factory=Budget)
+    hashes: ChunkHashes = field(default_factory=ChunkHashes)
+    """For `readers`, so for one at a time."""
     replay: tuple[RunStore, Replay] | None = None
 
 

@@ -43,7 +43,8 @@ class Limits:
         async def bounded(message: Message) -> None:
             if message["type"] == "http.response.start":
                 self._metrics.requests.labels(str(message["status"])).inc()
-            await asyncio.wait_for(send(message), self._send_seconds)
+            async with asyncio.timeout(self._send_seconds):  # wait_for makes a task of each piece
+                await send(message)
 
         refusal = _refusal(scope)
         if refusal is None:

@@ -13,9 +13,10 @@ from functools import partial
 
 from torch import Tensor
 
-from protocol.commitments import BlobStore, CommitmentError, ProgressTree
+from protocol.commitments import CHUNK, BlobStore, CommitmentError, ProgressTree
 from protocol.commitments.checkpoints import (
     Piece,
+    Stored,
     load_checkpoint,
     load_tensor,
     save_checkpoint,
@@ -26,6 +27,7 @@ from protocol.commitments.states import Checkpoint
 from protocol.execution.replay import Executor, Replay, first_step, run_steps
 from protocol.numerics.types import canonical_buffer
 from protocol.program.step import State, StepProgram
+from solver.chunk_hashes import ChunkHashes
 from solver.database import CheckpointRow, Database
 from solver.errors import KeepingError, RunStoreError
 
@@ -76,6 +78,7 @@ class RunStore:
         self.tree = ProgressTree(row.root for row in self._rows)
         row = database.task(task)
         self._committed = 0 if row is None else row.sent
+        self._last: tuple[int, list[Stored]] | None = None
 
     @property
     def executor(self) -> Executor:
@@ -151,12 +154,11 @@ class RunStore:
 
     def manifest(self, number: int) -> list[TensorEntry]:
         """Names, types, shapes and roots of a checkpoint's tensors, in the program's order. None of them is read."""
-        row = self._rows[number]
         try:
-            stored = stored_tensors(self._store, row.manifest, row.root)
+            stored = self._stored(number)
         except (CommitmentError, OSError) as error:
             self._mend(number, error)
-            stored = stored_tensors(self._store, row.manifest, row.root)
+            stored = self._stored(number)
         return [
             TensorEntry(t.name, type_.dtype.name.lower(), t.shape, t.root, type_.nbytes)
             for t, type_ in zip(stored, self.program.state_types, strict=True)
@@ -164,17 +166,33 @@ class RunStore:
 
     def tensor(self, number: int, tensor: int) -> bytes:
         """Canonical bytes of a checkpoint's tensor; no other is read."""
-        row = self._rows[number]
         try:
-            stored = stored_tensors(self._store, row.manifest, row.root)[tensor]
-            return bytes(load_tensor(self._store, stored).data)
+            return bytes(load_tensor(self._store, self._stored(number)[tensor]).data)
         except (CommitmentError, OSError) as error:
             return bytes(self._mend(number, error).tensors[tensor].data)
+
+    def chunks(self, number: int, tensor: int, lo: int, hi: int, hashes: ChunkHashes) -> bytes:
+        """Chunks lo … hi - 1 of a checkpoint's tensor, which has them; the rest of it is read unless `hashes` knows
+        it.
+        """
+        try:
+            return hashes.read(self._store, self._stored(number)[tensor], lo, hi)
+        except (CommitmentError, OSError) as error:
+            return bytes(self._mend(number, error).tensors[tensor].data[lo * CHUNK : hi * CHUNK])
 
     def replay(self) -> Replay:
         """The run below the checkpoints. Each thread that replays takes its own: a replay is not thread-safe."""
         fixed, executor = self._materials()
         return Replay(self.program, fixed, executor, self.segment_steps, self.state, lambda: self.roots())
+
+    def _stored(self, number: int) -> list[Stored]:
+        """What a checkpoint's manifest says. The last one is kept: its tensors are asked for one after the other."""
+        last = self._last
+        if last is None or last[0] != number:
+            row = self._rows[number]
+            last = number, stored_tensors(self._store, row.manifest, row.root)
+            self._last = last
+        return last[1]
 
     def _mend(self, number: int, error: Exception) -> Checkpoint:
         """Compute a damaged checkpoint again from the one before it, and store it anew.

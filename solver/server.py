@@ -27,11 +27,12 @@ from solver.answers import (
     TaskId,
     binary,
     call_path,
+    chunk_range,
     hashes,
     manifest,
     missing,
 )
-from solver.catalog import Catalog
+from solver.catalog import Answering, Catalog
 from solver.concurrency import Budget, Busy, OneAtATime
 from solver.limits import App, Limits
 
@@ -50,7 +51,7 @@ def application(catalog: Catalog, questions: OneAtATime | None = None, budget: B
     answering = catalog.answering
     budget = budget or answering.budget
     _general(api, catalog)
-    _checkpoints(api, catalog, answering.readers, budget)
+    _checkpoints(api, catalog, answering, budget)
     _insides(api, catalog, questions or answering.replays, budget)
     return Limits(api, catalog.metrics)
 
@@ -74,9 +75,12 @@ def _general(api: FastAPI, catalog: Catalog) -> None:
         return FileResponse(path, media_type="application/octet-stream")
 
 
-def _checkpoints(api: FastAPI, catalog: Catalog, questions: OneAtATime, budget: Budget) -> None:
+def _checkpoints(api: FastAPI, catalog: Catalog, answering: Answering, budget: Budget) -> None:
+    readers, known = answering.readers, answering.hashes
+    readers.on_idle = known.forget
+
     async def by_reading(read: Callable[[], Answer]) -> Answer:
-        async with questions.turn():
+        async with readers.turn():
             return await to_thread.run_sync(read)
 
     @api.get("/tasks/{task}")
@@ -108,7 +112,10 @@ def _checkpoints(api: FastAPI, catalog: Catalog, questions: OneAtATime, budget: 
         run_store = _with_checkpoint(catalog, task, i)
         if k >= len(run_store.program.state):
             raise missing(f"tensor {k}")
-        return binary(await by_reading(lambda: run_store.tensor(i, k)), budget, chunk)
+        if not chunk:
+            return binary(await by_reading(lambda: run_store.tensor(i, k)), budget)
+        lo, hi = chunk_range(chunk, run_store.program.state_types[k].nbytes)
+        return binary(await by_reading(lambda: run_store.chunks(i, k, lo, hi, known)), budget)
 
     @api.get("/tasks/{task}/result")
     async def result(task: TaskId) -> dict[str, Any]:

@@ -39,6 +39,17 @@ def node_hash(left: bytes, right: bytes) -> bytes:
     return sha256(b"\x01" + left + right).digest()
 
 
+def leaf_hashes(data: BytesLike, width: int) -> bytes:
+    """Hashes of the leaves of `width` bytes that C-contiguous `data` is cut into, side by side; the last leaf may be
+    shorter.
+    """
+    flat = np.frombuffer(data, np.uint8) if memoryview(data).nbytes else np.empty(0, np.uint8)
+    whole = flat.size // width
+    hashes = hash_rows(LEAF_PREFIX, flat[: whole * width].reshape(whole, width))
+    rest = flat[whole * width :].tobytes()
+    return hashes + leaf_hash(rest) if rest else hashes
+
+
 def hash_rows(prefix: int, rows: NDArray[np.uint8]) -> bytes:
     """SHA-256(prefix || row) for every row of a `[count, width]` array; `count * 32` bytes in row order."""
     compiled = row_hasher()

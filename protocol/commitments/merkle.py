@@ -21,11 +21,11 @@ from protocol.commitments.errors import ProofError
 from protocol.commitments.geometry import Node
 from protocol.commitments.hashing import (
     HASH_BYTES,
-    LEAF_PREFIX,
     NODE_PREFIX,
     BytesLike,
     hash_rows,
     leaf_hash,
+    leaf_hashes,
     node_hash,
 )
 
@@ -76,11 +76,7 @@ class Tree:
     @classmethod
     def from_rows(cls, data: BytesLike, width: int) -> Tree:
         """Build from C-contiguous `data` cut into leaves of `width` bytes; the last leaf may be shorter."""
-        flat = np.frombuffer(data, np.uint8) if memoryview(data).nbytes else np.empty(0, np.uint8)
-        whole = flat.size // width
-        hashes = hash_rows(LEAF_PREFIX, flat[: whole * width].reshape(whole, width))
-        rest = flat[whole * width :].tobytes()
-        return cls.from_leaf_hashes(hashes + leaf_hash(rest) if rest else hashes)
+        return cls.from_leaf_hashes(leaf_hashes(data, width))
 
     @property
     def size(self) -> int:

@@ -88,6 +88,16 @@ class BlobStore:
         _require_intact(path, blob_id, sha256(data).hexdigest())
         return data
 
+    def part(self, blob_id: str, start: int, end: int) -> bytes:
+        """Bytes start … end - 1 of a blob, fewer where it ends before. They are not checked: that takes the whole blob.
+        Raises MissingBlob.
+        """
+        path = self._path(blob_id)
+        try:
+            return bytes(self._fs.cat_file(path, start, end))
+        except FileNotFoundError:
+            raise _missing(path, blob_id) from None
+
     def map(self, blob_id: str) -> memoryview:
         """Bytes of a blob, checked against its id, where they lie: a local file's pages are read as they are needed,
         and let go where memory is short; it must not be written to. Raises as `get` does.
@@ -124,12 +134,7 @@ class BlobStore:
         try:
             return int(self._fs.size(path))
         except FileNotFoundError:
-            raise MissingBlob(
-                f"no blob {blob_id}",
-                expected=f"a file at {path}",
-                got="none",
-                remedy="fetch it from a party that serves it",
-            ) from None
+            raise _missing(path, blob_id) from None
 
     def _is_intact(self, blob_id: str, nbytes: int) -> bool:
         try:
@@ -179,6 +184,15 @@ class Arriving:
     def require(self, path: str, blob_id: str) -> None:
         """Raise CorruptBlob unless what has come is the blob of this id."""
         _require_intact(path, blob_id, self.id)
+
+
+def _missing(path: str, blob_id: str) -> MissingBlob:
+    return MissingBlob(
+        f"no blob {blob_id}",
+        expected=f"a file at {path}",
+        got="none",
+        remedy="fetch it from a party that serves it",
+    )
 
 
 def _require_intact(path: str, blob_id: str, found: str) -> None:

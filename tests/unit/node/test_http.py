@@ -13,9 +13,29 @@ import pytest
 
 from protocol.errors import ExitCode
 from protocol.node import http_shares, http_timeouts
-from protocol.node.http import NotPublic, require_public, url_of
+from protocol.node.http import NotPublic, bind, require_public, url_of
 from protocol.node.http_shares import CONNECTIONS_EACH, client_of, share_of
 from tests.unit.node.apps import MIB, PATIENCE, Message, Receive, Send, answers, served
+
+
+def test_an_answer_does_not_wait_for_an_acknowledgement() -> None:
+    """asyncio, of which uvicorn is made, lets each write out at once if it sees that the socket is one of TCP."""
+
+    async def nodelay() -> int:
+        found = asyncio.get_running_loop().create_future()
+
+        def taken(_reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            found.set_result(
+                writer.get_extra_info("socket").getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
+            )
+            writer.close()
+
+        async with await asyncio.start_server(taken, sock=bind("127.0.0.1", 0)) as running:
+            _, writer = await asyncio.open_connection(*running.sockets[0].getsockname()[:2])
+            writer.close()
+            return int(await found)
+
+    assert asyncio.run(nodelay()) == 1
 
 
 def test_an_ipv6_address_stands_in_brackets() -> None:

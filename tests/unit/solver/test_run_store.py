@@ -7,8 +7,10 @@ from pathlib import Path
 import pytest
 import torch
 
-from protocol.commitments import BlobStore, segment_tree, tensor_root
+from protocol.commitments import CHUNK, BlobStore, segment_tree, tensor_root
+from protocol.commitments.hashing import HASH_BYTES
 from protocol.program import Interpreter
+from solver.chunk_hashes import ChunkHashes
 from solver.errors import RunStoreError
 from solver.training import Training
 from tests.unit.solver import tiny
@@ -144,8 +146,56 @@ def test_no_more_is_read_than_what_is_asked_for(tmp_path: Path, monkeypatch: pyt
     assert [b"assay-checkpoint" in data for data in read] == [True]
     read.clear()
     assert tensor_root(kept.tensor(2, 1)) == entries[1].root
-    assert [b"assay-checkpoint" in data for data in read] == [True, False]
-    assert len(read[1]) == 4
+    assert [len(data) for data in read] == [4], "a manifest is read once for all of its checkpoint's tensors"
+    read.clear()
+    hashes = ChunkHashes()
+    whole = kept.chunks(2, 0, 0, 2, hashes)
+    assert [len(data) for data in read] == [1200]
+    assert tensor_root(whole) == entries[0].root
+    parts = [kept.chunks(2, 0, lo, hi, hashes) for lo, hi in ((0, 1), (1, 2), (0, 2))]
+    assert parts == [whole[:CHUNK], whole[CHUNK:], whole]
+    assert len(read) == 1, "a range is read without the rest"
+
+
+def test_a_chunk_that_is_damaged_after_it_was_read_is_computed_again(tmp_path: Path) -> None:
+    kept, hashes = tiny.trained(tmp_path), ChunkHashes()
+    data = kept.tensor(2, 0)
+    kept.chunks(2, 0, 0, 1, hashes)
+    (path,) = [path for path in blob_files(tmp_path) if path.read_bytes() == data]
+    for damaged in (data[:-1] + bytes([data[-1] ^ 1]), data[:CHUNK], b""):
+        path.write_bytes(damaged)
+        assert kept.chunks(2, 0, 1, 2, hashes) == data[CHUNK:]
+        assert path.read_bytes() == data
+    path.unlink()
+    assert kept.chunks(2, 0, 1, 2, hashes) == data[CHUNK:]
+
+
+def test_hashes_of_chunks_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    kept = tiny.trained(tmp_path)
+    whole: list[str] = []
+    get = BlobStore.get
+
+    def noted(store: BlobStore, blob: str, *, max_bytes: int | None = None) -> bytes:
+        whole.append(blob)
+        return get(store, blob, max_bytes=max_bytes)
+
+    def read(*numbers: int) -> int:
+        """How many tensors are read whole."""
+        whole.clear()
+        for number in numbers:
+            kept.chunks(number, 0, 0, 1, hashes)
+        return len([blob for blob in whole if blob not in manifests])
+
+    manifests = {row.manifest for row in tiny.database(tmp_path).checkpoints(tiny.TASK)}
+    monkeypatch.setattr(BlobStore, "get", noted)
+    hashes = ChunkHashes(most=2 * 2 * HASH_BYTES)  # of two tensors of two chunks
+    assert read(1, 2, 1, 2) == 2
+    assert read(1, 3, 1) == 1, "the one that was asked for longest ago goes"
+    assert read(2) == 1
+    hashes.forget()
+    assert read(1, 2) == 2
+    hashes = ChunkHashes(most=1)  # a single one, however large
+    assert read(1, 1, 2, 2, 1) == 3
 
 
 def test_a_damaged_manifest_is_made_anew(tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ from protocol.commitments import CHUNK, segment_tree, state_tree, step_tree, ten
 from protocol.execution.replay import Replay
 from protocol.execution.turns import Turns
 from protocol.program.opcodes import Op
-from solver.answers import binary
+from solver.answers import PIECE, binary
 from solver.catalog import Catalog
 from solver.concurrency import Budget, OneAtATime
 from solver.database import Stage
@@ -365,6 +365,25 @@ def test_answers_on_their_way_are_bounded(catalog: Catalog, run_store: RunStore)
     budget = Budget(most=1)  # one answer is sent, however large
     for answer in get(application(catalog, budget=budget), place, place):
         assert answer.content == run_store.tensor(1, 0)
+
+
+@pytest.mark.parametrize("size", [0, 1, PIECE, PIECE + 1, 3 * PIECE])
+def test_an_answer_is_sent_in_pieces(size: int) -> None:
+    """The limit on one piece is what cuts off a client that reads slowly."""
+    data, sent = bytes(range(256)) * (size // 256) + bytes(size % 256), list[Message]()
+
+    async def receive() -> Message:
+        raise AssertionError("nothing is asked of the client")
+
+    async def send(message: Message) -> None:
+        sent.append(message)
+
+    asyncio.run(binary(data, Budget())({"type": "http"}, receive, send))
+    start, *pieces = sent
+    assert (b"content-length", b"%d" % size) in start["headers"]
+    assert b"".join(piece["body"] for piece in pieces) == data
+    assert max(len(piece["body"]) for piece in pieces) <= PIECE
+    assert [piece["more_body"] for piece in pieces] == [True] * (len(pieces) - 1) + [False]
 
 
 def test_a_client_that_is_gone_gives_back_what_it_took(run_store: RunStore) -> None:
