@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -65,8 +65,13 @@ class Training:
 
 def rows() -> list[Row]:
     """For each model the ratio of steps, then the seconds of capturing the long one."""
+    return measured(_trainings())
+
+
+def measured(trainings: Iterable[Training]) -> list[Row]:
+    """Ratios of steps and seconds of captures, on one thread."""
     with _one_thread():
-        return [row for training in _trainings() for row in _measured(training)]
+        return [row for training in trainings for row in _measured(training)]
 
 
 def _trainings() -> Iterator[Training]:
