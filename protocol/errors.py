@@ -23,6 +23,7 @@ AssayError
 │   ├── Busy                     solver: too many clients wait
 │   ├── Stopped                  solver: what would be computed is not needed any more
 │   ├── _NotWorth                solver: no price suits both sides
+│   │   └── _NotNow              other tasks leave too little time, memory, disk or stake
 │   ├── NotAnAnswer              protocol.chain: no response of a node to what was asked
 │   │   └── AnswerTooLong        more bytes than are kept
 │   └── BadAnswer                protocol.node: no HTTP answer, or not the bytes that were asked for

@@ -71,7 +71,7 @@ def test_a_solver_trains_with_as_many_as_fit(free: Path, tmp_path: Path, room: f
         log=log,
         bundles=tmp_path,
         turns=Turns(),
-        in_turns=lambda executor, _terms: executor,
+        in_turns=lambda executor, _task, _terms: executor,
     )
     work = Work(1, program, (), {})
     executor = HonestExecutor.__new__(HonestExecutor)
