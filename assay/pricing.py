@@ -150,7 +150,9 @@ def _costs(price: Price) -> Iterator[str]:
     yield f"budget {_tokens(terms.budget)} ({whence}): the most that you pay for the training; solvers bid below it"
     fees = terms.verifiers * terms.seat_fee
     replayed = (
-        f"{terms.verifiers} seats replay {terms.segments_per_verifier} of {terms.segments} segments each"
+        f"of {terms.segments} segments each of {terms.verifiers} seats replays {terms.segments_per_verifier}"
+        if terms.verifiers > 1
+        else f"one seat replays {terms.segments_per_verifier} of {terms.segments} segments"
     )
     yield f"audit fees {_tokens(fees)}: {replayed}"
     if trust.looks:

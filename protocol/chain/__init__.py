@@ -6,3 +6,7 @@ Edge code: everything that talks to a chain is here, and nothing that decides a 
 is the door, `devnet`, `deploy`, `accounts`, `events` and `game_view` stand beside it, `errors`
 holds what any of them raises.
 """
+
+from protocol.chain.late_keyfiles import put_off
+
+put_off()
