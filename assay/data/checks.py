@@ -83,14 +83,17 @@ def require_bools(path: Path, name: str, array: Array) -> None:
         )
 
 
-def require_room(path: Path, declared: int, most: int) -> None:
+SMALLER: Final = "choose fewer columns, give a larger most=, or save arrays uncompressed, which are mapped"
+
+
+def require_room(path: Path, declared: int, most: int, remedy: str = SMALLER) -> None:
     """Refuse data that say themselves that they are larger than `most` bytes when unpacked, before any is."""
     if declared > most:
         raise DataError(
             f"data {path}",
             expected=f"at most {most:,} bytes when unpacked",
             got=f"{declared:,}",
-            remedy="choose fewer columns, give a larger most=, or save arrays uncompressed, which are mapped",
+            remedy=remedy,
         )
 
 

@@ -17,13 +17,13 @@ Array = np.ndarray[Any, np.dtype[Any]]
 def require_number_types(path: Path, schema: Any, names: Sequence[str]) -> None:
     """Refuse columns of anything but numbers, all of them in one error."""
     types = {name: schema.field(name).type for name in names}
-    wrong = [f"{name!r} of {kind}" for name, kind in types.items() if not _is_number(kind)]
+    wrong = {name: kind for name, kind in types.items() if not _is_number(kind)}
     if wrong:
         right = [name for name in schema.names if _is_number(schema.field(name).type)]
         raise DataError(
-            f"data {path}, column {', '.join(wrong[:10])}",
+            f"data {path}, column {', '.join(map(repr, wrong))}",
             expected="numbers, bools, or lists of them",
-            got="something else",
+            got=", ".join(map(str, wrong.values())),
             remedy=f"leave it out: columns={right}; or write it as numbers"
             if right
             else "write columns of numbers",

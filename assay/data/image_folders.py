@@ -36,7 +36,7 @@ def images(
     if size is not None:
         size = _require_size(size)
     height, width = size or _size_of(files[0][0])
-    require_room(place, 3 * height * width * len(files), most)
+    require_room(place, 3 * height * width * len(files), most, "resize them by size=, or give a larger most=")
     x = np.empty((len(files), 3, height, width), np.uint8)
     for number, (file, _) in enumerate(files):
         x[number] = _pixels(file, (height, width), resized=size is not None, first=files[0][0])

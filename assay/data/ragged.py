@@ -130,12 +130,17 @@ def _kind(array: Array) -> str:
 def _filled(shape: tuple[int, ...], arrays: list[Array], fill: float) -> Array:
     """An array of `fill` in a type that holds all rows."""
     dtype = np.result_type(*{array.dtype for array in arrays})
+    if dtype.kind == "f" and arrays[0].dtype.kind != "f":
+        remedy = "give all rows one type"
+        raise DataError(
+            "rows", expected="integers that one type holds", got="int64 and uint64", remedy=remedy
+        )
     try:
         value = dtype.type(fill)
         right = dtype.kind == "f" or value == fill
     except (TypeError, ValueError, OverflowError):
         right = False
-    if not right or (dtype.kind == "f" and arrays[0].dtype.kind != "f"):
+    if not right:
         raise DataError(
             "fill", expected=f"a value of {dtype}, the rows' type", got=repr(fill), remedy="give another"
         )

@@ -77,13 +77,16 @@ def _tokens(file: Path, tokenizer: Callable[[str], Any]) -> Array:
         raise DataError(f"text {file}", expected="tokens", got=got, remedy="mend the tokenizer") from error
     if not array.size:
         return np.empty(0, np.int32)
-    if array.ndim != 1 or array.dtype.kind not in "iu" or int(array.min()) < 0 or int(array.max()) >= 2**31:
+    got = None
+    if array.ndim != 1 or array.dtype.kind not in "iu":
+        got = f"{array.dtype} {array.shape}"
+    elif int(array.min()) < 0 or int(array.max()) >= 2**31:
+        got = f"from {array.min()} to {array.max()}"
+    if got is not None:
         raise DataError(
             f"text {file}",
             expected="a list of integers from 0 to 2147483647 from the tokenizer",
-            got=f"{array.dtype} {array.shape}"
-            if array.dtype.kind not in "iu" or array.ndim != 1
-            else "others",
+            got=got,
             remedy="pass a function of a text that returns its tokens, such as tokenizer.encode",
         )
     return array.astype(np.int32)
