@@ -1,7 +1,7 @@
 """The submitter's side: development chain, deployment, tasks and results.
 
-In Python `train` posts a task and `attach` finds it again. What stands in `__all__` is loaded when it is first used, so
-that a command's start and `import assay` load neither torch nor web3.
+In Python `train` posts a task and `attach` finds it again; `data` reads what is trained on. What stands in `__all__`
+is loaded when it is first used, so that a command's start and `import assay` load neither torch nor web3.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from assay import data as data
     from assay.consent import prompt as prompt
     from assay.errors import NotConfirmed as NotConfirmed
     from assay.pricing import Price as Price
@@ -28,6 +29,7 @@ _PLACES = {
     "Progress": "assay.watching.progress",
     "TensorBoard": "assay.watching.callbacks",
     "attach": "assay.training.handle",
+    "data": "assay.data",
     "prompt": "assay.consent",
     "train": "assay.training.posting",
 }
@@ -37,7 +39,8 @@ __all__ = sorted(_PLACES)
 def __getattr__(name: str) -> Any:
     if name not in _PLACES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(_PLACES[name]), name)
+    module = import_module(_PLACES[name])
+    return module if module.__name__ == f"{__name__}.{name}" else getattr(module, name)
 
 
 def __dir__() -> list[str]:

@@ -70,6 +70,10 @@ class PlanError(SubmitterError):
     """An argument of `assay.train` that no task can have."""
 
 
+class DataError(SubmitterError):
+    """Training data that cannot be read, or that have no form as arrays of numbers."""
+
+
 class PackageMissing(SubmitterError):
     """A package that something optional needs is not installed."""
 

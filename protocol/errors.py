@@ -131,6 +131,7 @@ AssayError
 │   ├── SourceError              the Python file that builds it, or what that returned
 │   ├── StartError               a state that training cannot go on from
 │   ├── PlanError                an argument of `assay.train` that no task can have
+│   ├── DataError                training data that are no arrays of numbers
 │   ├── PackageMissing           a package that something optional needs is not installed
 │   ├── NotServed                the bundle is not where the terms would say (exit code 1)
 │   ├── TooFewVerifiers          too few registered accounts would take a seat (exit code 1)

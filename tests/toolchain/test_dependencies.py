@@ -21,6 +21,7 @@ CHECKOUT = {*PACKAGES, "benchmarks", "examples", "scripts", "tests"}
 ABSENT = {"ray": "ray", "triton": "triton"}
 """Import name and distribution of what the development environment does without."""
 EXTRAS_OF = {
+    "assay/data": {"data"},
     "protocol/numerics/cuda/device": {"cuda"},
     "protocol/numerics/cuda/launch.py": {"cuda"},
     "sim": {"sim"},
@@ -91,7 +92,7 @@ def test_what_the_wheel_imports_is_declared(package: str) -> None:
 def test_what_is_declared_is_imported() -> None:
     used = frozenset[str]().union(*map(imported, files(*PACKAGES)))
     assert not BASE - BACKENDS - used
-    for extra in ("cuda", "sim", "ray", "storage", "tensorboard"):
+    for extra in ("cuda", "data", "sim", "ray", "storage", "tensorboard"):
         assert not EXTRAS[extra] - BACKENDS - used, extra
     around = frozenset[str]().union(*map(imported, files("tests", "examples", "benchmarks")))
     assert not EXTRAS["examples"] - around
@@ -116,7 +117,7 @@ def test_an_operator_installs_no_tool_of_development() -> None:
 
 def test_the_lock_holds_what_is_declared_and_nothing_else() -> None:
     locked = set(lock())
-    due = closure(BASE | EXTRAS["sim"] | EXTRAS["dev"] | EXTRAS["examples"])
+    due = closure(BASE | EXTRAS["data"] | EXTRAS["sim"] | EXTRAS["dev"] | EXTRAS["examples"])
     assert not due - locked, "declared, not locked"
     assert not locked - due, "locked, and nobody asks for it"
 

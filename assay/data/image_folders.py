@@ -1,0 +1,104 @@
+"""A folder of class folders of images, in the order of torchvision's `ImageFolder`, by Pillow."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+
+from assay.data.checks import MOST, Arrays, package, require_count, require_path, require_room, unreadable
+from assay.errors import DataError
+
+SUFFIXES: Final = (".jpg", ".jpeg", ".png", ".ppm", ".bmp", ".pgm", ".tif", ".tiff", ".webp")
+"""Of `ImageFolder`; other files are left out."""
+FORMATS: Final = ("JPEG", "PNG", "PPM", "BMP", "TIFF", "WEBP")
+WIDE: Final = ("I", "F")
+"""Beginnings of Pillow's names for pixels of more than 8 bits, which u8 would clip."""
+
+
+def images(
+    folder: str | os.PathLike[str], size: tuple[int, int] | None = None, *, most: int = MOST
+) -> Arrays:
+    """`x` u8 [n, 3, height, width], red, green and blue as torch's convolutions take them; `y` int64 [n], the class.
+
+    Classes are the folders in `folder`, numbered in the order of their names; the images of a class are all that lie in
+    it or below, in the order of their folders and names. All images are of one size, or `size`, (height, width), to
+    which those of another are resized (bilinear). `x` has at most `most` bytes. Transparency is left out.
+
+    Raises DataError, and PackageMissing where Pillow is not installed.
+    """
+    place = Path(folder)
+    require_path(place, "a folder with a folder for each class")
+    files = list(_files(place))
+    if size is not None:
+        size = _require_size(size)
+    height, width = size or _size_of(files[0][0])
+    require_room(place, 3 * height * width * len(files), most, "resize them by size=, or give a larger most=")
+    x = np.empty((len(files), 3, height, width), np.uint8)
+    for number, (file, _) in enumerate(files):
+        x[number] = _pixels(file, (height, width), resized=size is not None, first=files[0][0])
+    return {"x": x, "y": np.array([label for _, label in files], np.int64)}
+
+
+def _files(folder: Path) -> Iterator[tuple[Path, int]]:
+    """All images with the numbers of their classes."""
+    if not folder.is_dir():
+        got, remedy = "a file", "name the folder; one file of arrays is read by assay.data.read"
+        raise DataError(f"images {folder}", expected="a folder of folders", got=got, remedy=remedy)
+    classes = sorted(entry.name for entry in os.scandir(folder) if entry.is_dir())
+    if not classes:
+        remedy = "put the images of each class into a folder of their own"
+        raise DataError(f"images {folder}", expected="a folder for each class", got="none", remedy=remedy)
+    for label, name in enumerate(classes):
+        found = [
+            Path(above, file)
+            for above, _, names in sorted(os.walk(folder / name))
+            for file in sorted(names)
+            if file.lower().endswith(SUFFIXES)
+        ]
+        if not found:
+            got, remedy = "none", f"add some ({', '.join(SUFFIXES)}), or remove the folder"
+            raise DataError(f"images {folder / name}", expected="images of a class", got=got, remedy=remedy)
+        yield from ((file, label) for file in found)
+
+
+def _require_size(size: Any) -> tuple[int, int]:
+    if not isinstance(size, tuple | list) or len(size) != 2:
+        raise DataError("size", expected="(height, width)", got=repr(size), remedy="as in size=(32, 32)")
+    return require_count("size", size[0]), require_count("size", size[1])
+
+
+def _size_of(file: Path) -> tuple[int, int]:
+    """Height and width, by the file's header."""
+    image = package("PIL.Image", "Pillow", "images")
+    try:
+        with image.open(file, formats=FORMATS) as opened:
+            return opened.height, opened.width
+    except (OSError, ValueError, SyntaxError, image.DecompressionBombError) as error:
+        raise unreadable(file, "an image", error) from error
+
+
+def _pixels(file: Path, size: tuple[int, int], *, resized: bool, first: Path) -> np.ndarray[Any, Any]:
+    """[3, height, width]."""
+    image = package("PIL.Image", "Pillow", "images")
+    try:
+        with image.open(file, formats=FORMATS) as opened:
+            if opened.mode.startswith(WIDE):
+                remedy = "convert it to 8 bits for each colour"
+                raise DataError(f"images {file}", expected="8 bits", got=f"mode {opened.mode}", remedy=remedy)
+            if not resized and (opened.height, opened.width) != size:
+                raise DataError(
+                    f"images {file}",
+                    expected=f"{size[0]} x {size[1]} pixels (height x width), as {first} has",
+                    got=f"{opened.height} x {opened.width}",
+                    remedy=f"resize all by size={size}, or leave it out",
+                )
+            colours = opened.convert("RGB")
+            if colours.size != size[::-1]:
+                colours = colours.resize(size[::-1], image.Resampling.BILINEAR)
+            return np.asarray(colours).transpose(2, 0, 1)
+    except (OSError, ValueError, SyntaxError, image.DecompressionBombError) as error:
+        raise unreadable(file, "an image", error) from error

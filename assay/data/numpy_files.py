@@ -1,0 +1,145 @@
+"""`.npy` and `.npz`: mapped where their bytes lie in the file as they are in memory, else read. Nothing is unpickled.
+
+Headers are read by numpy. What a header declares is compared with the bytes that are there before memory is taken.
+"""
+
+from __future__ import annotations
+
+import lzma
+import math
+import zipfile
+import zlib
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import IO, Any, Final, Literal
+
+import numpy as np
+from numpy.lib import format as npy
+
+from assay.data.checks import Array, Arrays, chosen, require_bools, require_numbers, require_room, unreadable
+from assay.errors import DataError
+
+NAME: Final = "x"
+"""What the array of an `.npy` file is called."""
+LOCAL_HEADER: Final = 30
+"""Bytes of a member's header in a zip archive; the last four are the lengths of the name and of the extra field, which
+follow it (APPNOTE 4.3.7)."""
+DAMAGED: Final = (
+    *(
+        zipfile.BadZipFile,
+        zlib.error,
+        lzma.LZMAError,
+        EOFError,
+        NotImplementedError,
+        RuntimeError,
+        ValueError,
+    ),
+    *(OSError, SyntaxError),
+)
+"""What zipfile and numpy raise for files that are none, or that are cut, encrypted or packed in an unknown way."""
+
+
+def read_npy(path: Path, wanted: Sequence[str] | None) -> Arrays:
+    """The mapped array of a file. Raises DataError."""
+    chosen(path, [NAME], wanted)
+    try:
+        with path.open("rb") as file:
+            shape, order, dtype = _header(file)
+            begin = file.tell()
+    except DAMAGED as error:
+        raise unreadable(path, "a file that numpy.save wrote", error) from error
+    _require_as_declared(path, NAME, dtype, shape, path.stat().st_size - begin)
+    return {NAME: mapped(path, NAME, dtype, shape, begin, order)}
+
+
+def read_npz(path: Path, wanted: Sequence[str] | None, most: int) -> Arrays:
+    """The arrays of an archive, at most `most` bytes of them unpacked. Raises DataError."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            members = archive.infolist()
+            twice = [name for name, count in Counter(one.filename for one in members).items() if count > 1]
+            if twice:
+                raise DataError(
+                    *(f"data {path}, array {twice[0]!r}",),
+                    expected="one array of a name",
+                    got="several",
+                    remedy="write the file again",
+                )
+            named = {one.filename.removesuffix(".npy"): one for one in members}
+            names = chosen(path, named, wanted)
+            packed = [named[name] for name in names if named[name].compress_type != zipfile.ZIP_STORED]
+            require_room(path, sum(one.file_size for one in packed), most)
+            return {name: _member(path, archive, named[name], name) for name in names}
+    except DAMAGED as error:
+        raise unreadable(path, "a file that numpy.savez wrote", error) from error
+
+
+def mapped(
+    path: Path,
+    name: str,
+    dtype: np.dtype[Any],
+    shape: tuple[int, ...],
+    begin: int,
+    order: Literal["C", "F"] = "C",
+) -> Array:
+    """An array whose bytes begin at a place in a file: mapped for reading alone, or copied where it is not aligned."""
+    if not math.prod(shape):
+        return np.empty(shape, dtype)
+    array = np.memmap(path, dtype, "r", begin, shape, order)
+    if dtype.kind == "b":
+        require_bools(path, name, array)
+    return array if array.flags.aligned else np.array(array)
+
+
+def _member(path: Path, archive: zipfile.ZipFile, member: zipfile.ZipInfo, name: str) -> Array:
+    with archive.open(member) as file:
+        shape, order, dtype = _header(file)
+        begin = file.tell()
+        _require_as_declared(path, name, dtype, shape, member.file_size - begin)
+        if member.compress_type == zipfile.ZIP_STORED:
+            return mapped(path, name, dtype, shape, _place(path, member) + begin, order)
+        array = np.empty(math.prod(shape), dtype)
+        view = memoryview(array.view(np.uint8))
+        at = 0
+        while at < len(view):
+            count = file.readinto(view[at:])  # type: ignore[attr-defined]
+            if not count:
+                raise EOFError(f"{name!r} ends after {at} of {len(view)} bytes")
+            at += count
+        if dtype.kind == "b":
+            require_bools(path, name, array)
+        return array.reshape(shape, order=order)
+
+
+def _header(file: IO[bytes]) -> tuple[tuple[int, ...], Literal["C", "F"], np.dtype[Any]]:
+    """Shape, order and type. Raises ValueError."""
+    version = npy.read_magic(file)
+    if version not in ((1, 0), (2, 0)):
+        raise ValueError(f"version {version} of the format, which is for records")
+    read = npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0
+    shape, fortran, dtype = read(file)
+    return shape, "F" if fortran else "C", dtype
+
+
+def _require_as_declared(
+    path: Path, name: str, dtype: np.dtype[Any], shape: tuple[int, ...], there: int
+) -> None:
+    require_numbers(path, name, dtype)
+    declared = math.prod(shape) * dtype.itemsize
+    if min(shape, default=0) < 0 or declared != there:
+        raise DataError(
+            f"data {path}, array {name!r}",
+            expected=f"{declared:,} bytes, as its header says with shape {shape}",
+            got=f"{there:,}",
+            remedy="write the file again",
+        )
+
+
+def _place(path: Path, member: zipfile.ZipInfo) -> int:
+    """Where a member's bytes begin in an archive."""
+    with path.open("rb") as file:
+        file.seek(member.header_offset)
+        header = file.read(LOCAL_HEADER)
+    lengths = (int.from_bytes(header[k : k + 2], "little") for k in (26, 28))
+    return member.header_offset + LOCAL_HEADER + sum(lengths)

@@ -1,0 +1,158 @@
+"""Rows of unequal lengths as arrays: padded to one length, or several packed into one row."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterable
+from typing import Any, Final
+
+import numpy as np
+
+from assay.data.checks import NUMBERS, Array, Arrays, require_count
+from assay.errors import DataError
+
+NONE: Final = np.iinfo(np.int64).max
+"""No row has just so much room."""
+
+
+def padded(rows: Iterable[Any], length: int | None = None, fill: float = 0) -> Arrays:
+    """`x` [n, length, …]: the rows, each followed by `fill`; `mask` bool [n, length]: True where the row itself is.
+
+    A row is a list, array or tensor of numbers, with one element or more; rows of vectors keep their further axes.
+    `length` is the longest row's if unsaid. The type is the rows' own. Raises DataError, also for a row that is longer.
+    """
+    arrays = _arrays(rows)
+    if length is None:
+        length = max(map(len, arrays))
+    else:
+        _require_fits(arrays, require_count("length", length))
+    x = _filled((len(arrays), length, *arrays[0].shape[1:]), arrays, fill)
+    mask = np.zeros((len(arrays), length), np.bool_)
+    for number, array in enumerate(arrays):
+        x[number, : len(array)] = array
+        mask[number, : len(array)] = True
+    return {"x": x, "mask": mask}
+
+
+def packed(rows: Iterable[Any], length: int, fill: float = 0) -> Arrays:
+    """`x` [m, length, …]: several sequences in a row, one after the other, then `fill`; `segment` and `position`, int32
+    [m, length].
+
+    `segment` counts the sequences of a row from 1, and is 0 where `fill` is. `position` counts the elements of each
+    sequence from 0. Attention stays inside of a sequence with the mask `segment[:, :, None] == segment[:, None, :]`
+    (and, to look back alone, `position[:, :, None] >= position[:, None, :]`), under which every element attends to
+    itself at least; the loss counts where `segment > 0`. For the next token, the target of an element is the one after
+    it, and counts where both are of the same segment.
+
+    Sequences are placed in their order, each into the first row that has room (first fit), so the same rows are
+    always packed alike. None is cut. Raises DataError, also for a row that is longer than `length`.
+    """
+    arrays = _arrays(rows)
+    _require_fits(arrays, require_count("length", length))
+    places, count = _first_fit([len(array) for array in arrays], length)
+    x = _filled((count, length, *arrays[0].shape[1:]), arrays, fill)
+    segment, position = np.zeros((count, length), np.int32), np.zeros((count, length), np.int32)
+    last = [0] * count
+    for array, (row, begin) in zip(arrays, places, strict=True):
+        place = slice(begin, begin + len(array))
+        last[row] += 1
+        x[row, place], segment[row, place] = array, last[row]
+        position[row, place] = np.arange(len(array), dtype=np.int32)
+    return {"x": x, "segment": segment, "position": position}
+
+
+def _first_fit(lengths: list[int], most: int) -> tuple[list[tuple[int, int]], int]:
+    """The row and the first element of each sequence, and the number of rows. `first[room]` is the first of the rows
+    that have exactly `room` elements left, which are kept in a heap.
+    """
+    first = np.full(most + 1, NONE)
+    heaps: dict[int, list[int]] = {}
+    places, count = [], 0
+    for length in lengths:
+        row = int(first[length:].min())
+        if row == NONE:
+            row, room = count, most
+            count += 1
+        else:
+            room = length + int(first[length:].argmin())
+            heapq.heappop(heaps[room])
+            first[room] = heaps[room][0] if heaps[room] else NONE
+        places.append((row, most - room))
+        left = room - length
+        heapq.heappush(heaps.setdefault(left, []), row)
+        first[left] = heaps[left][0]
+    return places, count
+
+
+def _arrays(rows: Iterable[Any]) -> list[Array]:
+    """Rows of numbers of one kind, with equal further axes."""
+    if isinstance(rows, str | bytes) or not isinstance(rows, Iterable):
+        raise DataError(
+            "rows", expected="rows of numbers", got=type(rows).__name__, remedy="pass a list of lists"
+        )
+    arrays = [_array(number, row) for number, row in enumerate(rows)]
+    if not arrays:
+        raise DataError("rows", expected="at least one row", got="none", remedy="pass some")
+    kind, axes = _kind(arrays[0]), arrays[0].shape[1:]
+    for number, array in enumerate(arrays):
+        if _kind(array) != kind or array.shape[1:] != axes:
+            raise DataError(
+                f"row {number}",
+                expected=f"{kind} with further axes {axes}, as in row 0",
+                got=f"{_kind(array)} with {array.shape[1:]}",
+                remedy="give all rows one type and shape, but for their lengths",
+            )
+    return arrays
+
+
+def _array(number: int, row: Any) -> Array:
+    try:
+        array = np.asarray(row)
+    except (ValueError, TypeError, RuntimeError, OverflowError) as error:
+        raise _no_row(number, f"{type(error).__name__}: {str(error)[:200]}") from error
+    if not array.ndim or not array.size:
+        raise _no_row(number, "a single value" if not array.ndim else "an empty row")
+    if array.dtype.kind not in NUMBERS:
+        raise _no_row(number, f"a row of {array.dtype}")
+    return array
+
+
+def _no_row(number: int, got: str) -> DataError:
+    return DataError(
+        f"row {number}", expected="a row of numbers, one or more", got=got, remedy="leave it out, or mend it"
+    )
+
+
+def _kind(array: Array) -> str:
+    return {"b": "bool", "f": "floats"}.get(array.dtype.kind, "integers")
+
+
+def _filled(shape: tuple[int, ...], arrays: list[Array], fill: float) -> Array:
+    """An array of `fill` in a type that holds all rows."""
+    dtype = np.result_type(*{array.dtype for array in arrays})
+    if dtype.kind == "f" and arrays[0].dtype.kind != "f":
+        remedy = "give all rows one type"
+        raise DataError(
+            "rows", expected="integers that one type holds", got="int64 and uint64", remedy=remedy
+        )
+    try:
+        value = dtype.type(fill)
+        right = dtype.kind == "f" or value == fill
+    except (TypeError, ValueError, OverflowError):
+        right = False
+    if not right:
+        raise DataError(
+            "fill", expected=f"a value of {dtype}, the rows' type", got=repr(fill), remedy="give another"
+        )
+    return np.full(shape, fill, dtype)
+
+
+def _require_fits(arrays: list[Array], length: int) -> None:
+    for number, array in enumerate(arrays):
+        if len(array) > length:
+            raise DataError(
+                f"row {number}",
+                expected=f"at most {length} elements, as length= says",
+                got=len(array),
+                remedy="cut it, or give a larger length",
+            )

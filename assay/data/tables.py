@@ -1,0 +1,118 @@
+"""Parquet files, and datasets that Hugging Face's `datasets` saved to disk, by pyarrow.
+
+A saved dataset is a folder with `state.json`, which names its files: Arrow streams, mapped while they are read.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+
+from assay.data.checks import Arrays, chosen, package, require_file, require_room, unreadable
+from assay.data.columns import numbers, require_number_types
+from assay.errors import DataError
+
+STATE: Final = "state.json"
+DICT: Final = "dataset_dict.json"
+"""In a folder of several datasets, each in a folder of its own."""
+WIDTHS: Final = {"BOOLEAN": 1, "INT32": 4, "FLOAT": 4}
+"""Bytes of an element of a Parquet column in memory; 8 of the others that are numbers."""
+
+
+def read_parquet(files: Sequence[Path], wanted: Sequence[str] | None, most: int) -> Arrays:
+    """The columns of files that have the same ones, one file after the other. Raises DataError, PackageMissing."""
+    arrow = package("pyarrow", "pyarrow", "Parquet files")
+    parquet = package("pyarrow.parquet", "pyarrow", "Parquet files")
+    names: list[str] | None = None
+    declared = 0
+    for path in files:
+        require_file(path)
+        try:
+            with parquet.ParquetFile(path) as file:
+                schema, metadata = file.schema_arrow, file.metadata
+                names = _names(path, schema, names or wanted)
+                declared += sum(_declared(metadata, set(names)))
+        except (arrow.ArrowException, OSError, ValueError) as error:
+            raise unreadable(path, "a Parquet file", error) from error
+        require_room(path, declared, most)
+    return _joined(_tables(files, names or []))
+
+
+def read_saved(folder: Path, wanted: Sequence[str] | None) -> Arrays:
+    """The columns of a saved dataset. Raises DataError, PackageMissing."""
+    arrow = package("pyarrow", "pyarrow", "datasets of Hugging Face")
+    parts = []
+    names: list[str] | None = None
+    for path in _saved_files(folder):
+        require_file(path)
+        try:
+            with arrow.memory_map(str(path)) as source, arrow.ipc.open_stream(source) as stream:
+                names = _names(path, stream.schema, names or wanted)
+                parts.append((path, stream.read_all().select(names)))
+        except (arrow.ArrowException, OSError, ValueError) as error:
+            raise unreadable(path, "a stream of Arrow", error) from error
+    return _joined(iter(parts))
+
+
+def _names(path: Path, schema: Any, wanted: Sequence[str] | None) -> list[str]:
+    """Columns that are read, all of numbers."""
+    names = chosen(path, schema.names, wanted)
+    require_number_types(path, schema, names)
+    return names
+
+
+def _declared(metadata: Any, names: set[str]) -> Iterator[int]:
+    """Bytes of the columns in memory, by what a Parquet file says of itself."""
+    for group in range(metadata.num_row_groups):
+        for number in range(metadata.num_columns):
+            column = metadata.row_group(group).column(number)
+            path = column.path_in_schema
+            if any(path == name or path.startswith(f"{name}.") for name in names):
+                yield column.num_values * WIDTHS.get(column.physical_type, 8)
+
+
+def _tables(files: Sequence[Path], names: Sequence[str]) -> Iterator[tuple[Path, Any]]:
+    arrow, parquet = package("pyarrow", "pyarrow", ""), package("pyarrow.parquet", "pyarrow", "")
+    for path in files:
+        try:
+            with parquet.ParquetFile(path, memory_map=True) as file:
+                table = file.read(columns=list(names))
+        except (arrow.ArrowException, OSError, ValueError) as error:
+            raise unreadable(path, "a Parquet file", error) from error
+        yield path, table
+
+
+def _joined(tables: Iterator[tuple[Path, Any]]) -> Arrays:
+    """The columns of tables, one table after the other: arrays of their own, [rows, …]."""
+    parts: dict[str, list[np.ndarray[Any, Any]]] = {}
+    for path, table in tables:
+        for name in table.column_names:
+            found = parts.setdefault(name, [])
+            found += numbers(path, name, table.column(name), found[0] if found else None)
+    return {name: np.concatenate(arrays) if arrays else np.empty(0) for name, arrays in parts.items()}
+
+
+def _saved_files(folder: Path) -> list[Path]:
+    """Files that the state of a saved dataset names, in its order."""
+    path = folder / STATE
+    try:
+        state = json.loads(path.read_text())
+        names = [str(one["filename"]) for one in state["_data_files"]]
+        indices = state.get("_indices_data_files")
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise unreadable(path, "the state of a dataset that save_to_disk wrote", error) from error
+    if indices:
+        remedy = "call .flatten_indices() on the dataset, and save it again"
+        raise DataError(
+            f"data {folder}", expected="rows in their order", got="rows by indices", remedy=remedy
+        )
+    if not names or any(Path(name).name != name for name in names):
+        got = "no file" if not names else "a name that lies elsewhere"
+        raise DataError(
+            f"data {path}", expected="names of files in the folder", got=got, remedy="save it again"
+        )
+    return [folder / name for name in names]
