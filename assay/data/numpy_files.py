@@ -100,7 +100,7 @@ def _member(path: Path, archive: zipfile.ZipFile, member: zipfile.ZipInfo, name:
         if member.compress_type == zipfile.ZIP_STORED:
             return mapped(path, name, dtype, shape, _place(path, member) + begin, order)
         array = np.empty(math.prod(shape), dtype)
-        view = memoryview(array.view(np.uint8))
+        view = array.view(np.uint8).data
         at = 0
         while at < len(view):
             count = file.readinto(view[at:])  # type: ignore[attr-defined]

@@ -77,12 +77,12 @@ def _tokens(file: Path, tokenizer: Callable[[str], Any]) -> Array:
         raise DataError(f"text {file}", expected="tokens", got=got, remedy="mend the tokenizer") from error
     if not array.size:
         return np.empty(0, np.int32)
-    got = None
+    got = ""
     if array.ndim != 1 or array.dtype.kind not in "iu":
         got = f"{array.dtype} {array.shape}"
     elif int(array.min()) < 0 or int(array.max()) >= 2**31:
         got = f"from {array.min()} to {array.max()}"
-    if got is not None:
+    if got:
         raise DataError(
             f"text {file}",
             expected="a list of integers from 0 to 2147483647 from the tokenizer",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -126,7 +126,7 @@ def captured(dataset: Arrays) -> CapturedStep:
     return capture(model, objective, optimizer, dataset, batch_size=4, steps=2)
 
 
-def objective(model: nn.Module, batch: dict[str, Tensor]) -> Tensor:
+def objective(model: nn.Module, batch: Mapping[str, Tensor]) -> Tensor:
     return F.cross_entropy(model(batch["x"]), batch["y"])
 
 

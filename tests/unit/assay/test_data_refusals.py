@@ -29,7 +29,10 @@ def npy(array: Any, *, allow_pickle: bool = False) -> bytes:
 
 
 def written(content: bytes) -> Callable[[Path], None]:
-    return lambda path: path.write_bytes(content) and None
+    def write(path: Path) -> None:
+        path.write_bytes(content)
+
+    return write
 
 
 def archive(members: dict[str, bytes], packing: int = zipfile.ZIP_STORED) -> Callable[[Path], None]:
