@@ -67,9 +67,8 @@ class Auction:
         self._lost: dict[int, float] = {}  # seconds that failed fetches for a task took
         self._bundles = Candidates(context.candidates)
         self._swept = False
-        self._waiting: dict[
-            int, tuple[list[int], int]
-        ] = {}  # task: beside which ones it did not fit, its last bid
+        # What a task did not fit beside, and the end of its bidding.
+        self._waiting: dict[int, tuple[list[int], int]] = {}
         self._beaten: dict[int, int] = {}  # task: the block since which another solver is ahead
 
     @property
@@ -356,6 +355,7 @@ class Auction:
         self._began.pop(task, None)
         self._lost.pop(task, None)
         self._waiting.pop(task, None)
+        self._context.places.forget(task)
         self._drop(task)
 
     def _drop(self, task: int) -> None:

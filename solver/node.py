@@ -369,7 +369,7 @@ class SolverNode(Node):
         nodes = (*self._earlier, self)
         if any(node._taken() or node.context.sends.any or node._publisher.pending for node in nodes):
             return None
-        ended = {task: status for node in nodes for task, status in node._finished.items()}
+        ended = [(task, status) for node in nodes for task, status in node._finished.items()]
         refused = [error for node in nodes for error in node._refused.values()]
         drained = self._operation.mode is Mode.DRAINING and self._is_drained()
         return outcome(ended, refused, drained, once)

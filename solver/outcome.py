@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from protocol.chain.views import TaskStatus
 from protocol.errors import ExitCode
@@ -10,14 +10,15 @@ from solver.errors import SolverError, StakeSlashed
 
 
 def outcome(
-    ended: Mapping[int, TaskStatus], refused: Sequence[SolverError], drained: bool, once: bool
+    ended: Sequence[tuple[int, TaskStatus]], refused: Sequence[SolverError], drained: bool, once: bool
 ) -> ExitCode | None:
     """None where it goes on: it ends after a slash, a refused run, an order to drain, and with `once` after the first
-    task. Raises StakeSlashed, and the error of a refused run.
+    task. `ended` are tasks of all deployments, of which several may have the same number. Raises StakeSlashed, and the
+    error of a refused run.
     """
     if not (ended or refused or drained):
         return None
-    slashed = [task for task, status in ended.items() if status is TaskStatus.SLASHED]
+    slashed = [task for task, status in ended if status is TaskStatus.SLASHED]
     if slashed:
         raise StakeSlashed(
             f"task {slashed[0]}",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
@@ -14,8 +15,10 @@ def by_device(
     context: Context, program: bytes, beside: Sequence[int], figures: Figures
 ) -> Iterator[tuple[str, Figures]]:
     """The figures for a task of this program with what each device trains of the tasks `beside`; the device with the
-    least to do is the first. Raises ChainError.
+    least to do is the first. Memory is asked for once the program's bundle was read: that needs torch. Raises
+    ChainError.
     """
+    needs = context.places.needs(program)
     places = context.places
     trained: dict[str, dict[int, Training]] = {device: {} for device in places.devices}
     for task in beside:
@@ -23,9 +26,10 @@ def by_device(
     for device, trainings in sorted(
         trained.items(), key=lambda item: sum(one.seconds for one in item[1].values())
     ):
-        room = places.room(device, [context.terms(task).program_id for task in trainings])
+        programs = [context.terms(task).program_id for task in trainings]
+        room = math.inf if needs is None else places.room(device, programs)
         named = {f"task {task}": training for task, training in trainings.items()}
-        yield device, replace(figures, trainings=named, memory=room, needs=places.needs(program) or 0)
+        yield device, replace(figures, trainings=named, memory=room, needs=needs or 0)
 
 
 def _training(context: Context, task: int, figures: Figures) -> Training:

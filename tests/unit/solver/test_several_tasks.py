@@ -176,3 +176,18 @@ def test_no_bundle_is_kept_for_a_task_that_waits(stand: Stand) -> None:
         post(stand, task)
     assert stages(stand, 1, 2, 3) == [Stage.BID, None, None]
     assert stand.candidates == [stand.market.offer.bundle_hash.hex()]
+
+
+def test_memory_is_not_asked_for_before_the_bundle_was_read(stand: Stand) -> None:
+    """Asking it needs torch, which a solver that waits does not have."""
+    stand.go.clear()
+    asked: list[str] = []
+    stand.places._memory = lambda device: asked.append(device)
+    stand.market.post(1)
+    stand.auction.tick(take=True)
+    assert asked == []
+    stand.places.expect(stand.market.offer.program_id, 1)  # as the fetch does
+    stand.go.set()
+    stand.tick(2)
+    assert asked
+    assert stages(stand, 1) == [Stage.BID]
