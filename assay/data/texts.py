@@ -19,7 +19,7 @@ LOG = logging.getLogger("assay.data")
 def text(
     paths: str | os.PathLike[str] | Iterable[str | os.PathLike[str]],
     length: int,
-    tokenizer: Callable[[str], Any] = bytes,  # type: ignore[assignment]
+    tokenizer: Callable[[str], Any] | None = None,
 ) -> Arrays:
     """`x` [n, length]: the tokens of the files, end to end in the order given. What does not fill a last row is left
     out, and the log (`assay.data`, a warning) says how much that is.
@@ -33,9 +33,7 @@ def text(
         raise DataError("text", expected="at least one file", got="none", remedy="name some")
     for file in files:
         require_file(file)
-    of_bytes: Any = bytes
-    read = _bytes if tokenizer is of_bytes else lambda file: _tokens(file, tokenizer)
-    parts = [read(file) for file in files]
+    parts = [_bytes(file) if tokenizer is None else _tokens(file, tokenizer) for file in files]
     tokens = parts[0] if len(parts) == 1 else np.concatenate(parts)
     rows, rest = divmod(len(tokens), length)
     if not rows:
