@@ -38,7 +38,8 @@ while :; do
         0 | 130) exit "$ended" ;;
         2 | 3)
             echo "supervise: $1 has ended with exit code $ended and is not started again; read its last lines" >&2
-            while [ -z "$asked" ]; do run sleep 3600; done
+            # Short naps: a signal that reaches a child before it has become `sleep` is lost on it.
+            while [ -z "$asked" ]; do run sleep 1; done
             ;;
         *)
             echo "supervise: $1 has ended with exit code $ended and is started again in $PAUSE s" >&2
