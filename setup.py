@@ -36,7 +36,8 @@ FILES = (
 )
 HEADERS = (
     *("attention", "channels", "channels_body", "convolution", "convolution_body"),
-    *("convolution_positions", "convolution_shared", "convolution_weights", "divide"),
+    *("convolution_depthwise", "convolution_phases", "convolution_positions", "convolution_shared"),
+    *("convolution_weights", "depthwise_body", "divide"),
     *("elements_body", "fused", "fused_body", "lists", "mode", "places", "problem", "quantise", "scalar"),
     *("schedule", "scratch", "sets", "slices", "sums", "tile", "variant", "variant_body"),
 )

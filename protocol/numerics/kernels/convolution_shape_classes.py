@@ -28,6 +28,9 @@ BLOCK_PAIRS = 1 << 11
 WIDE_BITS, MOST_TERMS = 51, 1 << 19
 """Sums that may reach 2^51 are rounded in another way: those of 20 x 20 bits from 2^11 terms on, of 20 x 13 from 2^18,
 of 13 x 13 from 2^25, which is not tested."""
+BESIDE, SLAB = 8, 32
+"""Channels of one a group that lie side by side, and rows of their results of which the image is in memory
+(native/convolution_depthwise.h)."""
 SHARED_PANELS = 8
 """So many panels of columns for each thread, and two are packed together (native/convolution_positions.h)."""
 THREADS = 2
@@ -78,6 +81,10 @@ class ConvolutionCall(NamedTuple):
         """Pairs of terms of a weight gradient: two samples at a position."""
         return _up(self.samples, 2) * self.result[0] * self.result[1]
 
+    def is_depthwise(self) -> bool:
+        """Whether it is one of one channel a group, which has code of its own."""
+        return self.inputs == self.outputs == 1 and self.kernel[0] * self.kernel[1] <= 2 * _wide_pairs(self)
+
     def positions(self) -> int:
         """Columns of a product forward or at the input, where of the first remainder by the stride."""
         return self.samples * _along(self, 0) * _along(self, 1)
@@ -105,6 +112,8 @@ def convolution_call(
 @lru_cache(maxsize=4096)
 def shape_classes_of(call: ConvolutionCall) -> tuple[ConvolutionCall, ...]:
     """The least calls that together take all paths of `call`."""
+    if call.is_depthwise():
+        return _depthwise(call)
     least = call._replace(groups=min(call.groups, 3), threads=min(call.threads, THREADS))
     least = _shorter(_shorter(least, 0), 1)
     least = least._replace(samples=_as_even(call.samples, 3))
@@ -128,6 +137,23 @@ def shape_classes_of(call: ConvolutionCall) -> tuple[ConvolutionCall, ...]:
     rows, channels = min(rows, 5), _as_even(all_channels, 2 * _up(wide, taps))
     inputs, outputs = (channels, rows) if call.kind == FORWARD else (rows, channels)
     return least, least._replace(inputs=inputs, outputs=outputs)
+
+
+def _depthwise(call: ConvolutionCall) -> tuple[ConvolutionCall, ...]:
+    """For calls of one channel a group; of weight gradients also for those whose sums are long, in a sample or in all."""
+    least = call._replace(groups=_cut(call.groups, BESIDE), threads=min(call.threads, THREADS))
+    least = _shorter(_shorter(least, 0, SLAB), 1)._replace(samples=_as_even(call.samples, 3))
+    if call.kind != AT_WEIGHT:
+        return (least,)
+    few, most = least._replace(groups=1), 2 * _wide_pairs(call)
+    rows, columns = call.result
+    longer = []
+    if call.pairs() >= most // 2 > least.pairs() and most < MOST_TERMS:
+        longer.append(_longer(few, call, most // 2 - 1))
+    if rows * columns > most and most < MOST_TERMS:
+        one = _shorter(call._replace(groups=1, samples=1, threads=few.threads), 0, SLAB)
+        longer.append(_stretched(one, call, most // columns + 1))
+    return least, *longer
 
 
 def _limits(call: ConvolutionCall) -> list[int]:
@@ -181,11 +207,11 @@ def _cut(size: int, tile: int, tiles: tuple[int, ...] = ()) -> int:
     )
 
 
-def _shorter(call: ConvolutionCall, axis: int) -> ConvolutionCall:
-    """Fewer positions along an axis; what lies beside the last window stays as it is."""
+def _shorter(call: ConvolutionCall, axis: int, tile: int = 1) -> ConvolutionCall:
+    """Fewer positions along an axis; what lies beside the last window stays as it is. Rows are taken `tile` at a time."""
     base, stride = _along(call, axis), call.stride[axis]
     borders = _up((call.kernel[axis] - 1) * call.dilation[axis], stride) + 2
-    kept = _cut(base, PANEL_COLUMNS, COPIED) if axis else least_size(base, ())
+    kept = _cut(base, PANEL_COLUMNS, COPIED) if axis else _cut(base, tile) if tile > 1 else least_size(base, ())
     fewer = base - max(kept, min(base, borders))
     fewer = max(0, min(fewer, call.result[axis] - 1, (call.size[axis] - 1) // stride))
     size, result = list(call.size), list(call.result)

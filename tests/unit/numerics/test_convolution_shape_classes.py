@@ -65,6 +65,8 @@ def random_call(r: Random) -> ConvolutionCall:
             r.choice((1, 2, 3, 17, 33, 130)),
             r.choice((1, 2, 11, 12, 13, 25, 64)),
         )
+        if r.random() < 0.3:  # a channel a group
+            size, channels = (r.choice((1, 3, 33, 70)), size[1]), (r.choice((1, 7, 8, 9, 21)), 1, 1)
         kind = r.choice((FORWARD, AT_INPUT, AT_WEIGHT))
         found = call(
             kind,
@@ -180,6 +182,19 @@ def test_any_number_of_panels_is_shared_by_any_number_of_threads(kind: int, wind
             assert torch.equal(found.view(torch.int32), expected), (wide, threads)
 
 
+@pytest.mark.parametrize("kind", [FORWARD, AT_INPUT, AT_WEIGHT])
+@pytest.mark.parametrize("channels", [1, 8, 19])
+def test_channels_and_samples_are_shared_by_any_number_of_threads(kind: int, channels: int) -> None:
+    convolution = Convolution(VARIANTS[0])
+    for samples in (1, 3, 7):
+        given = call(kind, samples, (channels, 1, 1), (11, 6), (3, 3, 2, 1, 1, 1, 1, 1))
+        of = operands(given)
+        expected = plain(given, *of).view(torch.int32)
+        for threads in (1, 2, 3, 8):
+            found = canonical(convolution.run(given._replace(threads=threads), *of))
+            assert torch.equal(found.view(torch.int32), expected), (samples, threads)
+
+
 class Planted(Convolution):
     """Right but where `errs` says so."""
 
@@ -242,6 +257,31 @@ ERRORS: dict[str, tuple[Callable[[ConvolutionCall], bool], ConvolutionCall, Conv
         lambda c: c.inputs >= 228,
         call(FORWARD, channels=(1, 64, 5)),
         call(FORWARD, channels=(1, 512, 5)),
+    ),
+    "a channel a group": (
+        ConvolutionCall.is_depthwise,
+        call(FORWARD, channels=(8, 1, 2)),
+        call(FORWARD, channels=(8, 1, 1)),
+    ),
+    "channels beside eight": (
+        lambda c: c.is_depthwise() and c.groups % 8 == 3,
+        call(FORWARD, channels=(32, 1, 1)),
+        call(FORWARD, channels=(35, 1, 1)),
+    ),
+    "the next slab of rows": (
+        lambda c: c.is_depthwise() and c.result[0] > 32,
+        call(FORWARD, channels=(8, 1, 1)),
+        call(FORWARD, channels=(8, 1, 1), size=(112, 9)),
+    ),
+    "long sums in a sample": (
+        lambda c: c.is_depthwise() and c.result[0] * c.result[1] > 1 << 11,
+        call(AT_WEIGHT, 64, channels=(8, 1, 1), size=(16, 16), bits=(20, 20)),
+        call(AT_WEIGHT, 4, channels=(8, 1, 1), size=(96, 48), bits=(20, 20)),
+    ),
+    "long sums over samples": (
+        lambda c: c.is_depthwise() and 2 * c.pairs() >= 1 << 11,
+        call(AT_WEIGHT, 4, channels=(8, 1, 1), size=(16, 16), bits=(20, 20)),
+        call(AT_WEIGHT, 64, channels=(8, 1, 1), size=(16, 16), bits=(20, 20)),
     ),
     "a dilation": (
         lambda c: c.dilation == (2, 2),

@@ -75,6 +75,37 @@ struct Convolver {
     void (*byte_tile)(int64_t quads, const uint32_t *x, const uint32_t *y, const int32_t *start, int rows, int32_t *c);
 };
 
+constexpr int BESIDE = 8;  // channels that lie side by side in convolutions of one channel a group
+
+// Elements of the kernel: where each one's image lies beside that of a result, and which of the weights are its own.
+struct Taps {
+    const int64_t *places, *numbers;
+    const double *weights;  // [kernel][BESIDE]
+    int64_t count;
+};
+
+// How sums become results: by each channel's scale, then by all channels', then a bias [BESIDE] if any.
+struct Finish {
+    const double *row_scales;  // [BESIDE]
+    double scale;
+    const float *bias;
+    int channels;              // of BESIDE
+};
+
+// What an instruction set provides for convolutions of one channel a group. Images are [positions][BESIDE], integers as
+// float64; steps count float64.
+struct Depthwise {
+    // `count` elements of each channel's row as integers, side by side.
+    void (*beside)(const float *const *rows, int64_t count, const Scale *scales, double *to);
+    // out[c][i out_step]: result i of channel c, from taps of the image at i step.
+    void (*results)(const Taps &, const double *image, int64_t step, int64_t count, const Finish &, float *const *out,
+                    int64_t out_step);
+    // sums[t] += g[i] image[places[t] + i step] over `count` results i.
+    void (*weights)(const double *g, const double *image, const int64_t *places, int64_t taps, int64_t step,
+                    int64_t count, double *sums);
+};
+
+extern const Depthwise DEPTHWISE_AVX512VNNI, DEPTHWISE_AVX2, DEPTHWISE_BASELINE, DEPTHWISE_PORTABLE;
 extern const Convolver CONVOLVER_AVX512VNNI, CONVOLVER_AVX2, CONVOLVER_BASELINE, CONVOLVER_PORTABLE;
 
 }  // namespace assay

@@ -1,24 +1,9 @@
 // Convolutions forward and at the input: columns of the product are positions of the result.
 #pragma once
-#include "convolution_shared.h"
+#include "convolution_phases.h"
 
 namespace assay {
 namespace {
-
-// An element of the kernel: which, and where its image element lies beside the one at (a, b) step.
-struct Tap {
-    int64_t number, y, x;
-};
-
-// Results whose columns have the same taps: all of them forward, those of one remainder by the stride at the input.
-struct Phase {
-    std::vector<Tap> taps;
-    std::vector<int64_t> numbers;
-    int64_t down, across;          // results along both axes
-    int64_t step_y, step_x;        // of the image from one to the next
-    int64_t out_step_y, out_step_x, out_y, out_x;
-    int64_t pairs, chunks, left, norms;  // terms; where its packed left operand and its norms begin
-};
 
 struct Positions {
     const AssayConvolution &p;
@@ -44,20 +29,9 @@ struct Positions {
         panels_m = up(m, PANEL_X);
         planes_left = planes_of(p.left_bits, p.image_bits), planes_image = planes_of(p.image_bits, p.left_bits);
         term_count = terms_of(planes_left, planes_image, terms);
-        if (forward) {
-            Phase one{{}, {}, p.rows, p.columns, p.stride[0], p.stride[1], 1, 1, 0, 0, 0, 0, 0, 0};
-            for (int64_t y = 0; y < p.kernel[0]; ++y)
-                for (int64_t x = 0; x < p.kernel[1]; ++x)
-                    one.taps.push_back({y * p.kernel[1] + x, y * p.dilation[0] - p.padding[0],
-                                        x * p.dilation[1] - p.padding[1]});
-            phases.push_back(one);
-        } else {
-            for (int64_t y = 0; y < std::min(p.stride[0], p.height); ++y)
-                for (int64_t x = 0; x < std::min(p.stride[1], p.width); ++x) phases.push_back(at_input(y, x));
-        }
+        phases = phases_of(p);
         int64_t left = 0, norms = 0;
         for (Phase &phase : phases) {
-            for (const Tap &tap : phase.taps) phase.numbers.push_back(tap.number);
             phase.pairs = static_cast<int64_t>(phase.taps.size()) * couples;
             phase.chunks = up(phase.pairs, CHUNK_PAIRS);
             phase.left = left, phase.norms = norms;
@@ -68,20 +42,6 @@ struct Positions {
         // Sums of bytes stay below 2^31: |l' l| <= 64 * 128 with an offset of 64.
         by_bytes = planes_left > 2 && set.own.byte_tile;
         for (const Phase &phase : phases) by_bytes = by_bytes && 2 * phase.pairs < int64_t(1) << 17;
-    }
-
-    // x = step o - padding + k dilation for results x = step a + remainder: o = a + (remainder + padding - k dilation) / step.
-    Phase at_input(int64_t y, int64_t x) const {
-        Phase phase{{}, {}, up(p.height - y, p.stride[0]), up(p.width - x, p.stride[1]), 1, 1, p.stride[0], p.stride[1],
-                    y, x, 0, 0, 0, 0};
-        for (int64_t ky = 0; ky < p.kernel[0]; ++ky)
-            for (int64_t kx = 0; kx < p.kernel[1]; ++kx) {
-                const int64_t dy = y + p.padding[0] - ky * p.dilation[0], dx = x + p.padding[1] - kx * p.dilation[1];
-                const int64_t oy = floored(dy, p.stride[0]), ox = floored(dx, p.stride[1]);
-                if (oy * p.stride[0] == dy && ox * p.stride[1] == dx)
-                    phase.taps.push_back({ky * p.kernel[1] + kx, oy, ox});
-            }
-        return phase;
     }
 
     bool run() const {

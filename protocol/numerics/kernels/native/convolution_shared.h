@@ -18,9 +18,10 @@ namespace {
 struct Set {
     const Variant &product;
     const Convolver &own;
+    const Depthwise &depthwise;
 };
 
-Set set_of(int32_t variant) { return {SETS[variant].products, SETS[variant].convolver}; }
+Set set_of(int32_t variant) { return {SETS[variant].products, SETS[variant].convolver, SETS[variant].depthwise}; }
 
 constexpr int64_t CHUNK_PAIRS = CHUNK / 2;
 constexpr int64_t NEAR = 1 << 18;         // bytes of packed columns that stay in a core's cache

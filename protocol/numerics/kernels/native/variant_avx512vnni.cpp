@@ -28,4 +28,5 @@ bool supported() {
 #include "variant_body.h"
 #include "fused_body.h"
 #include "convolution_body.h"
+#include "depthwise_body.h"
 #include "channels_body.h"

@@ -11,4 +11,5 @@ bool supported() { return true; }
 #include "variant_body.h"
 #include "fused_body.h"
 #include "convolution_body.h"
+#include "depthwise_body.h"
 #include "channels_body.h"
