@@ -26,6 +26,7 @@ FILES = (
     "attention",
     "channels",
     "convolution",
+    "lanes",
     "philox",
     "slices",
     "variant_amx",
@@ -38,8 +39,8 @@ HEADERS = (
     *("attention", "channels", "channels_body", "convolution", "convolution_body"),
     *("convolution_depthwise", "convolution_phases", "convolution_positions", "convolution_shared"),
     *("convolution_weights", "depthwise_body", "divide"),
-    *("elements_body", "fused", "fused_body", "lists", "mode", "places", "problem", "quantise", "scalar"),
-    *("schedule", "scratch", "sets", "slices", "sums", "tile", "variant", "variant_body"),
+    *("elements_body", "fused", "fused_body", "lanes", "lanes_body", "lists", "mode", "places", "problem"),
+    *("quantise", "scalar", "schedule", "scratch", "sets", "slices", "sums", "tile", "variant", "variant_body"),
 )
 
 REPRODUCIBLE = ["-g0", f"-ffile-prefix-map={Path.cwd()}=."]

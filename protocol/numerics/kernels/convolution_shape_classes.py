@@ -140,7 +140,7 @@ def shape_classes_of(call: ConvolutionCall) -> tuple[ConvolutionCall, ...]:
 
 
 def _depthwise(call: ConvolutionCall) -> tuple[ConvolutionCall, ...]:
-    """For calls of one channel a group; of weight gradients also for those whose sums are long, in a sample or in all."""
+    """For calls of one channel a group; of weight gradients also where sums are long, in a sample or in all."""
     least = call._replace(groups=_cut(call.groups, BESIDE), threads=min(call.threads, THREADS))
     least = _shorter(_shorter(least, 0, SLAB), 1)._replace(samples=_as_even(call.samples, 3))
     if call.kind != AT_WEIGHT:
@@ -208,10 +208,12 @@ def _cut(size: int, tile: int, tiles: tuple[int, ...] = ()) -> int:
 
 
 def _shorter(call: ConvolutionCall, axis: int, tile: int = 1) -> ConvolutionCall:
-    """Fewer positions along an axis; what lies beside the last window stays as it is. Rows are taken `tile` at a time."""
+    """Fewer positions along an axis, of rows a `tile` and a rest; what lies beside the last window stays as it is."""
     base, stride = _along(call, axis), call.stride[axis]
     borders = _up((call.kernel[axis] - 1) * call.dilation[axis], stride) + 2
-    kept = _cut(base, PANEL_COLUMNS, COPIED) if axis else _cut(base, tile) if tile > 1 else least_size(base, ())
+    kept = (
+        _cut(base, PANEL_COLUMNS, COPIED) if axis else _cut(base, tile) if tile > 1 else least_size(base, ())
+    )
     fewer = base - max(kept, min(base, borders))
     fewer = max(0, min(fewer, call.result[axis] - 1, (call.size[axis] - 1) // stride))
     size, result = list(call.size), list(call.result)

@@ -7,6 +7,7 @@ torch.
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Sequence
 from enum import IntEnum
 
 import torch
@@ -15,6 +16,9 @@ from torch import Tensor
 from protocol.numerics.kernels.native import library, variants
 from protocol.numerics.shapes import broadcast
 from protocol.numerics.types import NumericsError
+
+SHARED, MOST_LANES = 64, 16
+"""Blocks of a group and messages of one call, as native/lanes.h has them."""
 
 
 class Map(IntEnum):
@@ -46,6 +50,37 @@ class Sgd(ctypes.Structure):
         *((name, ctypes.c_void_p) for name in ("p", "g", "buffer", "p_new", "buffer_new")),
         *((name, ctypes.c_float) for name in ("rate", "momentum", "decay")),
         *((name, ctypes.c_int32) for name in ("decays", "nesterov")),
+    )
+
+
+class Message(ctypes.Structure):
+    """Message of native/lanes.h."""
+
+    _fields_ = tuple((name, ctypes.c_void_p) for name in ("index", "value", "exponent"))
+
+
+class Emit(ctypes.Structure):
+    """Emit of native/lanes.h."""
+
+    _fields_ = (
+        *((name, ctypes.c_void_p) for name in ("base", "local", "feedback", "index", "value", "exponent")),
+        ("kept", ctypes.c_void_p),
+        ("block", ctypes.c_int64),
+        *((name, ctypes.c_float) for name in ("decay", "top")),
+    )
+
+
+class Absorb(ctypes.Structure):
+    """Absorb of native/lanes.h."""
+
+    _fields_ = (
+        *((name, ctypes.c_void_p) for name in ("base", "feedback")),
+        ("own", Message),
+        ("inbox", Message * MOST_LANES),
+        *((name, ctypes.c_void_p) for name in ("moved", "kept")),
+        ("block", ctypes.c_int64),
+        *((name, ctypes.c_int32) for name in ("messages", "limit")),
+        *((name, ctypes.c_float) for name in ("rate", "divisor", "returned")),
     )
 
 
@@ -185,6 +220,49 @@ class Fused:
         sgd = Sgd(**at, **scalars, decays=weight_decay != 0, nesterov=nesterov)
         self._call("sgd", ctypes.byref(sgd), _long(kept[0].numel()))
         return made
+
+    def emit(
+        self, tensors: tuple[Tensor, Tensor, Tensor], block: int, decay: float, top: float
+    ) -> tuple[Tensor, ...]:
+        """Base, local and feedback [N] to a message and the next feedback; see `library.lanes`."""
+        kept = [t.detach().contiguous() for t in tensors]
+        base = kept[0]
+        blocks = base.numel() // block
+        index = [torch.empty(blocks, dtype=torch.uint8)] if block > 1 else []
+        value = torch.empty(blocks, dtype=torch.uint8)
+        exponent, left = torch.empty(blocks // SHARED, dtype=torch.int32), torch.empty_like(base)
+        at = (t.data_ptr() for t in (*kept, *(index or [value]), value, exponent, left))
+        problem = Emit(*at, block=block, decay=decay, top=top)
+        self._call("lane_emit", ctypes.byref(problem), _long(blocks // SHARED))
+        return *index, value, exponent, left
+
+    def absorb(
+        self,
+        tensors: tuple[Tensor, Tensor],
+        messages: Sequence[Sequence[Tensor]],
+        sizes: tuple[int, int],
+        scalars: tuple[float, float, float],
+    ) -> tuple[Tensor, Tensor]:
+        """Base and feedback [N], the lane's own message and then all lanes', block and largest exponent; rate, divisor
+        and what of the own message flows back: to the next base and feedback. See `library.lanes`."""
+        base, feedback = (t.detach().contiguous() for t in tensors)
+        kept = [[t.detach().contiguous() for t in message] for message in messages]
+        moved, left = torch.empty_like(base), torch.empty_like(feedback)
+        own, *inbox = (
+            Message(*([None] * (3 - len(message))), *(t.data_ptr() for t in message)) for message in kept
+        )
+        problem = Absorb(
+            base.data_ptr(),
+            feedback.data_ptr(),
+            own,
+            (Message * MOST_LANES)(*inbox),
+            moved.data_ptr(),
+            left.data_ptr(),
+        )
+        problem.block, problem.limit = sizes
+        problem.messages, (problem.rate, problem.divisor, problem.returned) = len(inbox), scalars
+        self._call("lane_absorb", ctypes.byref(problem), _long(base.numel() // (SHARED * sizes[0])))
+        return moved, left
 
     def scatter_sum(self, index: Tensor, value: Tensor, rows: int) -> Tensor:
         """f32 [K, N] added up by i32 index [K] to [rows, N]; see `indexing.scatter_sum`."""

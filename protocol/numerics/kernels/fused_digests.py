@@ -62,5 +62,13 @@ CPU_DIGESTS: dict[str, str] = {
     "wide sgd": "610c610ff3b788bf",
     "wide scatter_sum": "d112d217547bcefc",
     "wide canonical": "45bc0efa99457d9c",
+    "emit one of 1": "59dd9ce4edb6e9df",
+    "emit one of 8": "3dad2482b5a04b24",
+    "emit one of 64": "3d2d841e1211c5dd",
+    "absorb one of 1": "76791f79106510b8",
+    "absorb one of 8": "8d27723c3e719250",
+    "absorb one of 64": "1da7dd849fd6c2a0",
+    "wide emit": "2c99cbf4b169ab1d",
+    "wide absorb": "c9bad440d15de37e",
 }
 """Of functions that CUDA does not have, and of what the compiled library alone computes in several pieces."""

@@ -72,6 +72,10 @@ many more than one of 2^16; 41 rows more than two pieces of 15 and one of the 31
 1,031 columns more than a strip of 1,024 and four blocks of 256. Nothing divides evenly."""
 
 
+MANY = 36864
+"""Of these, as they lie: whole groups of 64 blocks of 8, and more than two pieces of 2^14."""
+
+
 @lru_cache(maxsize=4)
 def wide(seed: int) -> Tensor:
     """`numbers` of that size in [-50, 50], none NaN: every element of a row or column counts. Not to be written to."""
@@ -103,6 +107,38 @@ def _paired(operation: Pair, fused: Any) -> Any:
     return tuple(fused.pair(operation, a, b) for a, b in ((x, y), *alone))
 
 
+TOP = (1 - 2.0**-24) * 2.0**10
+"""A number that is sent is cut to it."""
+
+
+def _emitted(block: int, fused: Any) -> Any:
+    """Of two groups."""
+    return fused.emit(tuple(_row(seed, 2 * 64 * block) for seed in (1, 2, 3)), block, 0.9, TOP)
+
+
+def _absorbed(block: int, fused: Any, size: int = 0, lanes: int = 3) -> Any:
+    """Of two groups, or so many numbers: messages whose places meet and lie outside, with exponents of all kinds."""
+    size = size or 2 * 64 * block
+    messages = [_message(seed, size // block, block) for seed in range(lanes + 1)]
+    return fused.absorb((_row(4, size), _row(5, size)), messages, (block, 12), (0.7, 3.0, 1.0))
+
+
+def _row(seed: int, size: int) -> Tensor:
+    return numbers(seed, 10 + size // 67).reshape(-1)[:size]
+
+
+def _message(seed: int, blocks: int, block: int) -> list[Tensor]:
+    k = torch.arange(blocks, dtype=torch.int64) + seed * 1_000_003
+    words = (k * 2654435761 >> 7) & 0xFFFF
+    places = (words % (block + 2) % 5).to(torch.uint8)  # few, so that they meet
+    places[::7] = 200
+    exponents = words[::64].to(torch.int32) % 40 - 20
+    exponents[::5] = (
+        torch.tensor((32767, -(2**31), 2**31 - 1)).repeat(blocks)[: len(exponents[::5])].to(torch.int32)
+    )
+    return [*([places] if block > 1 else []), (words >> 8).to(torch.uint8), exponents]
+
+
 SCALARS = (0.001, 1e-8, 0.99, 0.9, 0.1, 0.999, 0.001)
 TESTS: dict[str, Callable[[Any], Tensor | tuple[Tensor, ...]]] = {
     **{function.name: partial(_mapped, function) for function in Map},
@@ -130,6 +166,8 @@ CPU_TESTS: dict[str, Callable[[Any], Tensor | tuple[Tensor, ...]]] = {
     "sgd_momentum": lambda f: f.sgd((numbers(1), numbers(2), numbers(3)), 0.1, 0.0, 0.9),
     "sgd_nesterov": lambda f: f.sgd((numbers(1), numbers(2), numbers(3)), 0.1, 0.01, 0.9, True),
     "scatter_sum": lambda f: f.scatter_sum(_index(), numbers(5)[9:], 9),
+    **{f"emit one of {block}": partial(_emitted, block) for block in (1, 8, 64)},
+    **{f"absorb one of {block}": partial(_absorbed, block) for block in (1, 8, 64)},
 }
 """What CUDA does not have."""
 WIDE_TESTS: dict[str, Callable[[Any], Tensor | tuple[Tensor, ...]]] = {
@@ -156,6 +194,8 @@ WIDE_TESTS: dict[str, Callable[[Any], Tensor | tuple[Tensor, ...]]] = {
     "wide adamw": lambda f: f.adamw((wide(1), wide(2), wide(3), wide(4).abs()), SCALARS),
     "wide sgd": lambda f: f.sgd((wide(1), wide(2), wide(3)), 0.1, 0.01, 0.9, True),
     "wide scatter_sum": lambda f: f.scatter_sum(_wide_index(), wide(1), 20),
+    "wide emit": lambda f: f.emit(tuple(wide(k).view(-1)[:MANY] for k in (1, 2, 3)), 8, 0.9, TOP),
+    "wide absorb": lambda f: _absorbed(8, f, MANY, 16),
     "wide canonical": lambda f: f.canonical_in_place(_with_nans(torch.cat((wide(1), wide(2))))),
 }
 """What the compiled library computes in several pieces. CUDA divides otherwise."""

@@ -5,8 +5,8 @@ was never written for: a gain of one element, a gradient smaller than what it be
 anybody may post it. It runs by its body; `function.recognise` gives a kernel for the forms below alone.
 
 A form has one word for each operand: a letter is a dimension, the same wherever it stands again; a digit is itself;
-`*` is any leading axes, the same again; `-` has rank 0. `i:` and `u:` are i32 and u32, the rest is f32; `?` may be
-absent. A dimension without a counterpart is held by the body, whose rules refuse what does not fit.
+`*` is any leading axes, the same again; `-` has rank 0. `b:`, `i:` and `u:` are u8, i32 and u32, the rest is f32; `?`
+may be absent. A dimension without a counterpart is held by the body, whose rules refuse what does not fit.
 """
 
 from __future__ import annotations
@@ -48,6 +48,9 @@ FORMS = {
     "gelu_grad": "* *",
     "silu": "*",
     "silu_grad": "* *",
+    "lane_emit": "n n n",
+    "lane_absorb": "n n i:- b:g b:g i:h b:g b:g i:h -" + 15 * " b:g? b:g? i:h? -?"
+    " | n n i:- b:n i:h b:n i:h -" + 15 * " b:n? i:h? -?",
     "sgd": "* * -",
     "sgd_momentum": "* * * -",
     "adamw_scales": "- - -",
@@ -85,14 +88,16 @@ RANGES: Mapping[str, Sequence[int]] = {
     **{f"padding_{axis}": range(2**31) for axis in "yx"},
     **{f"d{axis}": SIZE for axis in range(8)},
     **dict.fromkeys(("below", "stream"), WORD),
+    "block": (1, 8, 16, 32, 64),
     "ignore": range(-(2**31), 2**31),
+    "most_exponent": range(-94, 129),
     "reduction": range(3),
 }
 """Whole-numbered attributes. Beyond them a kernel may stop where the body goes on."""
 FLAGS = frozenset({"gradient_in_windows", "include_padding", "nesterov", "relu", "safe", "tanh"})
-REALS = frozenset({"beta1", "beta2", "eps", "limit", "momentum", "weight_decay"})
+REALS = frozenset({"beta1", "beta2", "decay", "eps", "limit", "momentum", "rate", "weight_decay"})
 
-_TYPES = {"i": DType.I32, "u": DType.U32}
+_TYPES = {"b": DType.U8, "i": DType.I32, "u": DType.U32}
 
 
 def takes(name: str, operands: Sequence[TensorType], attributes: Mapping[str, object]) -> bool:

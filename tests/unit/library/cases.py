@@ -78,8 +78,37 @@ RECURRENT = [
     ),
 ]
 
+
+def message(blocks: int, indexed: bool = True) -> tuple[TensorType, ...]:
+    """The types of a lane's message without its count."""
+    byte = TensorType(DType.U8, (blocks,))
+    return *[byte] * (2 if indexed else 1), TensorType(I32, (blocks // 64,))
+
+
+def absorbing(block: int, size: int, lanes: int) -> Case:
+    """An `absorb` of so many lanes' messages."""
+    sent = message(size // block, block > 1)
+    lane = TensorType(I32, ())
+    operands = (f32(size), f32(size), lane, *sent, *lanes * (*sent, f32()))
+    return Case("lane_absorb", operands, {"block": block, "rate": 0.7, "most_exponent": 4}, labels=6)
+
+
+LANES = [
+    *(
+        Case("lane_emit", (f32(size),) * 3, {"block": block, "decay": decay, "most_exponent": most})
+        for block, size, decay, most in (
+            (1, 192, 0.9, 3),
+            (8, 1024, 1.0, 3),
+            (32, 4096, 0.9, -20),
+            (64, 8192, 0.9, 128),
+        )
+    ),
+    *map(absorbing, (1, 8, 16, 64), (192, 1024, 2048, 4096), (3, 5, 16, 1)),
+]
+
 CASES = [
     *RECURRENT,
+    *LANES,
     Case("linear", (f32(5, 10), f32(7, 10), f32(7))),
     Case("linear", (f32(3, 256), f32(2, 256))),
     Case("linear", (f32(2, 513), f32(3, 513), f32(3))),
@@ -259,6 +288,9 @@ def operands(case: Case, fill: str, seed: int) -> list[Tensor]:
 
 def _tensor(type_: TensorType, fill: str, labels: int, generator: torch.Generator) -> Tensor:
     shape = type_.shape
+    if type_.dtype is DType.U8:  # places of a block and beyond, values
+        byte = torch.randint(0, 256, shape, generator=generator, dtype=torch.uint8)
+        return torch.where(torch.rand(shape, generator=generator) < 0.5, byte % 8, byte)
     if type_.dtype is I32:
         return torch.randint(-2, labels + 2, shape, generator=generator, dtype=torch.int32)
     if type_.dtype is U32 or fill == "bits":

@@ -23,7 +23,9 @@ def test_kernel_has_the_bits_of_the_body(case: Case, fill: str) -> None:
     compare(case, fill)
 
 
-COMPILED = re.compile("softmax|log_softmax|layer_norm|batch_|sgd|adamw|gelu|silu|embedding_grad|sum_|conv")
+COMPILED = re.compile(
+    "softmax|log_softmax|layer_norm|batch_|sgd|adamw|gelu|silu|embedding_grad|sum_|conv|lane_"
+)
 """Functions that compiled kernels compute where they may be used."""
 
 

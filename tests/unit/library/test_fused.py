@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import pytest
@@ -102,6 +102,29 @@ class Plain(Fused):
 
     def scatter_sum(self, index: Tensor, value: Tensor, rows: int) -> Tensor:
         return canonical(indexing.scatter_sum(index, value, rows))
+
+    def emit(
+        self, tensors: tuple[Tensor, Tensor, Tensor], block: int, decay: float, top: float
+    ) -> tuple[Tensor, ...]:
+        attributes = {"block": block, "decay": decay, "most_exponent": math.frexp(top)[1]}
+        return CATALOGUE["lane_emit"].kernel(attributes)(tensors)
+
+    def absorb(
+        self,
+        tensors: tuple[Tensor, Tensor],
+        messages: Sequence[Sequence[Tensor]],
+        sizes: tuple[int, int],
+        scalars: tuple[float, float, float],
+    ) -> tuple[Tensor, Tensor]:
+        rate, divisor, returned = scalars
+        assert returned == 1.0, "of a lane that is no member"
+        counts = [divisor, *([0.0] * (len(messages) - 2))]
+        own, *inbox = messages
+        operands = [*own, *(t for m, count in zip(inbox, counts) for t in (*m, torch.tensor(count)))]
+        attributes = {"block": sizes[0], "rate": rate, "most_exponent": sizes[1]}
+        nobody = torch.tensor(-1, dtype=torch.int32)
+        moved, kept = CATALOGUE["lane_absorb"].kernel(attributes)([*tensors, nobody, *operands])
+        return moved, kept
 
     def canonical_in_place(self, x: Tensor) -> Tensor:
         return canonical(x)

@@ -6,6 +6,7 @@
 #include "channels.h"
 #include "convolution.h"
 #include "fused.h"
+#include "lanes.h"
 #include "slices.h"
 #include "variant.h"
 
@@ -19,6 +20,7 @@ struct InstructionSet {
     const Channels &channels;
     const Convolver &convolver;
     const Depthwise &depthwise;
+    const Lanes &lanes;
     const Slices *slices = nullptr;  // multiplies in place of `products` where it can, which then serves convolutions
 
     const char *name() const { return slices ? slices->name : products.name; }
@@ -26,11 +28,11 @@ struct InstructionSet {
 };
 
 constexpr InstructionSet SETS[] = {
-    {AVX512VNNI, FUSED_AVX512VNNI, CHANNELS_AVX512VNNI, CONVOLVER_AVX512VNNI, DEPTHWISE_AVX512VNNI, &AMX},
-    {AVX512VNNI, FUSED_AVX512VNNI, CHANNELS_AVX512VNNI, CONVOLVER_AVX512VNNI, DEPTHWISE_AVX512VNNI},
-    {AVX2, FUSED_AVX2, CHANNELS_AVX2, CONVOLVER_AVX2, DEPTHWISE_AVX2},
-    {BASELINE, FUSED_BASELINE, CHANNELS_BASELINE, CONVOLVER_BASELINE, DEPTHWISE_BASELINE},
-    {PORTABLE, FUSED_PORTABLE, CHANNELS_PORTABLE, CONVOLVER_PORTABLE, DEPTHWISE_PORTABLE},
+    {AVX512VNNI, FUSED_AVX512VNNI, CHANNELS_AVX512VNNI, CONVOLVER_AVX512VNNI, DEPTHWISE_AVX512VNNI, LANES_AVX512VNNI, &AMX},
+    {AVX512VNNI, FUSED_AVX512VNNI, CHANNELS_AVX512VNNI, CONVOLVER_AVX512VNNI, DEPTHWISE_AVX512VNNI, LANES_AVX512VNNI},
+    {AVX2, FUSED_AVX2, CHANNELS_AVX2, CONVOLVER_AVX2, DEPTHWISE_AVX2, LANES_AVX2},
+    {BASELINE, FUSED_BASELINE, CHANNELS_BASELINE, CONVOLVER_BASELINE, DEPTHWISE_BASELINE, LANES_BASELINE},
+    {PORTABLE, FUSED_PORTABLE, CHANNELS_PORTABLE, CONVOLVER_PORTABLE, DEPTHWISE_PORTABLE, LANES_PORTABLE},
 };
 constexpr int32_t SET_COUNT = sizeof(SETS) / sizeof(SETS[0]);
 

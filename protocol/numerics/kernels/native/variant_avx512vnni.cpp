@@ -30,3 +30,4 @@ bool supported() {
 #include "convolution_body.h"
 #include "depthwise_body.h"
 #include "channels_body.h"
+#include "lanes_body.h"

@@ -13,3 +13,4 @@ bool supported() { return true; }
 #include "convolution_body.h"
 #include "depthwise_body.h"
 #include "channels_body.h"
+#include "lanes_body.h"

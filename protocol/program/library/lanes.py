@@ -1,0 +1,218 @@
+"""What several machines that train one model exchange: compressed differences, and what is added up from them.
+
+A model's parameters are one row of N numbers here, f32 [N]. `emit` makes a message of what a lane has changed: of every
+`block` numbers the one of largest magnitude, as 8 bits under an exponent that 64 of them share. What a message leaves
+out stays in the lane's error feedback and goes into a later one. `absorb` adds up the messages of all lanes, exactly.
+
+| tensor of a message | type | what |
+|---|---|---|
+| index, where `block` > 1 | u8 [N / block] | which number of each block |
+| value | u8 [N / block] | v + 128 for -128 <= v <= 127 |
+| exponent | i32 [N / block / 64] | e: a number is v 2^(e - 7) |
+| count | f32 [] | 1; 0 of a lane that does not count, whose tensors are zeros |
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from protocol.numerics import elementwise, reductions
+from protocol.numerics.kernels.fused import SHARED, Fused
+from protocol.numerics.kernels.fused_dispatch import fused_for
+from protocol.numerics.rows import exponent, quantise
+from protocol.numerics.sums import sum_f32
+from protocol.numerics.types import DType
+from protocol.program.builder import Builder, Value
+from protocol.program.library.function import define
+from protocol.program.library.rows import count_up, sum_last
+
+BITS, DROPPED = 13, 6
+"""Bits of a quantised number, and how many of them a message leaves out."""
+POINT = BITS - DROPPED
+OFFSET = 128
+BLOCKS = (1, 8, 16, 32, 64)
+"""Numbers of which one is sent."""
+
+
+def largest_below(most_exponent: int) -> float:
+    """The largest f32 of this exponent."""
+    return (1 - 2.0**-24) * 2.0**most_exponent
+
+
+def per_message(block: int) -> int:
+    """Tensors of a message: the index is left out where all numbers are sent."""
+    return 4 if block > 1 else 3
+
+
+# emit
+
+
+def _emit(
+    base: Tensor, local: Tensor, feedback: Tensor, *, block: int, decay: float, most_exponent: int
+) -> tuple[Tensor, ...]:
+    fused = fused_for(base)
+    if isinstance(fused, Fused):
+        return fused.emit((base, local, feedback), block, decay, largest_below(most_exponent))
+    share = torch.full((), decay, dtype=torch.float32, device=base.device)
+    wanted = elementwise.add(elementwise.mul(share, feedback), elementwise.sub(base, local))
+    rows = wanted.reshape(-1, block)
+    index = reductions.argmax(rows.abs())
+    value = rows.gather(1, index.to(torch.int64)).reshape(-1, SHARED)
+    top = torch.full((), largest_below(most_exponent), dtype=torch.float32, device=base.device)
+    value = elementwise.maximum(elementwise.minimum(value, top), -top)
+    e = exponent(value)
+    whole = (quantise(value, e, BITS) + (1 << DROPPED - 1)) >> DROPPED
+    whole = whole.clamp(max=OFFSET - 1)
+    sent = _spread(whole, e, index, block)
+    message = ((whole + OFFSET).to(torch.uint8).reshape(-1), e.reshape(-1))
+    kept = elementwise.sub(wanted, sent)
+    return (*([index.to(torch.uint8).reshape(-1)] if block > 1 else []), *message, kept)
+
+
+@define("lane_emit", kernel=_emit)
+def emit(
+    b: Builder, base: Value, local: Value, feedback: Value, *, block: int, decay: float, most_exponent: int
+) -> tuple[Value, ...]:
+    """f32 [N] three times to a message without its count, and the next feedback f32 [N].
+
+    `base` is what all lanes began the round with, `local` what this lane has made of it; N divides by 64 `block`. What
+    is wanted is decay feedback + (base - local). Numbers that are sent are cut to magnitudes below 2^most_exponent.
+    """
+    wanted = b.add(b.mul(b.constant(DType.F32, (), decay), feedback), b.sub(base, local))
+    blocks = base.type.elements // block
+    if block > 1:
+        index = b.reshape(b.argmax(b.abs(b.reshape(wanted, (blocks, block)))), (blocks,))
+        first = b.mul(count_up(b, blocks), b.i32(block))
+        value = b.gather(wanted, b.add(first, index))
+    else:
+        value = wanted
+    top = largest_below(most_exponent)
+    value = b.minimum(value, b.constant(DType.F32, (), top))
+    value = b.reshape(b.maximum(value, b.constant(DType.F32, (), -top)), (blocks // SHARED, SHARED))
+    e = b.exponent(value)
+    whole = b.shr(b.add(b.quantise(value, e, BITS), b.i32(1 << DROPPED - 1)), b.i32(DROPPED))
+    whole = b.select(b.lt(b.i32(OFFSET - 1), whole), b.i32(OFFSET - 1), whole)
+    numbers = b.reshape(_numbers(b, whole, e), (blocks,))
+    sent = _placed(b, index if block > 1 else None, numbers, block)
+    byte = b.reshape(b.cast(b.add(whole, b.i32(OFFSET)), DType.U8), (blocks,))
+    message = (byte, b.reshape(e, (blocks // SHARED,)))
+    return (*([b.cast(index, DType.U8)] if block > 1 else []), *message, b.sub(wanted, sent))
+
+
+# absorb
+
+
+def _absorb(
+    base: Tensor,
+    feedback: Tensor,
+    lane: Tensor,
+    *messages: Tensor,
+    block: int,
+    rate: float,
+    most_exponent: int,
+) -> tuple[Tensor, Tensor]:
+    of_own = per_message(block) - 1
+    own, inbox = messages[:of_own], _inbox(messages[of_own:], block)
+    counts = [message[-1] for message in inbox]
+    mine = torch.zeros((), dtype=torch.float32, device=base.device)
+    total = mine
+    for number, count in enumerate(counts):
+        total = elementwise.add(total, count)
+        mine = torch.where(lane == number, count, mine)
+    divisor = elementwise.maximum(total, torch.ones_like(total))
+    returned = elementwise.sub(torch.ones_like(mine), mine)
+    share = torch.full((), rate, dtype=torch.float32, device=base.device)
+    fused = fused_for(base)
+    if isinstance(fused, Fused):
+        scalars = (rate, *fused.scalars(divisor, returned))
+        return fused.absorb(
+            (base, feedback), [own, *(m[:-1] for m in inbox)], (block, most_exponent), scalars
+        )
+    decoded = [_decoded(message[:-1], block, most_exponent) for message in inbox]
+    summed = sum_f32(torch.stack(decoded, 1)).reshape(-1)
+    moved = elementwise.sub(base, elementwise.mul(share, elementwise.div(summed, divisor)))
+    kept = elementwise.add(feedback, elementwise.mul(returned, _decoded(own, block, most_exponent)))
+    return moved, kept
+
+
+@define("lane_absorb", kernel=_absorb)
+def absorb(
+    b: Builder,
+    base: Value,
+    feedback: Value,
+    lane: Value,
+    *messages: Value,
+    block: int,
+    rate: float,
+    most_exponent: int,
+) -> tuple[Value, Value]:
+    """f32 [N] twice, this lane's number i32 [], its own last message without the count, then one message of each of
+    1 … 16 lanes, in order, to the next base and feedback.
+
+    base' = base - rate (sum / members), members at least 1: the exact sum of each place, rounded, and what follows
+    rounded each time. What this lane has sent and does not count flows back: feedback + (1 - own count) own message.
+    Exponents above `most_exponent` are cut to it.
+    """
+    of_own = per_message(block) - 1
+    own, inbox = messages[:of_own], _inbox(messages[of_own:], block)
+    zero, one = b.constant(DType.F32, (), 0.0), b.constant(DType.F32, (), 1.0)
+    total = mine = zero
+    for number, message in enumerate(inbox):
+        total = b.add(total, message[-1])
+        mine = b.select(b.eq(lane, b.i32(number)), message[-1], mine)
+    columns = [b.reshape(_sent(b, m[:-1], block, most_exponent), (base.type.elements, 1)) for m in inbox]
+    summed = b.reshape(sum_last(b, b.concat(columns, 1)), base.shape)
+    mean = b.div(summed, b.maximum(total, one))
+    moved = b.sub(base, b.mul(b.constant(DType.F32, (), rate), mean))
+    return moved, b.add(feedback, b.mul(b.sub(one, mine), _sent(b, own, block, most_exponent)))
+
+
+def _inbox(messages: Sequence[Any], block: int) -> list[Sequence[Any]]:
+    each = per_message(block)
+    return [messages[k : k + each] for k in range(0, len(messages), each)]
+
+
+# messages to numbers
+
+
+def _numbers(b: Builder, whole: Value, e: Value) -> Value:
+    return b.scale(b.i32_to_f32(whole), b.sub(e, b.i32(POINT)))
+
+
+def _placed(b: Builder, index: Value | None, numbers: Value, block: int) -> Value:
+    """[N / block] numbers at their places in zeros [N]."""
+    if index is None:
+        return numbers
+    blocks = numbers.type.elements
+    here = b.eq(b.reshape(count_up(b, block), (1, block)), b.reshape(index, (blocks, 1)))
+    placed = b.select(here, b.reshape(numbers, (blocks, 1)), b.constant(DType.F32, (), 0.0))
+    return b.reshape(placed, (blocks * block,))
+
+
+def _sent(b: Builder, message: Sequence[Value], block: int, most_exponent: int) -> Value:
+    """What a message without its count adds to every number: f32 [N]."""
+    byte, e = message[-2:]
+    rows = (e.type.elements, SHARED)
+    e = b.select(b.lt(b.i32(most_exponent), e), b.i32(most_exponent), e)
+    whole = b.sub(b.reshape(b.cast(byte, DType.I32), rows), b.i32(OFFSET))
+    numbers = b.reshape(_numbers(b, whole, b.reshape(e, (rows[0], 1))), byte.shape)
+    return _placed(b, b.cast(message[0], DType.I32) if block > 1 else None, numbers, block)
+
+
+def _decoded(message: Sequence[Tensor], block: int, most_exponent: int) -> Tensor:
+    byte, e = message[-2:]
+    whole = byte.to(torch.int32).reshape(-1, SHARED) - OFFSET
+    index = message[0].to(torch.int32).reshape(-1, 1) if block > 1 else None
+    return _spread(whole, e.clamp(max=most_exponent).reshape(-1, 1), index, block)
+
+
+def _spread(whole: Tensor, e: Tensor, index: Tensor | None, block: int) -> Tensor:
+    numbers = elementwise.scale(whole.to(torch.float32), e - POINT).reshape(-1, 1)
+    if block == 1 or index is None:
+        return numbers.reshape(-1)
+    here = torch.arange(block, dtype=torch.int32, device=whole.device) == index.reshape(-1, 1)
+    return torch.where(here, numbers, 0.0).reshape(-1)
