@@ -22,6 +22,7 @@ LAYERS = (
     "protocol.commitments",
     "protocol.program",
     "protocol.capture",
+    "protocol.lanes",
     "protocol.dispute",
     "protocol.tasks",
     "protocol.execution",

@@ -49,8 +49,8 @@ FORMS = {
     "silu": "*",
     "silu_grad": "* *",
     "lane_emit": "n n n",
-    "lane_absorb": "n n i:- b:g b:g i:h b:g b:g i:h -" + 15 * " b:g? b:g? i:h? -?"
-    " | n n i:- b:n i:h b:n i:h -" + 15 * " b:n? i:h? -?",
+    "lane_absorb": f"n n i:- b:g b:g i:h b:g b:g i:h -{15 * ' b:g? b:g? i:h? -?'}"
+    f" | n n i:- b:n i:h b:n i:h -{15 * ' b:n? i:h? -?'}",
     "sgd": "* * -",
     "sgd_momentum": "* * * -",
     "adamw_scales": "- - -",

@@ -7,7 +7,7 @@ out stays in the lane's error feedback and goes into a later one. `absorb` adds 
 | tensor of a message | type | what |
 |---|---|---|
 | index, where `block` > 1 | u8 [N / block] | which number of each block |
-| value | u8 [N / block] | v + 128 for -128 <= v <= 127 |
+| value | u8 [N / block] | v from -128 to 127, as its low 8 bits |
 | exponent | i32 [N / block / 64] | e: a number is v 2^(e - 7) |
 | count | f32 [] | 1; 0 of a lane that does not count, whose tensors are zeros |
 """
@@ -33,7 +33,8 @@ from protocol.program.library.rows import count_up, sum_last
 BITS, DROPPED = 13, 6
 """Bits of a quantised number, and how many of them a message leaves out."""
 POINT = BITS - DROPPED
-OFFSET = 128
+LARGEST = 127
+BYTE = 256
 BLOCKS = (1, 8, 16, 32, 64)
 """Numbers of which one is sent."""
 
@@ -66,9 +67,9 @@ def _emit(
     value = elementwise.maximum(elementwise.minimum(value, top), -top)
     e = exponent(value)
     whole = (quantise(value, e, BITS) + (1 << DROPPED - 1)) >> DROPPED
-    whole = whole.clamp(max=OFFSET - 1)
+    whole = whole.clamp(max=LARGEST)
     sent = _spread(whole, e, index, block)
-    message = ((whole + OFFSET).to(torch.uint8).reshape(-1), e.reshape(-1))
+    message = ((whole & BYTE - 1).to(torch.uint8).reshape(-1), e.reshape(-1))
     kept = elementwise.sub(wanted, sent)
     return (*([index.to(torch.uint8).reshape(-1)] if block > 1 else []), *message, kept)
 
@@ -95,10 +96,10 @@ def emit(
     value = b.reshape(b.maximum(value, b.constant(DType.F32, (), -top)), (blocks // SHARED, SHARED))
     e = b.exponent(value)
     whole = b.shr(b.add(b.quantise(value, e, BITS), b.i32(1 << DROPPED - 1)), b.i32(DROPPED))
-    whole = b.select(b.lt(b.i32(OFFSET - 1), whole), b.i32(OFFSET - 1), whole)
+    whole = b.select(b.lt(b.i32(LARGEST), whole), b.i32(LARGEST), whole)
     numbers = b.reshape(_numbers(b, whole, e), (blocks,))
     sent = _placed(b, index if block > 1 else None, numbers, block)
-    byte = b.reshape(b.cast(b.add(whole, b.i32(OFFSET)), DType.U8), (blocks,))
+    byte = b.reshape(b.cast(b.and_(whole, b.i32(BYTE - 1)), DType.U8), (blocks,))
     message = (byte, b.reshape(e, (blocks // SHARED,)))
     return (*([b.cast(index, DType.U8)] if block > 1 else []), *message, b.sub(wanted, sent))
 
@@ -128,7 +129,7 @@ def _absorb(
     share = torch.full((), rate, dtype=torch.float32, device=base.device)
     fused = fused_for(base)
     if isinstance(fused, Fused):
-        scalars = (rate, *fused.scalars(divisor, returned))
+        scalars = (rate, divisor.item(), returned.item())
         return fused.absorb(
             (base, feedback), [own, *(m[:-1] for m in inbox)], (block, most_exponent), scalars
         )
@@ -198,14 +199,15 @@ def _sent(b: Builder, message: Sequence[Value], block: int, most_exponent: int) 
     byte, e = message[-2:]
     rows = (e.type.elements, SHARED)
     e = b.select(b.lt(b.i32(most_exponent), e), b.i32(most_exponent), e)
-    whole = b.sub(b.reshape(b.cast(byte, DType.I32), rows), b.i32(OFFSET))
+    whole = b.reshape(b.cast(byte, DType.I32), rows)
+    whole = b.select(b.lt(b.i32(LARGEST), whole), b.sub(whole, b.i32(BYTE)), whole)
     numbers = b.reshape(_numbers(b, whole, b.reshape(e, (rows[0], 1))), byte.shape)
     return _placed(b, b.cast(message[0], DType.I32) if block > 1 else None, numbers, block)
 
 
 def _decoded(message: Sequence[Tensor], block: int, most_exponent: int) -> Tensor:
     byte, e = message[-2:]
-    whole = byte.to(torch.int32).reshape(-1, SHARED) - OFFSET
+    whole = byte.view(torch.int8).to(torch.int32).reshape(-1, SHARED)
     index = message[0].to(torch.int32).reshape(-1, 1) if block > 1 else None
     return _spread(whole, e.clamp(max=most_exponent).reshape(-1, 1), index, block)
 

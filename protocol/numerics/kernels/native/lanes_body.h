@@ -4,7 +4,7 @@
 namespace assay {
 namespace {
 
-constexpr int BITS = 13, DROPPED = 6, POINT = BITS - DROPPED, OFFSET = 128, SCALE_LIMIT = 400;
+constexpr int BITS = 13, DROPPED = 6, POINT = BITS - DROPPED, LARGEST = 127, SCALE_LIMIT = 400;
 
 // v 2^(e - 7), rounded once; of any e.
 inline float number_of(int32_t v, int32_t e) {
@@ -41,8 +41,8 @@ void lane_emit(const Emit &t, int64_t first, int64_t end) {
         t.exponent[group] = e;
         for (int64_t k = 0; k < SHARED; ++k) {
             int32_t v = (integer(values[k], s) + (1 << (DROPPED - 1))) >> DROPPED;
-            v = v < OFFSET - 1 ? v : OFFSET - 1;
-            t.value[group * SHARED + k] = static_cast<uint8_t>(v + OFFSET);
+            v = v < LARGEST ? v : LARGEST;
+            t.value[group * SHARED + k] = static_cast<uint8_t>(v);
             if (t.block > 1) t.index[group * SHARED + k] = static_cast<uint8_t>(places[k] - k * t.block);
             kept[places[k]] = canonical(kept[places[k]] - number_of(v, e));
         }
@@ -57,7 +57,7 @@ struct Group {
 inline void read(const Message &message, int64_t group, int32_t limit, Group &to) {
     const int32_t e = limit < message.exponent[group] ? limit : message.exponent[group];
     const uint8_t *value = message.value + group * SHARED;
-    for (int64_t k = 0; k < SHARED; ++k) to.numbers[k] = number_of(value[k] - OFFSET, e);
+    for (int64_t k = 0; k < SHARED; ++k) to.numbers[k] = number_of(static_cast<int8_t>(value[k]), e);
     to.index = message.index ? message.index + group * SHARED : nullptr;
 }
 

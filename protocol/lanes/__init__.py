@@ -1,0 +1,32 @@
+"""Lanes: several machines train one model, and exchange compressed messages in place of gradients.
+
+A job is W lanes, and a round of a lane is *absorb* (the others' last messages), H *inner* steps, *emit* (its own next
+message), all of it programs. Nobody coordinates: every lane absorbs for itself, with the same bits.
+
+    splitting    a captured step as the three programs, over one state
+    membership   which lane trains and counts in which round
+    messages     messages as they come from elsewhere, checked
+    oracle       a whole job in one process: what a network of lanes must give, bit for bit
+"""
+
+from __future__ import annotations
+
+from protocol.lanes.errors import LanesError, MembershipError, MessageError
+from protocol.lanes.membership import Membership, Part
+from protocol.lanes.messages import Message
+from protocol.lanes.oracle import Job, Round
+from protocol.lanes.splitting import Lanes, lanes, seeds
+
+__all__ = [
+    "Job",
+    "Lanes",
+    "LanesError",
+    "Membership",
+    "MembershipError",
+    "Message",
+    "MessageError",
+    "Part",
+    "Round",
+    "lanes",
+    "seeds",
+]

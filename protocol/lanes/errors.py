@@ -1,0 +1,17 @@
+"""What goes wrong with lanes, before anything is trained on it."""
+
+from __future__ import annotations
+
+from protocol.errors import AssayError
+
+
+class LanesError(AssayError):
+    """A captured step, or numbers of a job, that lanes cannot be made of."""
+
+
+class MembershipError(LanesError):
+    """A table of who counts in which round that contradicts itself or does not fit the job."""
+
+
+class MessageError(LanesError):
+    """A message that is not of the form, the round or the lane that it is said to be of."""

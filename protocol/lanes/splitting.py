@@ -1,0 +1,323 @@
+"""A captured step as the three programs of a lane's round, which have one state.
+
+The state is the captured step's, and behind it:
+
+| tensor | type | what |
+|---|---|---|
+| lane.number | i32 [] | which lane; this and `key` differ between lanes before the first round |
+| lane.base | f32 [N] | while a round is trained: the parameters that all lanes began it with; zeros between rounds |
+| lane.feedback | f32 [N] | what the lane has changed and no message has said |
+| message.index, .value, .exponent, .count | `library.lanes` | the lane's last message, always the last tensors |
+
+N is the number of trained parameters, in the state's order as one row, filled up to whole groups. Between rounds the
+parameters are those that all lanes share, so that a state's other lanes can be compared with it and what training
+reports can be read from it as ever. Optimiser's tensors and buffers stay a lane's own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+import torch
+from torch import Tensor
+
+from protocol.capture.assembly.state import KEY
+from protocol.capture.lowering.concatenation import concatenated
+from protocol.capture.result import CapturedStep
+from protocol.lanes.errors import LanesError
+from protocol.numerics.kernels.fused import MOST_LANES, SHARED
+from protocol.numerics.types import DType
+from protocol.program.attributes import decode_index, encode_index
+from protocol.program.builder import Builder, Value
+from protocol.program.execute import Interpreter, Kernel
+from protocol.program.instruction import Instruction, Operand
+from protocol.program.library import fusions, kernels
+from protocol.program.library.function import hints
+from protocol.program.library.lanes import BLOCKS, absorb, emit
+from protocol.program.opcodes import Op
+from protocol.program.program import Program
+from protocol.program.step import State, StepProgram
+from protocol.program.types import TensorType
+
+NUMBER, BASE, FEEDBACK = "lane.number", "lane.base", "lane.feedback"
+INDEX, VALUE, EXPONENT, COUNT = (f"message.{name}" for name in ("index", "value", "exponent", "count"))
+
+MOST_EXPONENT = 0
+"""Of what is exchanged: a parameter changes by less than 2^0 a round, or what is beyond comes in a later one."""
+
+Inbox = Sequence[Sequence[Tensor]]
+"""The messages of all lanes, each with its count."""
+
+
+@dataclass(frozen=True)
+class Lanes:
+    """A job's programs: `absorb` reads the state and the inbox, `inner` is the captured step, `emit` reads the state.
+
+    `parameters` are the names of what is exchanged. With no `block`, one lane trains alone: `inner` is all there is.
+    """
+
+    captured: CapturedStep
+    width: int
+    block: int | None
+    inner_steps: int
+    parameters: tuple[str, ...]
+    absorb: StepProgram
+    inner: StepProgram
+    emit: StepProgram
+
+    @property
+    def message_types(self) -> dict[str, TensorType]:
+        """Types of a message's tensors by name: the last of the state."""
+        types = dict(zip(self.inner.state, self.inner.state_types, strict=True))
+        return {name: type_ for name, type_ in types.items() if name in (INDEX, VALUE, EXPONENT, COUNT)}
+
+    @property
+    def message_bytes(self) -> int:
+        """Bytes of one message."""
+        return sum(type_.nbytes for type_ in self.message_types.values())
+
+    def initial_state(self, seed: int, lane: int) -> dict[str, Tensor]:
+        """The state before the first round: lanes of one job differ in their seed, which is the key, and their number.
+
+        Raises `ValueError` for a seed of more than 64 bits, `LanesError` for a lane that the job does not have.
+        """
+        if not 0 <= lane < self.width:
+            raise LanesError("lane", expected=f"a number from 0 to {self.width - 1}", got=str(lane))
+        state = self.captured.initial_state(seed)
+        if self.block is None:
+            return state
+        types = zip(self.inner.state, self.inner.state_types, strict=True)
+        return {name: state.get(name, _zeros(type_)) for name, type_ in types} | {
+            NUMBER: torch.tensor(lane, dtype=torch.int32)
+        }
+
+    def joined(self, member: State, seed: int, lane: int) -> dict[str, Tensor]:
+        """The state of a lane that joins after a round that `member` has trained: what that lane has, but for its key,
+        its number, its feedback and its message."""
+        own = (KEY, NUMBER, BASE, FEEDBACK, *self.message_types)
+        initial = self.initial_state(seed, lane)
+        return {name: initial[name] if name in own else x for name, x in member.items()}
+
+    def message(self, state: State) -> tuple[Tensor, ...]:
+        """The message in a state."""
+        return tuple(state[name] for name in self.message_types)
+
+    def nothing(self) -> tuple[Tensor, ...]:
+        """The message of a lane that does not count: zeros."""
+        return tuple(map(_zeros, self.message_types.values()))
+
+    def interpreter(self) -> Interpreter:
+        """What runs the three programs, with the kernels that their functions have."""
+        found: dict[bytes, Kernel] = {}
+        for step in (self.absorb, self.inner, self.emit):
+            found |= kernels(step.program, hints(step.program))
+        return Interpreter(found, fuse=fusions)
+
+    def train(self, state: State, inbox: Inbox, interpreter: Interpreter) -> dict[str, Tensor]:
+        """One round from the state before it: absorb, the inner steps, emit. `LanesError` for another inbox."""
+        if self.block is not None:
+            state = self.absorbed(state, inbox, interpreter)
+        for _ in range(self.inner_steps):
+            state = self.inner.step(state, self.captured.fixed, interpreter)
+        return dict(state) if self.block is None else self.emit.step(state, (), interpreter)
+
+    def absorbed(self, state: State, inbox: Inbox, interpreter: Interpreter) -> dict[str, Tensor]:
+        """The state with all lanes' messages in it. After the last round: the job's result."""
+        if len(inbox) != self.width:
+            raise LanesError("inbox", expected=f"{self.width} messages", got=str(len(inbox)))
+        return self.absorb.step(state, [x for message in inbox for x in message], interpreter)
+
+
+def seeds(seed: int, width: int) -> list[int]:
+    """A seed of 64 bits for each lane of a job: they differ in their highest 16 bits. `LanesError` for another seed."""
+    if not 0 <= seed < 2**64:
+        raise LanesError("seed", expected="64 bits", got=str(seed))
+    return [seed ^ lane << 48 for lane in range(width)]
+
+
+def lanes(
+    captured: CapturedStep,
+    *,
+    width: int,
+    density: float | Fraction | None,
+    inner_steps: int,
+    rate: float = 1.0,
+    decay: float = 1.0,
+    most_exponent: int = MOST_EXPONENT,
+    parameters: Sequence[str] | None = None,
+) -> Lanes:
+    """Split a captured step into the programs of `width` lanes that train `inner_steps` steps a round.
+
+    `density` is the part of the parameters that a message holds: 1, 1/8, 1/16, 1/32 or 1/64; None for one lane that
+    exchanges nothing. What is absorbed is the mean of the messages times `rate`; what a message leaves out is kept,
+    times `decay`. `parameters` names the trained tensors where the step was not made by `capture`. Raises `LanesError`.
+    """
+    block = _block(density, width)
+    if not 1 <= width <= MOST_LANES:
+        raise LanesError("width", expected=f"1 to {MOST_LANES} lanes", got=str(width))
+    if inner_steps < 1:
+        raise LanesError("inner_steps", expected="at least one step a round", got=str(inner_steps))
+    names = _trained(captured, parameters)
+    step = captured.step_program
+    if block is None:
+        return Lanes(captured, width, block, inner_steps, names, step, step, step)
+    of_state = dict(zip(step.state, step.state_types, strict=True))
+    length = _length(sum(of_state[name].elements for name in names), block)
+    own = _own_types(length, block)
+    taken = sorted(own.keys() & of_state.keys())
+    if taken:
+        raise LanesError(
+            "state", expected="no tensor named as a lane's are", got=", ".join(taken), remedy="rename it"
+        )
+    types = of_state | own
+    inner = replace(
+        step, program=_widened(step.program, len(of_state), tuple(own.values())), state=tuple(types)
+    )
+    attributes = {"block": block, "most_exponent": most_exponent}
+    split = Lanes(
+        captured,
+        width,
+        block,
+        inner_steps,
+        names,
+        _absorbing(types, names, width, {**attributes, "rate": rate}),
+        inner,
+        _emitting(types, names, {**attributes, "decay": decay}),
+    )
+    for one in (split.absorb, split.inner, split.emit):
+        one.check()
+    return split
+
+
+def _block(density: float | Fraction | None, width: int) -> int | None:
+    if density is None:
+        if width != 1:
+            raise LanesError(
+                "density", expected="a density of messages for several lanes", got="none", remedy="say one"
+            )
+        return None
+    found = {Fraction(1, block): block for block in BLOCKS}.get(Fraction(density).limit_denominator(1 << 20))
+    if found is None:
+        densities = ", ".join(str(Fraction(1, block)) for block in BLOCKS)
+        raise LanesError("density", expected=f"one of {densities}", got=str(density))
+    return found
+
+
+def _trained(captured: CapturedStep, given: Sequence[str] | None) -> tuple[str, ...]:
+    """The trained tensors, in the state's order."""
+    if given is None:
+        if captured.origin is None:
+            raise LanesError(
+                "parameters",
+                expected="their names, of a step that was not captured here",
+                got="none",
+                remedy="give them",
+            )
+        given = [name for traced in captured.origin.traced for name in traced.parameters]
+    step = captured.step_program
+    types = dict(zip(step.state, step.state_types, strict=True))
+    wrong = [name for name in given if name not in types or types[name].dtype is not DType.F32]
+    if wrong or not given:
+        raise LanesError(
+            "parameters", expected="names of f32 tensors of the state", got=", ".join(wrong) or "none"
+        )
+    return tuple(name for name in step.state if name in set(given))
+
+
+def _length(count: int, block: int) -> int:
+    """So many numbers, filled up to whole groups."""
+    whole = SHARED * block
+    return -(-count // whole) * whole
+
+
+def _own_types(length: int, block: int) -> dict[str, TensorType]:
+    row, blocks = TensorType(DType.F32, (length,)), length // block
+    return {
+        NUMBER: TensorType(DType.I32, ()),
+        BASE: row,
+        FEEDBACK: row,
+        **({INDEX: TensorType(DType.U8, (blocks,))} if block > 1 else {}),
+        VALUE: TensorType(DType.U8, (blocks,)),
+        EXPONENT: TensorType(DType.I32, (blocks // SHARED,)),
+        COUNT: TensorType(DType.F32, ()),
+    }
+
+
+def _widened(program: Program, state: int, more: Sequence[TensorType]) -> Program:
+    """The program with further state tensors behind its first `state`, which it passes on as they are."""
+
+    def moved(instruction: Instruction) -> Instruction:
+        if instruction.op is not Op.INPUT:
+            return instruction
+        k = decode_index(instruction.attributes)
+        return replace(instruction, attributes=encode_index(k if k < state else k + len(more)))
+
+    instructions = [moved(instruction) for instruction in program.instructions]
+    for k, type_ in enumerate(more, state):
+        leaf = instructions[-1].leaves.stop
+        instructions.append(Instruction(Op.INPUT, leaf, (), (type_,), encode_index(k)))
+        instructions.append(Instruction(Op.OUTPUT, leaf + 1, (Operand(leaf, type_),), (), encode_index(k)))
+    inputs = (*program.inputs[:state], *more, *program.inputs[state:])
+    outputs = (*program.outputs, *more)
+    return replace(program, inputs=inputs, outputs=outputs, instructions=tuple(instructions))
+
+
+def _absorbing(
+    types: Mapping[str, TensorType], names: Sequence[str], width: int, attributes: Mapping[str, float]
+) -> StepProgram:
+    b = Builder("lane absorb")
+    state = {name: b.input(type_) for name, type_ in types.items()}
+    sent = [type_ for name, type_ in types.items() if name.startswith("message.")]
+    inbox = [b.input(type_) for _ in range(width) for type_ in sent]
+    own = [state[name] for name in types if name.startswith("message.") and name != COUNT]
+    shared = _row(b, [state[name] for name in names], types[BASE].elements)
+    base, feedback = absorb.call(b, shared, state[FEEDBACK], state[NUMBER], *own, *inbox, **attributes)
+    state |= _parts(b, base, {name: types[name] for name in names}) | {BASE: base, FEEDBACK: feedback}
+    return _built(b, state, len(inbox))
+
+
+def _emitting(
+    types: Mapping[str, TensorType], names: Sequence[str], attributes: Mapping[str, float]
+) -> StepProgram:
+    b = Builder("lane emit")
+    state = {name: b.input(type_) for name, type_ in types.items()}
+    base, row = state[BASE], types[BASE]
+    local = _row(b, [state[name] for name in names], row.elements)
+    *message, feedback = emit.call(b, base, local, state[FEEDBACK], **attributes)
+    sent = [name for name in types if name.startswith("message.") and name != COUNT]
+    state |= _parts(b, base, {name: types[name] for name in names})
+    state |= {
+        BASE: b.constant(DType.F32, row.shape, 0.0),
+        FEEDBACK: feedback,
+        COUNT: b.constant(DType.F32, (), 1.0),
+    }
+    return _built(b, state | dict(zip(sent, message, strict=True)), 0)
+
+
+def _built(b: Builder, state: Mapping[str, Value], inbox: int) -> StepProgram:
+    for value in state.values():
+        b.output(value)
+    return StepProgram(b.build(), tuple(state), 0, inbox)
+
+
+def _row(b: Builder, tensors: Sequence[Value], length: int) -> Value:
+    """All elements one behind the other, and zeros up to `length`."""
+    row = concatenated(b, [b.reshape(x, (x.type.elements,)) for x in tensors], 0)
+    return row if row.type.elements == length else b.pad(row, (length,), (0,), 0.0)
+
+
+def _parts(b: Builder, row: Value, types: Mapping[str, TensorType]) -> dict[str, Value]:
+    """Inverse of `_row`."""
+    ends = [0]
+    for type_ in types.values():
+        ends.append(ends[-1] + type_.elements)
+    return {
+        name: b.reshape(b.slice(row, 0, start, start + type_.elements), type_.shape)
+        for start, (name, type_) in zip(ends, types.items(), strict=False)
+    }
+
+
+def _zeros(type_: TensorType) -> Tensor:
+    return torch.zeros(type_.shape, dtype=type_.dtype.storage)
