@@ -8,6 +8,7 @@
 #   make studies     every study and its report, in build/sim, and docs/economics.md; goes on where it stopped
 #   make contracts   compile contracts/ to build/contracts/out   make clean        remove all that make made
 #   make coverage-suite  models of seven libraries captured and compared; writes docs/models.md; goes on where it stopped
+#   make lanes-study  lanes beside one machine and all-reduce, and docs/lanes.md; hours, goes on where it was stopped
 #   make soak        a hundred tasks played by nodes, their memory, files and questions; two hours, goes on where it was stopped
 #   make release     sdist, wheel, contracts, SHA-256 sums       make licences     write docs/licences.md
 #
@@ -51,7 +52,7 @@ CONTRACTS_CONFIGURED := build/contracts/.configured
 CONTRACT_DATA := $(PYTHON) scripts/contract_data.py
 
 .DELETE_ON_ERROR:
-.PHONY: help setup contracts demo test test-heavy lint lint-python lint-contracts test-contracts test-python test-gpu coverage-suite bench campaign soak studies release licences clean
+.PHONY: help setup contracts demo test test-heavy lint lint-python lint-contracts test-contracts test-python test-gpu coverage-suite bench campaign soak studies lanes-study release licences clean
 
 help:
 	@sed -n '2,16s/^# \{0,1\}//p' Makefile
@@ -182,6 +183,10 @@ studies: $(PYTHON_READY)
 # Of what is committed; the same bytes each time.
 release: setup
 	$(BIN)/python scripts/release.py
+
+# Goes on where it was stopped.
+lanes-study: setup
+	$(BIN)/python -m benchmarks.lanes
 
 licences: setup
 	$(BIN)/python scripts/licences.py

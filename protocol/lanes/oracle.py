@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from torch import Tensor
@@ -22,10 +22,23 @@ class Round:
     inbox: Inbox
 
 
-class Job:
-    """A job of lanes, a seed for each, and the table of its rounds. Raises `MembershipError` where they do not fit."""
+Sent = Callable[[int, int, tuple[Tensor, ...]], tuple[Tensor, ...]]
+"""What arrives of the message that a lane has sent after a round: round, lane, message."""
 
-    def __init__(self, lanes: Lanes, seeds: Sequence[int], membership: Membership) -> None:
+
+def _as_sent(_round: int, _lane: int, message: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
+    return message
+
+
+class Job:
+    """A job of lanes, a seed for each, and the table of its rounds. Raises `MembershipError` where they do not fit.
+
+    With `sent`, messages may arrive otherwise than they were made: for studies of cheats.
+    """
+
+    def __init__(
+        self, lanes: Lanes, seeds: Sequence[int], membership: Membership, sent: Sent = _as_sent
+    ) -> None:
         for what, count in (("seeds", len(seeds)), ("lanes in the membership table", membership.width)):
             if count != lanes.width:
                 raise MembershipError("job", expected=f"{lanes.width} {what}", got=str(count))
@@ -36,7 +49,7 @@ class Job:
                 got="one twice",
                 remedy="take `seeds(seed, width)`",
             )
-        self._lanes, self._seeds, self._membership = lanes, seeds, membership
+        self._lanes, self._seeds, self._membership, self._sent = lanes, seeds, membership, sent
         self._interpreter = lanes.interpreter()
 
     def rounds(self) -> Iterator[Round]:
@@ -59,8 +72,10 @@ class Job:
                 assert state is not None, "a lane that is there has a state"
                 states[w] = lanes.train(state, inbox, self._interpreter)
             inbox = [
-                lanes.message(state) if state is not None and part is Part.COUNTS else nothing
-                for state, part in zip(states, row, strict=True)
+                self._sent(number, w, lanes.message(state))
+                if state is not None and row[w] is Part.COUNTS
+                else nothing
+                for w, state in enumerate(states)
             ]
             yield Round(number, tuple(states), inbox)
 
