@@ -31,6 +31,7 @@ from benchmarks import (
 )
 from benchmarks.cuda import times as cuda
 from benchmarks.environment import where
+from benchmarks.lanes import speed as lanes
 from benchmarks.measure import Row
 from benchmarks.soak import starting as following
 from benchmarks.trust import __main__ as trust
@@ -45,6 +46,7 @@ GROUPS = {
     "resnet": resnet.rows,
     "recurrent": recurrent.rows,
     "models": models.rows,
+    "lanes": lanes.rows,
     "memory": memory.rows,
     "starting": starting.rows,
     "following": following.rows,

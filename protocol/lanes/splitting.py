@@ -304,8 +304,11 @@ def _built(b: Builder, state: Mapping[str, Value], inbox: int) -> StepProgram:
 
 def _row(b: Builder, tensors: Sequence[Value], length: int) -> Value:
     """All elements one behind the other, and zeros up to `length`."""
-    row = concatenated(b, [b.reshape(x, (x.type.elements,)) for x in tensors], 0)
-    return row if row.type.elements == length else b.pad(row, (length,), (0,), 0.0)
+    pieces = [b.reshape(x, (x.type.elements,)) for x in tensors]
+    missing = length - sum(piece.type.elements for piece in pieces)
+    if missing:
+        pieces.append(b.constant(DType.F32, (missing,), 0.0))
+    return concatenated(b, pieces, 0)
 
 
 def _parts(b: Builder, row: Value, types: Mapping[str, TensorType]) -> dict[str, Value]:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import torch  # noqa: F401  (its libgomp must be the one that the library finds loaded)
 
-VERSION = 1
+VERSION = 2
 """Of the structures and functions that Python shares with the library; `assay_version` of native/product.cpp too.
 Whoever changes one of them counts both on; a library built from older sources is then not used."""
 

@@ -23,10 +23,10 @@ STEPS = 25
 
 STRUCTURES = (
     *(native.Operand, native.Problem, attention.Matrix, attention.ChangeRecord, attention.Problem),
-    *(fused.Adam, fused.Sgd, channels.Problem, convolution.Problem),
+    *(fused.Adam, fused.Sgd, fused.Message, fused.Emit, fused.Absorb, channels.Problem, convolution.Problem),
 )
 """All that Python hands to the library."""
-LAYOUTS = {1: "71e1c81b8f4287f9"}
+LAYOUTS = {2: "ef782ed40bddc4ed"}
 """By version, the digest of their fields."""
 
 VARIANTS = """

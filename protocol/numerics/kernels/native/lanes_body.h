@@ -4,7 +4,7 @@
 namespace assay {
 namespace {
 
-constexpr int BITS = 13, DROPPED = 6, POINT = BITS - DROPPED, LARGEST = 127, SCALE_LIMIT = 400;
+constexpr int BITS = 13, DROPPED = 6, POINT = BITS - DROPPED, LARGEST = 127, SCALE_LIMIT = 400, SUM_BITS = 30;
 
 // v 2^(e - 7), rounded once; of any e.
 inline float number_of(int32_t v, int32_t e) {
@@ -61,36 +61,52 @@ inline void read(const Message &message, int64_t group, int32_t limit, Group &to
     to.index = message.index ? message.index + group * SHARED : nullptr;
 }
 
+constexpr int64_t PART = SHARED * 8;  // numbers whose sums are found together
+
+// base - rate (sum / divisor) of numbers whose exact sums are `sums` under the exponents of the largest magnitudes.
+void move(const Absorb &t, const float *__restrict base, const int32_t *__restrict largest,
+          const double *__restrict sums, float *__restrict moved, int64_t count) {
+    const float rate = t.rate, divisor = t.divisor;
+    for (int64_t i = 0; i < count; ++i) {
+        const float sum = canonical(static_cast<float>(sums[i] * row_scale(exponent_of(largest[i]), SUM_BITS).scale));
+        moved[i] = canonical(base[i] - canonical(rate * canonical(sum / divisor)));
+    }
+}
+
 void lane_absorb(const Absorb &t, int64_t first, int64_t end) {
-    const int64_t size = SHARED * t.block;
-    const auto step = [&t](float sum) { return canonical(t.rate * canonical(sum / t.divisor)); };
+    const int64_t size = SHARED * t.block, blocks = t.block < 8 ? SHARED : PART / t.block, part = blocks * t.block;
     const auto back = [&t](float sent) { return canonical(t.returned * sent); };
-    const float nothing = step(0.0f), none_back = back(0.0f);
+    const float none_back = back(0.0f);
     Group own, inbox[MOST_LANES];
-    float terms[MOST_LANES];
+    alignas(64) int32_t largest[PART];
+    alignas(64) double sums[PART];
     for (int64_t group = first; group < end; ++group) {
         read(t.own, group, t.limit, own);
         for (int32_t w = 0; w < t.messages; ++w) read(t.inbox[w], group, t.limit, inbox[w]);
         const float *__restrict base = t.base + group * size, *__restrict feedback = t.feedback + group * size;
         float *__restrict moved = t.moved + group * size, *__restrict kept = t.kept + group * size;
-        for (int64_t i = 0; i < size; ++i) moved[i] = canonical(base[i] - nothing);
+        const auto place = [&](const Group &g, int64_t k) { return g.index ? static_cast<int64_t>(g.index[k]) : 0; };
         for (int64_t i = 0; i < size; ++i) kept[i] = canonical(feedback[i] + none_back);
-        for (int64_t k = 0; k < SHARED; ++k) {
-            const int64_t start = k * t.block;
-            const auto place = [&](const Group &g) { return g.index ? static_cast<int64_t>(g.index[k]) : 0; };
-            if (place(own) < t.block) {
-                const int64_t at = start + place(own);
+        for (int64_t k = 0; k < SHARED; ++k)
+            if (place(own, k) < t.block) {
+                const int64_t at = k * t.block + place(own, k);
                 kept[at] = canonical(feedback[at] + back(own.numbers[k]));
             }
-            for (int32_t w = 0; w < t.messages; ++w) {
-                const int64_t here = place(inbox[w]);
-                bool earlier = here >= t.block;
-                for (int32_t other = 0; other < w; ++other) earlier = earlier || place(inbox[other]) == here;
-                if (earlier) continue;
-                for (int32_t other = 0; other < t.messages; ++other)
-                    terms[other] = place(inbox[other]) == here ? inbox[other].numbers[k] : 0.0f;
-                moved[start + here] = canonical(base[start + here] - step(sum_of(terms, t.messages)));
-            }
+        for (int64_t k0 = 0; k0 < SHARED; k0 += blocks) {
+            std::memset(largest, 0, sizeof(int32_t) * part);
+            std::memset(sums, 0, sizeof(double) * part);
+            const auto each = [&](const auto &run) {
+                for (int32_t w = 0; w < t.messages; ++w)
+                    for (int64_t k = k0; k < k0 + blocks; ++k)
+                        if (place(inbox[w], k) < t.block)
+                            run((k - k0) * t.block + place(inbox[w], k), inbox[w].numbers[k]);
+            };
+            each([&](int64_t at, float x) { largest[at] = magnitude(x) > largest[at] ? magnitude(x) : largest[at]; });
+            each([&](int64_t at, float x) {
+                const RowScale s = row_scale(exponent_of(largest[at]), SUM_BITS);
+                sums[at] += s.mask ? static_cast<double>(op_rint(x * s.factor)) : 0.0;
+            });
+            move(t, base + k0 * t.block, largest, sums, moved + k0 * t.block, part);
         }
     }
 }

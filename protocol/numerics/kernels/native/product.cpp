@@ -108,7 +108,7 @@ extern "C" {
 
 // The version of what Python shares with the library: its structs and the operands of its functions. Whoever changes one
 // of them counts this and VERSION of native.py on.
-ASSAY_EXPORT int32_t assay_version() { return 1; }
+ASSAY_EXPORT int32_t assay_version() { return 2; }
 
 // The name of variant `number`, fastest first, or null past the last.
 ASSAY_EXPORT const char *assay_variant_name(int32_t number) {

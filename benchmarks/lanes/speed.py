@@ -1,0 +1,50 @@
+"""What a round costs: emit, and absorb of eight messages, beside one inner step, in processor time."""
+
+from __future__ import annotations
+
+import time
+
+from benchmarks.gpt import TOKENS, captured
+from benchmarks.measure import Row, ratio_row, side_by_side
+from protocol.capture import CapturedStep
+from protocol.lanes import lanes, seeds
+from protocol.program.step import State
+
+WIDTH, ROUNDS = 8, 5
+DENSITIES = {"all": 1.0, "1/8": 1 / 8, "1/64": 1 / 64}
+
+
+def rows() -> list[Row]:
+    """Ratios for each density, and the bytes of a message."""
+    step = captured("11M")
+    return [row for name, density in DENSITIES.items() for row in _rows(step, name, density)]
+
+
+def _rows(step: CapturedStep, name: str, density: float) -> list[Row]:
+    job = lanes(step, width=WIDTH, density=density, inner_steps=1)
+    interpreter = job.interpreter()
+    state: State = job.initial_state(seeds(1, WIDTH)[0], 0)
+    between = job.train(state, [job.nothing()] * WIDTH, interpreter)
+    inbox = [job.message(between)] * WIDTH
+    begun = job.absorbed(between, inbox, interpreter)
+    trained = job.inner.step(begun, step.fixed, interpreter)
+
+    def emit() -> None:
+        job.emit.step(trained, (), interpreter)
+
+    def absorb() -> None:
+        job.absorbed(between, inbox, interpreter)
+
+    def inner() -> None:
+        job.inner.step(begun, step.fixed, interpreter)
+
+    what = f"GPT of 10.8M, {TOKENS} tokens a step, density {name}"
+    exchanged = sum(step.initial[parameter].numel() for parameter in job.parameters)
+    found = side_by_side(inner, {"emit": emit, "absorb": absorb}, ROUNDS, time.process_time)
+    emitting, absorbing = ([1 / ratio for ratio in found[part]] for part in ("emit", "absorb"))
+    goal = {"1/8": "0.26", "1/64": "0.0325"}.get(name, "")
+    return [
+        ratio_row(f"emit / inner step, {what}", emitting, "0.05x"),
+        ratio_row(f"absorb of {WIDTH} messages / inner step, {what}", absorbing, "0.10x"),
+        Row(f"bytes of a message for each parameter, {what}", f"{job.message_bytes / exchanged:.4f}", goal),
+    ]
