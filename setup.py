@@ -40,7 +40,8 @@ HEADERS = (
     *("convolution_depthwise", "convolution_phases", "convolution_positions", "convolution_shared"),
     *("convolution_weights", "depthwise_body", "divide"),
     *("elements_body", "fused", "fused_body", "lanes", "lanes_body", "lists", "mode", "places", "problem"),
-    *("quantise", "scalar", "schedule", "scratch", "sets", "slices", "sums", "tile", "variant", "variant_body"),
+    *("quantise", "scalar", "schedule", "scratch", "sets", "slices", "sums", "tile"),
+    *("variant", "variant_body"),
 )
 
 REPRODUCIBLE = ["-g0", f"-ffile-prefix-map={Path.cwd()}=."]

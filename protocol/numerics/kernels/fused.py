@@ -53,6 +53,25 @@ class Sgd(ctypes.Structure):
     )
 
 
+class LstmCell(ctypes.Structure):
+    """LstmCell of native/fused.h."""
+
+    _fields_ = (
+        *((name, ctypes.c_void_p) for name in ("x", "product", "cell", "gates", "next", "h")),
+        ("size", ctypes.c_int64),
+    )
+
+
+class LstmCellGrad(ctypes.Structure):
+    """LstmCellGrad of native/fused.h."""
+
+    _fields_ = (
+        *((name, ctypes.c_void_p) for name in ("own_h", "later_h", "own_c", "later_c", "gates", "cell")),
+        *((name, ctypes.c_void_p) for name in ("before", "raw", "earlier_c")),
+        ("size", ctypes.c_int64),
+    )
+
+
 class Message(ctypes.Structure):
     """Message of native/lanes.h."""
 
@@ -220,6 +239,20 @@ class Fused:
         sgd = Sgd(**at, **scalars, decays=weight_decay != 0, nesterov=nesterov)
         self._call("sgd", ctypes.byref(sgd), _long(kept[0].numel()))
         return made
+
+    def lstm_cell(self, given: Sequence[Tensor], made: Sequence[Tensor]) -> None:
+        """The input's part of the gates and the recurrent one [B, 4 H], and c [B, H], into the gates i f g o [B, 4 H],
+        the next c and h [B, H]; see `library.recurrent`. All contiguous."""
+        rows, size = made[-1].shape
+        problem = LstmCell(*(t.data_ptr() for t in (*given, *made)), size)
+        self._call("lstm_cell", ctypes.byref(problem), _long(rows))
+
+    def lstm_cell_grad(self, given: Sequence[Tensor], made: Sequence[Tensor]) -> None:
+        """Gradients of h and of c, each own and later, gates, c and c before, into the gradients of the gates before
+        their functions [B, 4 H] and of the c before [B, H]; see `library.recurrent`. All contiguous."""
+        rows, size = made[-1].shape
+        problem = LstmCellGrad(*(t.data_ptr() for t in (*given, *made)), size)
+        self._call("lstm_cell_grad", ctypes.byref(problem), _long(rows))
 
     def emit(
         self, tensors: tuple[Tensor, Tensor, Tensor], block: int, decay: float, top: float

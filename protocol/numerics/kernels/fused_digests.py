@@ -70,5 +70,7 @@ CPU_DIGESTS: dict[str, str] = {
     "absorb one of 64": "64e48e434f4df9a3",
     "wide emit": "9170a5bf3902d303",
     "wide absorb": "409ffbc5749bd83c",
+    "lstm": "86ce0bfeb93ad20c",
+    "wide lstm": "f71517612cfc391c",
 }
 """Of functions that CUDA does not have, and of what the compiled library alone computes in several pieces."""

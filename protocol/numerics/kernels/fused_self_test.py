@@ -107,6 +107,21 @@ def _paired(operation: Pair, fused: Any) -> Any:
     return tuple(fused.pair(operation, a, b) for a, b in ((x, y), *alone))
 
 
+def _cell(fused: Any, rows: int = 24, size: int = 16) -> Any:
+    """A step of an LSTM forward and backward; sizes beyond a block of 256, rows beyond a piece where they are wide."""
+    kinds = [_table(seed, rows, size) for seed in range(1, 8)]
+    gates = [torch.cat([_table(seed + k, rows, size) for k in range(4)], 1) for seed in (11, 21)]
+    forward = [torch.empty(rows, 4 * size), torch.empty(rows, size), torch.empty(rows, size)]
+    backward = [torch.empty(rows, 4 * size), torch.empty(rows, size)]
+    fused.lstm_cell((*gates, kinds[0]), forward)
+    fused.lstm_cell_grad((*kinds[1:5], gates[0], *kinds[5:]), backward)
+    return *forward, *backward
+
+
+def _table(seed: int, rows: int, size: int) -> Tensor:
+    return numbers(seed, max(rows, 10), max(size, 16))[:rows, :size].contiguous()
+
+
 TOP = (1 - 2.0**-24) * 2.0**10
 """A number that is sent is cut to it."""
 
@@ -166,6 +181,7 @@ CPU_TESTS: dict[str, Callable[[Any], Tensor | tuple[Tensor, ...]]] = {
     "sgd_momentum": lambda f: f.sgd((numbers(1), numbers(2), numbers(3)), 0.1, 0.0, 0.9),
     "sgd_nesterov": lambda f: f.sgd((numbers(1), numbers(2), numbers(3)), 0.1, 0.01, 0.9, True),
     "scatter_sum": lambda f: f.scatter_sum(_index(), numbers(5)[9:], 9),
+    "lstm": _cell,
     **{f"emit one of {block}": partial(_emitted, block) for block in (1, 8, 64)},
     **{f"absorb one of {block}": partial(_absorbed, block) for block in (1, 8, 64)},
 }
@@ -194,6 +210,7 @@ WIDE_TESTS: dict[str, Callable[[Any], Tensor | tuple[Tensor, ...]]] = {
     "wide adamw": lambda f: f.adamw((wide(1), wide(2), wide(3), wide(4).abs()), SCALARS),
     "wide sgd": lambda f: f.sgd((wide(1), wide(2), wide(3)), 0.1, 0.01, 0.9, True),
     "wide scatter_sum": lambda f: f.scatter_sum(_wide_index(), wide(1), 20),
+    "wide lstm": lambda f: _cell(f, 130, 259),
     "wide emit": lambda f: f.emit(tuple(wide(k).view(-1)[:MANY] for k in (1, 2, 3)), 8, 0.9, TOP),
     "wide absorb": lambda f: _absorbed(8, f, MANY, 16),
     "wide canonical": lambda f: f.canonical_in_place(_with_nans(torch.cat((wide(1), wide(2))))),

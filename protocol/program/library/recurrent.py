@@ -19,6 +19,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import torch
+from torch import Tensor
+
+from protocol.numerics.contract import contract
+from protocol.numerics.kernels.fused import Fused
+from protocol.numerics.kernels.fused_dispatch import fused_for
 from protocol.numerics.types import DType
 from protocol.program.builder import Builder, Value
 from protocol.program.library import elementary
@@ -29,7 +35,22 @@ from protocol.program.library.scan import scan
 Values = Sequence[Any]
 
 
-@define_by_body("lstm")
+def _lstm(
+    x: Tensor, h: Tensor, c: Tensor, weight: Tensor, bias: Tensor | None = None, *, px: int, py: int
+) -> tuple[Tensor, ...] | None:
+    fused = fused_for(x)
+    if not isinstance(fused, Fused) or (bias is not None and bias.shape != weight.shape[:1]):
+        return None
+    x, c = x.contiguous(), c.contiguous()
+    states, cells, gates = x.new_empty(len(x), *h.shape), x.new_empty(len(x), *c.shape), torch.empty_like(x)
+    for t, own in enumerate(x):
+        product = contract(h, weight, px, py, bias=bias)
+        fused.lstm_cell((own, product, c), (gates[t], cells[t], states[t]))
+        h, c = states[t], cells[t]
+    return states, cells, gates
+
+
+@define_by_body("lstm", compiled=_lstm)
 def lstm(
     b: Builder, x: Value, h: Value, c: Value, weight: Value, bias: Value | None = None, *, px: int, py: int
 ) -> tuple[Value, Value, Value]:
@@ -49,7 +70,32 @@ def lstm(
     return states, cells, gates
 
 
-@define_by_body("lstm_grad")
+def _lstm_grad(
+    of_h: Tensor,
+    of_c: Tensor,
+    gates: Tensor,
+    cells: Tensor,
+    before: Tensor,
+    weight: Tensor,
+    *,
+    px: int,
+    py: int,
+) -> tuple[Tensor, ...] | None:
+    fused = fused_for(of_h)
+    if not isinstance(fused, Fused):
+        return None
+    rows = [x.contiguous() for x in (of_h, of_c, gates, cells, before)]
+    raw = torch.empty_like(rows[2])
+    dh, dc = torch.zeros_like(rows[0][0]), torch.zeros_like(rows[1][0])
+    for t in reversed(range(len(of_h))):
+        own_h, own_c, gate, cell, earlier = (x[t] for x in rows)
+        following, dc = dc, torch.empty_like(dc)
+        fused.lstm_cell_grad((own_h, dh, own_c, following, gate, cell, earlier), (raw[t], dc))
+        dh = contract(raw[t], weight.mT, px, py)
+    return raw, dh, dc
+
+
+@define_by_body("lstm_grad", compiled=_lstm_grad)
 def lstm_grad(
     b: Builder,
     of_h: Value,

@@ -24,7 +24,7 @@ def test_kernel_has_the_bits_of_the_body(case: Case, fill: str) -> None:
 
 
 COMPILED = re.compile(
-    "softmax|log_softmax|layer_norm|batch_|sgd|adamw|gelu|silu|embedding_grad|sum_|conv|lane_"
+    "softmax|log_softmax|layer_norm|batch_|sgd|adamw|gelu|silu|embedding_grad|sum_|conv|lane_|lstm"
 )
 """Functions that compiled kernels compute where they may be used."""
 

@@ -103,6 +103,32 @@ class Plain(Fused):
     def scatter_sum(self, index: Tensor, value: Tensor, rows: int) -> Tensor:
         return canonical(indexing.scatter_sum(index, value, rows))
 
+    def lstm_cell(self, given: Sequence[Tensor], made: Sequence[Tensor]) -> None:
+        x, product, cell = given
+        raw = elementwise.add(x, product).chunk(4, 1)
+        i, f, o = (elementary_torch.sigmoid_f32(raw[k]) for k in (0, 1, 3))
+        g = elementary_torch.tanh_f32(raw[2])
+        after = elementwise.add(elementwise.mul(f, cell), elementwise.mul(i, g))
+        h = elementwise.mul(o, elementary_torch.tanh_f32(after))
+        for to, found in zip(made, (torch.cat([i, f, g, o], 1), after, h)):
+            to.copy_(found)
+
+    def lstm_cell_grad(self, given: Sequence[Tensor], made: Sequence[Tensor]) -> None:
+        own_h, later_h, own_c, later_c, gates, cell, before = given
+        add, mul, one = elementwise.add, elementwise.mul, torch.ones(())
+        i, f, g, o = gates.chunk(4, 1)
+        dh, t = add(own_h, later_h), elementary_torch.tanh_f32(cell)
+        dc = add(add(own_c, later_c), mul(mul(dh, o), elementwise.sub(one, mul(t, t))))
+        slopes = [mul(y, elementwise.sub(one, y)) for y in (i, f, o)]
+        raw = [
+            mul(mul(dc, g), slopes[0]),
+            mul(mul(dc, before), slopes[1]),
+            mul(mul(dc, i), elementwise.sub(one, mul(g, g))),
+            mul(mul(dh, t), slopes[2]),
+        ]
+        for to, found in zip(made, (torch.cat(raw, 1), mul(dc, f))):
+            to.copy_(found)
+
     def emit(
         self, tensors: tuple[Tensor, Tensor, Tensor], block: int, decay: float, top: float
     ) -> tuple[Tensor, ...]:

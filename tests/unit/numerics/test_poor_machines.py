@@ -23,10 +23,20 @@ STEPS = 25
 
 STRUCTURES = (
     *(native.Operand, native.Problem, attention.Matrix, attention.ChangeRecord, attention.Problem),
-    *(fused.Adam, fused.Sgd, fused.Message, fused.Emit, fused.Absorb, channels.Problem, convolution.Problem),
+    *(
+        fused.Adam,
+        fused.Sgd,
+        fused.LstmCell,
+        fused.LstmCellGrad,
+        fused.Message,
+        fused.Emit,
+        fused.Absorb,
+        channels.Problem,
+        convolution.Problem,
+    ),
 )
 """All that Python hands to the library."""
-LAYOUTS = {2: "ef782ed40bddc4ed"}
+LAYOUTS = {2: "8f49cf33e7221fdf"}
 """By version, the digest of their fields."""
 
 VARIANTS = """

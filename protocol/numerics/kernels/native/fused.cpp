@@ -132,6 +132,16 @@ ASSAY_EXPORT void assay_sgd(int32_t variant, const assay::Sgd *a, int64_t count,
     divide(count, SHARE, threads, [=](int64_t i, int64_t end) { SETS[variant].fused.sgd(*a, i, end); });
 }
 
+ASSAY_EXPORT void assay_lstm_cell(int32_t variant, const assay::LstmCell *t, int64_t rows, int32_t threads) {
+    divide(rows, SHARE / t->size, threads,
+           [=](int64_t r, int64_t end) { SETS[variant].fused.lstm_cell(*t, r, end); });
+}
+
+ASSAY_EXPORT void assay_lstm_cell_grad(int32_t variant, const assay::LstmCellGrad *t, int64_t rows, int32_t threads) {
+    divide(rows, SHARE / t->size, threads,
+           [=](int64_t r, int64_t end) { SETS[variant].fused.lstm_cell_grad(*t, r, end); });
+}
+
 ASSAY_EXPORT void assay_log_softmax(int32_t variant, const float *x, float *y, int64_t rows, int64_t columns,
                                     int32_t threads) {
     divide(rows, SHARE / columns, threads, [=](int64_t r, int64_t end) {

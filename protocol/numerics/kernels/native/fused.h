@@ -35,6 +35,20 @@ struct Sgd {
     int32_t decays, nesterov;
 };
 
+// A step of an LSTM: gates i f g o of rows of 4 `size`, c' = f c + i g, h' = o tanh(c').
+struct LstmCell {
+    const float *x, *product, *cell;  // the input's part of the gates, the recurrent one, c
+    float *gates, *next, *h;
+    int64_t size;
+};
+
+// Its gradient: of h and of c what comes from the step's own results and what from the step after it.
+struct LstmCellGrad {
+    const float *own_h, *later_h, *own_c, *later_c, *gates, *cell, *before;
+    float *raw, *earlier_c;           // of the gates before their functions; of the c before
+    int64_t size;
+};
+
 // A change of the scores of one row: AssayChange of attention.h at that row.
 struct RowChange {
     int32_t kind;
@@ -59,6 +73,8 @@ struct Fused {
     void (*round_scaled_columns)(const int64_t *sums, const double *scales, float *out, int64_t columns);
     void (*scale_columns)(const int32_t *largest, float *factors, double *scales, int64_t columns);
     void (*sgd)(const Sgd &, int64_t first, int64_t end);
+    void (*lstm_cell)(const LstmCell &, int64_t first, int64_t end);
+    void (*lstm_cell_grad)(const LstmCellGrad &, int64_t first, int64_t end);
     void (*adamw)(const Adam &, int64_t first, int64_t end);
     // elements_body.h. An operand is one element where `one` says so.
     void (*pair)(int32_t which, const float *x, const float *y, void *out, int64_t count, bool x_one, bool y_one);

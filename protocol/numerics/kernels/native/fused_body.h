@@ -301,6 +301,58 @@ void sgd(const Sgd &a, int64_t first, int64_t end) {
         decays ? sgd_of<true, true, false>(a, first, end) : sgd_of<true, false, false>(a, first, end);
 }
 
+// --- recurrent layers -----------------------------------------------------------------------------------------------
+
+void lstm_cell(const LstmCell &t, int64_t first, int64_t end) {
+    const int64_t n = t.size;
+    float block[BLOCK];
+    for (int64_t row = first; row < end; ++row) {
+        float *const gates = t.gates + row * 4 * n;
+        for (int64_t part = 0; part < 4; ++part)
+            for (int64_t start = part * n; start < (part + 1) * n; start += BLOCK) {
+                const int64_t count = (part + 1) * n - start < BLOCK ? (part + 1) * n - start : BLOCK;
+                const float *__restrict x = t.x + row * 4 * n + start;
+                const float *__restrict product = t.product + row * 4 * n + start;
+                for (int64_t k = 0; k < count; ++k) block[k] = canonical(x[k] + product[k]);
+                part == 2 ? map_one<TANH>(nullptr, block, gates + start, count)
+                          : map_one<SIGMOID>(nullptr, block, gates + start, count);
+            }
+        for (int64_t start = 0; start < n; start += BLOCK) {
+            const int64_t count = n - start < BLOCK ? n - start : BLOCK;
+            const float *__restrict i = gates + start, *__restrict f = i + n, *__restrict g = f + n, *__restrict o = g + n;
+            const float *__restrict cell = t.cell + row * n + start;
+            float *__restrict next = t.next + row * n + start, *__restrict h = t.h + row * n + start;
+            for (int64_t k = 0; k < count; ++k) next[k] = canonical(f[k] * cell[k] + i[k] * g[k]);
+            map_one<TANH>(nullptr, next, block, count);
+            for (int64_t k = 0; k < count; ++k) h[k] = canonical(o[k] * block[k]);
+        }
+    }
+}
+
+void lstm_cell_grad(const LstmCellGrad &t, int64_t first, int64_t end) {
+    const int64_t n = t.size;
+    float block[BLOCK];
+    for (int64_t row = first; row < end; ++row)
+        for (int64_t start = 0; start < n; start += BLOCK) {
+            const int64_t count = n - start < BLOCK ? n - start : BLOCK, at = row * n + start;
+            const float *__restrict i = t.gates + row * 4 * n + start, *__restrict f = i + n, *__restrict g = f + n;
+            const float *__restrict o = g + n, *__restrict before = t.before + at;
+            const float *__restrict own_h = t.own_h + at, *__restrict later_h = t.later_h + at;
+            const float *__restrict own_c = t.own_c + at, *__restrict later_c = t.later_c + at;
+            float *__restrict raw = t.raw + row * 4 * n + start, *__restrict earlier_c = t.earlier_c + at;
+            map_one<TANH>(nullptr, t.cell + at, block, count);
+            for (int64_t k = 0; k < count; ++k) {
+                const float dh = own_h[k] + later_h[k], y = block[k];
+                const float dc = (own_c[k] + later_c[k]) + (dh * o[k]) * (1.0f - y * y);
+                raw[k] = canonical((dc * g[k]) * (i[k] * (1.0f - i[k])));
+                raw[n + k] = canonical((dc * before[k]) * (f[k] * (1.0f - f[k])));
+                raw[2 * n + k] = canonical((dc * i[k]) * (1.0f - g[k] * g[k]));
+                raw[3 * n + k] = canonical((dh * y) * (o[k] * (1.0f - o[k])));
+                earlier_c[k] = canonical(dc * f[k]);
+            }
+        }
+}
+
 // --- attention ------------------------------------------------------------------------------------------------------
 
 void change_row(const RowChange &c, float *__restrict x, int64_t n) {
@@ -362,7 +414,8 @@ void canonical_all(float *x, int64_t count) {
 extern const Fused ASSAY_FUSED(ASSAY_VARIANT);
 const Fused ASSAY_FUSED(ASSAY_VARIANT) = {
     map_any<>,          softmax,         softmax_grad,  sum_rows,      layer_norm, layer_norm_grad, log_softmax,
-    log_softmax_grad,   largest_of_columns, sums_of_columns, round_scaled_columns, scale_columns, sgd, adamw,
+    log_softmax_grad,   largest_of_columns, sums_of_columns, round_scaled_columns, scale_columns, sgd,
+    lstm_cell, lstm_cell_grad, adamw,
     pair_any<>,         select_any,      canonical_all,      change_row,      drop_row,      largest_columns, largest_of_row, integers};
 
 }  // namespace assay
