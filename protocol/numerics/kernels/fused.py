@@ -57,7 +57,7 @@ class LstmCell(ctypes.Structure):
     """LstmCell of native/fused.h."""
 
     _fields_ = (
-        *((name, ctypes.c_void_p) for name in ("x", "product", "cell", "gates", "next", "h")),
+        *((name, ctypes.c_void_p) for name in ("x", "product", "cell", "gates", "next", "hidden")),
         ("size", ctypes.c_int64),
     )
 

@@ -38,7 +38,7 @@ struct Sgd {
 // A step of an LSTM: gates i f g o of rows of 4 `size`, c' = f c + i g, h' = o tanh(c').
 struct LstmCell {
     const float *x, *product, *cell;  // the input's part of the gates, the recurrent one, c
-    float *gates, *next, *h;
+    float *gates, *next, *hidden;
     int64_t size;
 };
 

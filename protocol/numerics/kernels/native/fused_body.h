@@ -321,7 +321,7 @@ void lstm_cell(const LstmCell &t, int64_t first, int64_t end) {
             const int64_t count = n - start < BLOCK ? n - start : BLOCK;
             const float *__restrict i = gates + start, *__restrict f = i + n, *__restrict g = f + n, *__restrict o = g + n;
             const float *__restrict cell = t.cell + row * n + start;
-            float *__restrict next = t.next + row * n + start, *__restrict h = t.h + row * n + start;
+            float *__restrict next = t.next + row * n + start, *__restrict h = t.hidden + row * n + start;
             for (int64_t k = 0; k < count; ++k) next[k] = canonical(f[k] * cell[k] + i[k] * g[k]);
             map_one<TANH>(nullptr, next, block, count);
             for (int64_t k = 0; k < count; ++k) h[k] = canonical(o[k] * block[k]);
