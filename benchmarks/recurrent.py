@@ -70,7 +70,7 @@ def rows() -> list[Row]:
 
 def measured(trainings: Iterable[Training]) -> list[Row]:
     """Ratios of steps and seconds of captures, on one thread."""
-    with _one_thread():
+    with one_thread():
         return [row for training in trainings for row in _measured(training)]
 
 
@@ -107,7 +107,8 @@ def _measured(training: Training) -> Iterator[Row]:
 
 
 @contextmanager
-def _one_thread() -> Iterator[None]:
+def one_thread() -> Iterator[None]:
+    """Torch and the compiled library with one thread: processor time then counts no waiting for others."""
     before = torch.get_num_threads()
     torch.set_num_threads(1)
     try:

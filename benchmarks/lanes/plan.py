@@ -52,7 +52,7 @@ class Run:
 
 def runs() -> list[Run]:
     """All of them, each once."""
-    return list(dict.fromkeys((*_screen(), *_confirmed(), *_large(), *_faults())))
+    return list(dict.fromkeys((*_screen(), *_faster(), *_confirmed(), *_large(), *_faults())))
 
 
 def _screen() -> Iterator[Run]:
@@ -69,6 +69,12 @@ def _screen() -> Iterator[Run]:
         yield replace(lanes, inner=inner, block=8, decay=0.95)
         yield replace(lanes, rule="nesterov", inner=inner, rate=0.7, momentum=0.9)
         yield replace(lanes, rule="nesterov", inner=inner, rate=0.7, momentum=0.5)
+
+
+def _faster() -> Iterator[Run]:
+    """Outer rates above 1: the mean of few differences may be too short a step."""
+    lanes = Run("0.1M", "lanes", width=4, inner=5)
+    yield from (replace(lanes, block=block, rate=rate) for block in (1, 8) for rate in (1.5, 2.0))
 
 
 def _confirmed() -> Iterator[Run]:

@@ -1,4 +1,4 @@
-"""What a round costs: emit, and absorb of eight messages, beside one inner step, in processor time."""
+"""What a round costs: emit, and absorb of eight messages, beside one inner step, on one thread, in processor time."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import time
 
 from benchmarks.gpt import TOKENS, captured
 from benchmarks.measure import Row, ratio_row, side_by_side
+from benchmarks.recurrent import one_thread
 from protocol.capture import CapturedStep
 from protocol.lanes import lanes, seeds
 from protocol.program.step import State
@@ -17,7 +18,8 @@ DENSITIES = {"all": 1.0, "1/8": 1 / 8, "1/64": 1 / 64}
 def rows() -> list[Row]:
     """Ratios for each density, and the bytes of a message."""
     step = captured("11M")
-    return [row for name, density in DENSITIES.items() for row in _rows(step, name, density)]
+    with one_thread():
+        return [row for name, density in DENSITIES.items() for row in _rows(step, name, density)]
 
 
 def _rows(step: CapturedStep, name: str, density: float) -> list[Row]:
@@ -38,7 +40,7 @@ def _rows(step: CapturedStep, name: str, density: float) -> list[Row]:
     def inner() -> None:
         job.inner.step(begun, step.fixed, interpreter)
 
-    what = f"GPT of 10.8M, {TOKENS} tokens a step, density {name}"
+    what = f"GPT of 10.8M, {TOKENS} tokens a step, 1 thread, density {name}"
     exchanged = sum(step.initial[parameter].numel() for parameter in job.parameters)
     found = side_by_side(inner, {"emit": emit, "absorb": absorb}, ROUNDS, time.process_time)
     emitting, absorbing = ([1 / ratio for ratio in found[part]] for part in ("emit", "absorb"))
