@@ -45,7 +45,7 @@ from solver.context import Context
 from solver.control import Control
 from solver.database import LIVE, TAKEN, Database, Stage
 from solver.defence import Defence
-from solver.errors import SolverError
+from solver.errors import SolverError, StakeSlashed
 from solver.failures import Failures
 from solver.machine import Machine, machine_of
 from solver.metrics import Metrics
@@ -174,6 +174,7 @@ class SolverNode(Node):
                 # What is published lies below its market.
                 first = node is nodes[0] and settings.publish is None
                 node._urls = addresses(settings.url or serving.url, market, first)
+            slashed = False
             try:
                 with Control(self.context.home, self._operation.answer):
                     for node in nodes:
@@ -182,10 +183,13 @@ class SolverNode(Node):
                 if code is ExitCode.FINE:
                     self._end_well()
                 return code
+            except StakeSlashed:
+                slashed = True
+                raise
             finally:
                 self.context.turns.close()
                 for node in nodes:
-                    node._close()
+                    node._close(slashed)
 
     def _try_writing(self) -> None:
         self.context.database.try_writing()
@@ -204,12 +208,14 @@ class SolverNode(Node):
         except (ChainError, sqlite3.Error) as error:
             self.context.log.warning("ledger is behind", error=str(error))
 
-    def _close(self) -> None:
-        """Let go of everything."""
+    def _close(self, slashed: bool) -> None:
+        """Let go of everything. The ledger of a slashed solver has what its last transactions did too."""
         context = self.context
         context.catalog.ready = False
         self._defence.close()
         context.sends.close()
+        if slashed:
+            self._book()
         for assignment in self._assignments:
             assignment.close()
         context.database.close()

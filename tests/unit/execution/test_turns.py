@@ -263,11 +263,12 @@ class Trainings:
 
     def begin(self, name: str, training: Scheduled, steps: int, inside: Callable[[], object]) -> None:
         """A thread that is at its first step or waits for it. `inside` is called in each step."""
-        registered = len(self.turns._trainings)
+        registered = Event()
 
         def run() -> None:
             try:
                 with self.turns.scheduled(training):
+                    registered.set()
                     for _ in range(steps):
                         with self.turns.ordinary(training.device):
                             inside()
@@ -277,7 +278,7 @@ class Trainings:
 
         self._threads.append(Thread(target=run))
         self._threads[-1].start()
-        until(lambda: len(self.turns._trainings) > registered)
+        assert registered.wait(SECONDS)
 
     def join(self) -> list[str]:
         """All have ended."""
