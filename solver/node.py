@@ -208,7 +208,7 @@ class SolverNode(Node):
         except (ChainError, sqlite3.Error) as error:
             self.context.log.warning("ledger is behind", error=str(error))
 
-    def _close(self, slashed: bool) -> None:
+    def _close(self, slashed: bool = False) -> None:
         """Let go of everything. The ledger of a slashed solver has what its last transactions did too."""
         context = self.context
         context.catalog.ready = False
