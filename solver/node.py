@@ -174,7 +174,6 @@ class SolverNode(Node):
                 # What is published lies below its market.
                 first = node is nodes[0] and settings.publish is None
                 node._urls = addresses(settings.url or serving.url, market, first)
-            slashed = False
             try:
                 with Control(self.context.home, self._operation.answer):
                     for node in nodes:
@@ -184,22 +183,25 @@ class SolverNode(Node):
                     self._end_well()
                 return code
             except StakeSlashed:
-                slashed = True
+                self._book_all()
                 raise
             finally:
                 self.context.turns.close()
                 for node in nodes:
-                    node._close(slashed)
+                    node._close()
 
     def _try_writing(self) -> None:
         self.context.database.try_writing()
 
     def _end_well(self) -> None:
         """All work is over: the ledger is complete, and the order to end is carried out."""
-        for node in (*self._earlier, self):
-            node._book()
+        self._book_all()
         if self._operation.mode is Mode.DRAINING and self._is_drained():
             self._operation.drained()
+
+    def _book_all(self) -> None:
+        for node in (*self._earlier, self):
+            node._book()
 
     def _book(self) -> None:
         """Bring the ledger up to date, if the chain answers."""
@@ -208,14 +210,12 @@ class SolverNode(Node):
         except (ChainError, sqlite3.Error) as error:
             self.context.log.warning("ledger is behind", error=str(error))
 
-    def _close(self, slashed: bool = False) -> None:
-        """Let go of everything. The ledger of a slashed solver has what its last transactions did too."""
+    def _close(self) -> None:
+        """Let go of everything."""
         context = self.context
         context.catalog.ready = False
         self._defence.close()
         context.sends.close()
-        if slashed:
-            self._book()
         for assignment in self._assignments:
             assignment.close()
         context.database.close()

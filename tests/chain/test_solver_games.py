@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from threading import Event
 from time import monotonic, sleep
 
 import pytest
@@ -25,6 +27,7 @@ from protocol.execution.replay import Executor, HonestExecutor, Work, honest_exe
 from protocol.program import Op
 from solver.errors import StakeSlashed
 from solver.ledger import Spent
+from solver.sends import Sends
 from solver.strategy import Strategy
 from tests.adversaries.perturbing import Perturbation, PerturbedExecutor, find, one_ulp
 from tests.chain.arena import Subject, replay
@@ -51,6 +54,25 @@ def run_of(strategy: Strategy) -> Run:
     program = tiny.step_program()
     executor = strategy.executor(Work(1, program, tiny.fixed(), {}))
     return replay(Subject(program, tiny.fixed(), tiny.initial(), tiny.SEGMENTS, tiny.STEPS), executor)
+
+
+@pytest.fixture
+def _draws_when_booked(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The solver's draws are its last transactions: they wait until it has booked how the task ended."""
+    booked, begin = Event(), Sends.begin
+
+    def ordered(sends: Sends, task: int, what: str, send: Callable[[], object]) -> None:
+        def run() -> object:
+            assert what != "draw" or booked.wait(60)
+            try:
+                return send()
+            finally:
+                if what == "account":
+                    booked.set()
+
+        begin(sends, task, what, run)
+
+    monkeypatch.setattr(Sends, "begin", ordered)
 
 
 @dataclass
@@ -154,6 +176,7 @@ def test_a_strangers_moot_game_ends_no_solver(scene: Stage) -> None:
         stranger.close()
 
 
+@pytest.mark.usefixtures("_draws_when_booked")
 def test_a_false_solver_answers_until_it_is_slashed(scene: Stage) -> None:
     solver = Solver(scene, Strategy(executor=wrong))
     accuser = scene.client("dev:2")
