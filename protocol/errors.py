@@ -58,8 +58,7 @@ AssayError
 ├── CaptureError                 a training step that cannot become a program
 │   └── TraceError               the submitter's code cannot be traced
 ├── LanesError                   protocol.lanes: a step or numbers that no lanes can be made of
-│   ├── MembershipError          a table of who counts when that contradicts itself
-│   └── MessageError             not of the form, round or lane that it is said to be of
+│   └── MembershipError          a table of who counts when that contradicts itself
 ├── LoadError                    protocol.capture: a trained state that does not fit a model
 ├── TermsError                   protocol.tasks: terms that no market takes
 ├── StakeError                   protocol.tasks: no stake makes cheating unprofitable

@@ -5,15 +5,13 @@ message), all of it programs. Nobody coordinates: every lane absorbs for itself,
 
     splitting    a captured step as the three programs, over one state
     membership   which lane trains and counts in which round
-    messages     messages as they come from elsewhere, checked
     oracle       a whole job in one process: what a network of lanes must give, bit for bit
 """
 
 from __future__ import annotations
 
-from protocol.lanes.errors import LanesError, MembershipError, MessageError
+from protocol.lanes.errors import LanesError, MembershipError
 from protocol.lanes.membership import Membership, Part
-from protocol.lanes.messages import Message
 from protocol.lanes.oracle import Job, Round
 from protocol.lanes.splitting import Lanes, lanes, seeds
 
@@ -23,8 +21,6 @@ __all__ = [
     "LanesError",
     "Membership",
     "MembershipError",
-    "Message",
-    "MessageError",
     "Part",
     "Round",
     "lanes",

@@ -11,7 +11,3 @@ class LanesError(AssayError):
 
 class MembershipError(LanesError):
     """A table of who counts in which round that contradicts itself or does not fit the job."""
-
-
-class MessageError(LanesError):
-    """A message that is not of the form, the round or the lane that it is said to be of."""

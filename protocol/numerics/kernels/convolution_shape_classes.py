@@ -28,9 +28,9 @@ BLOCK_PAIRS = 1 << 11
 WIDE_BITS, MOST_TERMS = 51, 1 << 19
 """Sums that may reach 2^51 are rounded in another way: those of 20 x 20 bits from 2^11 terms on, of 20 x 13 from 2^18,
 of 13 x 13 from 2^25, which is not tested."""
-BESIDE, SLAB = 8, 32
-"""Channels of one a group that lie side by side, and rows of their results of which the image is in memory
-(native/convolution_depthwise.h)."""
+BESIDE, SLAB, REACH = 8, 32, 64
+"""Channels of one a group that lie side by side, rows of their results of which the image is in memory, and elements
+from the first of a window to its last (native/convolution_depthwise.h)."""
 SHARED_PANELS = 8
 """So many panels of columns for each thread, and two are packed together (native/convolution_positions.h)."""
 THREADS = 2
@@ -83,7 +83,9 @@ class ConvolutionCall(NamedTuple):
 
     def is_depthwise(self) -> bool:
         """Whether it is one of one channel a group, which has code of its own."""
-        return self.inputs == self.outputs == 1 and self.kernel[0] * self.kernel[1] <= 2 * _wide_pairs(self)
+        near = all((k - 1) * d <= REACH for k, d in zip(self.kernel, self.dilation, strict=True))
+        exact = self.kernel[0] * self.kernel[1] <= 2 * _wide_pairs(self)
+        return self.inputs == self.outputs == 1 and near and exact
 
     def positions(self) -> int:
         """Columns of a product forward or at the input, where of the first remainder by the stride."""

@@ -19,8 +19,6 @@ from protocol.lanes import (
     LanesError,
     Membership,
     MembershipError,
-    Message,
-    MessageError,
     Part,
     Round,
     lanes,
@@ -290,22 +288,3 @@ def test_a_job_needs_a_seed_and_a_column_for_each_lane(captured: CapturedStep) -
             Job(job, of, Membership.full(2, width))
     with pytest.raises(LanesError, match="64 bits"):
         seeds(2**64, 2)
-
-
-def test_messages_from_elsewhere_are_checked(captured: CapturedStep) -> None:
-    job = split(captured)
-    types = job.message_types
-    tensors = dict(zip(types, job.nothing(), strict=True))
-    Message(2, 5, tensors).check(types, WIDTH, 5)
-    short = {**tensors, "message.value": tensors["message.value"][:-1]}
-    wrong = {**tensors, "message.exponent": tensors["message.exponent"].to(torch.int64)}
-    for message, words in (
-        (Message(3, 5, tensors), "a lane from 0 to 2, got 3"),
-        (Message(2, 4, tensors), "a message of round 5, got one of round 4"),
-        (Message(2, 5, {k: v for k, v in tensors.items() if k != COUNT}), "expected tensors"),
-        (Message(2, 5, short), "message.value of type"),
-        (Message(2, 5, wrong), "message.exponent of type"),
-    ):
-        with pytest.raises(MessageError, match=words):
-            message.check(types, WIDTH, 5)
-    assert len(Message(2, 5, tensors).encoded(types)) == job.message_bytes

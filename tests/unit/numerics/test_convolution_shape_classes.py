@@ -195,6 +195,19 @@ def test_channels_and_samples_are_shared_by_any_number_of_threads(kind: int, cha
             assert torch.equal(found.view(torch.int32), expected), (samples, threads)
 
 
+@pytest.mark.parametrize("kind", [FORWARD, AT_INPUT, AT_WEIGHT])
+@pytest.mark.parametrize("apart", [32, 33, 100_000])
+def test_windows_that_reach_far_take_no_memory_for_what_lies_between(kind: int, apart: int) -> None:
+    """A slab of a hundred thousand rows and columns would take terabytes."""
+    given = call(kind, 2, (9, 1, 1), (2, 3), (3, 3, 1, 1, apart, apart, apart, apart))
+    assert given.is_depthwise() == (apart == 32)
+    of = operands(given)
+    expected = plain(given, *of).view(torch.int32)
+    for variant in VARIANTS:
+        found = canonical(Convolution(variant).run(given, *of))
+        assert torch.equal(found.view(torch.int32), expected), variant
+
+
 class Planted(Convolution):
     """Right but where `errs` says so."""
 

@@ -7,13 +7,16 @@ namespace assay {
 namespace {
 
 constexpr int64_t SLAB = 32;  // rows of results, of a phase, whose image is in memory at a time
+constexpr int64_t REACH = 64; // elements from the first of a window to its last: a slab's memory grows with it
 constexpr int64_t RUN = 32;   // results whose products are added to a weight's sums at a time
 
 // Products whose sum stays below 2^51: float64 adds them up exactly, and sums beyond are rounded in another way.
 inline int64_t most_products(const AssayConvolution &p) { return int64_t(1) << (51 - p.left_bits - p.image_bits); }
 
 inline bool is_depthwise(const AssayConvolution &p) {
-    return p.inputs == 1 && p.outputs == 1 && p.kernel[0] * p.kernel[1] <= most_products(p);
+    const auto is_near = [&p](int axis) { return (p.kernel[axis] - 1) * p.dilation[axis] <= REACH; };
+    const bool is_exact = p.kernel[0] * p.kernel[1] <= most_products(p);
+    return p.inputs == 1 && p.outputs == 1 && is_exact && is_near(0) && is_near(1);
 }
 
 // The rows of an image that a slab of results meets, with what lies beside the image as zeros.
