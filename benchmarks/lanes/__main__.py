@@ -60,7 +60,7 @@ def outcomes(kept: dict[str, Any]) -> Iterator[tuple[Run, Outcome]]:
     for row in kept["runs"]:
         yield (
             Run(**{name: row[name] for name in Run.__dataclass_fields__}),
-            Outcome(**{name: row[name] for name in Outcome.__dataclass_fields__}),
+            Outcome(**{name: row[name] for name in Outcome.__dataclass_fields__ if name in row}),
         )
 
 

@@ -3,65 +3,99 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 
 import torch
 from torch import Tensor
 
-from benchmarks.lanes.plan import GARBAGE, SHAPES, Run
-from examples import gpt
+from benchmarks.lanes.plan import CURVES, GARBAGE, Run
+from benchmarks.lanes.subjects import subject
 from protocol.capture import CapturedStep, load_into
-from protocol.lanes import Job, Membership, lanes, seeds
+from protocol.lanes import Job, Lanes, Membership, lanes, seeds
 from protocol.lanes.oracle import Sent
 from protocol.lanes.splitting import EXPONENT, VALUE
 from protocol.program.step import State
 from protocol.program.types import TensorType
 
+POINTS = 20
+"""Of a curve."""
+
+States = Iterator[tuple[int, Callable[[], State]]]
+"""Steps that are done, and what gives the trained state then."""
+
 
 @dataclass(frozen=True)
 class Outcome:
-    """Nats a byte on held-out windows, bytes that a lane receives in all, processor seconds, and of one inner step."""
+    """Nats an item on held-out data, bytes that a lane receives in all, processor seconds, and of one inner step; of
+    some sizes the loss after so many steps of a lane."""
 
     loss: float
     received: float
     seconds: float
     step_seconds: float
+    curve: Sequence[Sequence[float]] = ()
 
 
 def play(run: Run) -> Outcome:
     """Train and evaluate."""
     torch.set_num_threads(1)
-    shape = SHAPES[run.size]
-    windows, held_out = gpt.split(shape.context)
-    model = gpt.make_model(shape, run.seed)
-    batch = gpt.BATCH * (run.width if run.rule == "all-reduce" else 1)
-    captured = gpt.build_of(model, windows, batch, run.steps)
-    began = time.process_time()
-    state, received = _trained(run, captured)
-    took = time.process_time() - began
-    load_into(model, state)
-    model.eval()
-    with torch.no_grad():
-        loss = float(gpt.objective(model, held_out))
+    what = subject(run.size)
+    if run.rule == "all-reduce":
+        what = replace(what, batch=what.batch * run.width)
+    captured = what.captured(run.seed, run.steps)
+    model = what.make_model(run.seed)
+
+    def loss(state: State) -> float:
+        load_into(model, state)
+        return what.evaluate(model.eval())["held-out loss"]
+
+    curve: list[tuple[int, float]] = []
+    took, began = 0.0, time.process_time()
+    for steps, result in _trained(run, captured):
+        took += time.process_time() - began
+        if steps == run.steps or (run.size == CURVES and steps % (run.steps // POINTS) == 0):
+            curve.append((steps, loss(result())))
+        began = time.process_time()
     count = run.steps * (1 if run.rule == "all-reduce" else run.width)
-    return Outcome(loss, received, took, took / count)
+    kept = curve if run.size == CURVES else []
+    return Outcome(curve[-1][1], _received(run, captured), took, took / count, kept)
 
 
-def _trained(run: Run, captured: CapturedStep) -> tuple[Mapping[str, Tensor], float]:
-    if run.rule in ("alone", "all-reduce"):
-        state: Mapping[str, Tensor] = captured.initial_state(run.seed)
-        for _ in range(run.steps):
-            state = captured.step(state)
-        parameters = sum(p.numel() for p in _parameters(captured, state).values())
-        # A ring of float32 sends and receives each number twice but for the own part.
-        return state, 8 * parameters * (run.width - 1) / run.width * run.steps
+def _received(run: Run, captured: CapturedStep) -> float:
+    """Bytes that each machine receives in all."""
+    parameters = sum(p.numel() for p in _parameters(captured, captured.initial).values())
     rounds = run.steps // run.inner
-    if run.rule != "lanes":
-        state = _averaged(run, captured, rounds)
-        parameters = sum(p.numel() for p in _parameters(captured, state).values())
-        return state, 4 * parameters * (run.width - 1) * rounds
-    job = lanes(
+    if run.rule == "all-reduce":
+        # A ring of float32 receives each number twice but for the own part.
+        return 8 * parameters * (run.width - 1) / run.width * run.steps
+    each = _job(run, captured).message_bytes if run.rule == "lanes" else 4 * parameters
+    return each * (run.width - 1) * rounds
+
+
+def _trained(run: Run, captured: CapturedStep) -> States:
+    if run.rule in ("alone", "all-reduce"):
+        return _stepped(captured, captured.initial_state(run.seed), run.steps)
+    return _by_lanes(run, captured) if run.rule == "lanes" else _averaged(run, captured)
+
+
+def _stepped(captured: CapturedStep, state: State, steps: int) -> States:
+    for number in range(1, steps + 1):
+        state = captured.step(state)
+        yield number, partial(dict, state)
+
+
+def _by_lanes(run: Run, captured: CapturedStep) -> States:
+    job = _job(run, captured)
+    of = job, seeds(run.seed, run.width), _membership(run, run.steps // run.inner)
+    playing = Job(*of, _garbage(job.message_types)) if run.fault == GARBAGE else Job(*of)
+    for done in playing.rounds():
+        yield (done.number + 1) * run.inner, partial(playing.result, done)
+
+
+def _job(run: Run, captured: CapturedStep) -> Lanes:
+    return lanes(
         captured,
         width=run.width,
         density=1 / run.block,
@@ -69,11 +103,6 @@ def _trained(run: Run, captured: CapturedStep) -> tuple[Mapping[str, Tensor], fl
         rate=run.rate,
         decay=run.decay,
     )
-    of = job, seeds(run.seed, run.width), _membership(run, rounds)
-    playing = Job(*of, _garbage(job.message_types)) if run.fault == GARBAGE else Job(*of)
-    for done in playing.rounds():
-        last = done
-    return playing.result(last), job.message_bytes * (run.width - 1) * rounds
 
 
 def _membership(run: Run, rounds: int) -> Membership:
@@ -104,18 +133,18 @@ def _parameters(captured: CapturedStep, state: State) -> dict[str, Tensor]:
     return {name: state[name] for name in captured.origin.traced[0].parameters}
 
 
-def _averaged(run: Run, captured: CapturedStep, rounds: int) -> dict[str, Tensor]:
+def _averaged(run: Run, captured: CapturedStep) -> States:
     """The mean of the lanes' differences in float32, by the outer rule of DiLoCo: SGD, or Nesterov's momentum."""
     states: list[State] = [captured.initial_state(seed) for seed in seeds(run.seed, run.width)]
     base = _parameters(captured, states[0])
     velocity = {name: torch.zeros_like(x) for name, x in base.items()}
-    for _ in range(rounds):
+    for number in range(1, run.steps // run.inner + 1):
         states = [_inner(captured, {**state, **base}, run.inner) for state in states]
         for name, x in base.items():
             moved = torch.stack([x - state[name] for state in states]).mean(0)
             velocity[name] = run.momentum * velocity[name] + moved
             base[name] = x - run.rate * (moved + run.momentum * velocity[name] if run.momentum else moved)
-    return {**states[0], **base}
+        yield number * run.inner, partial(dict, {**states[0], **base})
 
 
 def _inner(captured: CapturedStep, state: State, steps: int) -> State:
