@@ -206,6 +206,25 @@ def attempt(
     trying.attempt(context_of("try", home, as_json), file, steps)
 
 
+@command(app)
+def split(
+    file: FileArgument,
+    output: Annotated[Path, typer.Option(help="A new folder for the job.")],
+    lanes: Annotated[int, typer.Option(min=1, help="How many machines train the model together.")] = 4,
+    density: Annotated[
+        str, typer.Option(help="Part of the parameters that a message holds: 1, 1/8, 1/16, 1/32 or 1/64.")
+    ] = "1/8",
+    inner_steps: Annotated[int, typer.Option(min=1, help="Steps between two exchanges.")] = 5,
+    rate: Annotated[float, typer.Option(help="How far the mean of all messages moves the model.")] = 1.0,
+    home: HomeOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Make a job of several lanes out of a task, for `solver lane`. Runs the file's own Python source. No chain."""
+    from assay import splitting
+
+    splitting.split(context_of("split", home, as_json), file, output, lanes, density, inner_steps, rate)
+
+
 @command(app, connection=READS)
 def price(
     connection: Flags,

@@ -8,7 +8,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-import torch
 from torch import Tensor
 
 from assay.errors import ResultError
@@ -16,8 +15,8 @@ from assay.holders import Holders
 from protocol.chain.client import Client
 from protocol.chain.views import TaskStatus, TaskView
 from protocol.commitments.atomic import write_atomically
+from protocol.execution.saving import safetensors_of
 from protocol.node.home import Home
-from protocol.numerics.types import DType
 from protocol.program.step import StepProgram, metrics
 from protocol.tasks.bundles import Limits, cached_bundle, link_bundle
 
@@ -75,15 +74,9 @@ def require_result(view: TaskView) -> None:
 
 def save(result: Result, folder: Path, metadata: Mapping[str, str] | None = None) -> Path:
     """Write `state.safetensors` into a folder, whole or not at all, with `metadata` in its header; its path."""
-    from safetensors.torch import save as encode
-
-    types = dict(zip(result.program.state, result.program.state_types, strict=True))
-    tensors = {
-        name: value.view(torch.uint32) if types[name].dtype is DType.U32 else value.contiguous()
-        for name, value in result.state.items()
-    }
     path = folder / "state.safetensors"
-    write_atomically(path, encode(tensors, {"format": "pt", "task": str(result.task), **(metadata or {})}))
+    said = {"task": str(result.task), **(metadata or {})}
+    write_atomically(path, safetensors_of(result.program, result.state, said))
     return path
 
 

@@ -70,6 +70,10 @@ AssayError
 │   │   └── TensorsTooLarge      its tensors, as its hash says
 │   ├── BundleMalformed          a manifest or program that breaks the format, or `check`
 │   └── BundleMismatch           data that are not what the manifest, or the terms, say
+├── ExchangeError                protocol.exchange: what lanes say to each other, or are given, does not fit
+│   ├── JobError                 a job's folder or a file of its members without its form
+│   └── MessageError             an announcement or a message that is refused
+│       └── Equivocation         a lane has signed two different states of one round
 ├── MeasuredError                protocol.execution: the file of measured speeds is not one
 ├── DeviceError                  protocol.execution: the device asked for cannot be used
 ├── WorkersError                 protocol.execution: worker processes
@@ -119,6 +123,7 @@ AssayError
 │   ├── OrdersError              what the operator told the node cannot be read or written
 │   ├── ControlError             the control socket cannot be used, or the node refuses what is asked
 │   │   └── NotRunning           no node of the home folder runs (exit code 1)
+│   ├── LaneRunning              another process runs this lane in the home folder (exit code 1)
 │   └── AnotherNode              another node of the home folder runs (exit code 1)
 ├── VerifierError                verifier
 │   ├── StateLost                a state that a challenge needs is gone

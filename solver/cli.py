@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -128,6 +129,44 @@ def run(
             places=places,
         )
         return node.run(once)
+
+
+@command(app, connection=("account", "dev_account", "password_file"))
+def lane(
+    connection: Flags,
+    job: Annotated[Path, typer.Argument(help="A job's folder, as `assay split` writes it.")],
+    number: Annotated[int, typer.Option(min=0, help="Which of the job's lanes.")],
+    members: Annotated[
+        Path | None, typer.Option(help="File of members, else members.json of the job.")
+    ] = None,
+    host: Annotated[str | None, typer.Option(help="Address to serve on.")] = None,
+    port: Annotated[int | None, typer.Option(min=0, max=65_535, help="Port to serve on; 0: any.")] = None,
+    publish: Annotated[
+        str | None, typer.Option(help="Where messages are written too, such as s3://mine/assay.")
+    ] = None,
+    device: DeviceOption = None,
+    home: HomeOption = None,
+    log_json: LogJsonOption = False,
+    verbose: VerboseOption = False,
+) -> ExitCode:
+    """Train one lane of a job: absorb the others' messages, train, serve an own one; without chain and pay.
+
+    Goes on where it was stopped. After the last round it serves until Ctrl-C.
+    """
+    from protocol.node.process import importing, keep_memory
+
+    home_folder = at_home(home)
+    keep_memory()
+    with importing():
+        from protocol.node import logs
+        from protocol.node.settings import load
+        from solver.lane import LaneSettings
+        from solver.lane import run as run_lane
+
+    flags = connection | {"host": host, "port": port, "publish": publish, "device": device}
+    settings = load(LaneSettings, "lane", home_folder.config, flags).values
+    logs.configure(log_json, verbose)
+    return run_lane(home_folder, settings, job, number, members)
 
 
 @command(app, connection=SENDS)

@@ -45,6 +45,12 @@ class NotRunning(ControlError):
     exit_code = ExitCode.RETRY
 
 
+class LaneRunning(SolverError):
+    """Another process runs this lane in the home folder."""
+
+    exit_code = ExitCode.RETRY
+
+
 class AnotherNode(SolverError):
     """Another node of the home folder runs."""
 

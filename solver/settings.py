@@ -41,6 +41,9 @@ def _plain(place: str) -> str:
     return place
 
 
+PublishUrl = Annotated[str, AfterValidator(_plain)]
+
+
 class SolverSettings(NodeSettings):
     """What an operator may choose. `url` is the public address of the HTTP service, where it is not its own."""
 
@@ -52,7 +55,7 @@ class SolverSettings(NodeSettings):
     host: str = "127.0.0.1"
     port: Annotated[int, Field(ge=0, le=65_535)] = 8701
     url: WebUrl | None = None
-    publish: Annotated[str, AfterValidator(_plain)] | None = None
+    publish: PublishUrl | None = None
     """An fsspec URL such as s3://mine/assay, below which what is served is written too: then `url` is the address that
     its files are read at, and nobody has to reach this server.
     """

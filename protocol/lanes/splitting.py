@@ -19,6 +19,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from types import MappingProxyType
 
 import torch
 from torch import Tensor
@@ -33,7 +34,7 @@ from protocol.program.attributes import decode_index, encode_index
 from protocol.program.builder import Builder, Value
 from protocol.program.execute import Interpreter, Kernel
 from protocol.program.instruction import Instruction, Operand
-from protocol.program.library import fusions, kernels
+from protocol.program.library import Hint, fusions, kernels
 from protocol.program.library.function import hints
 from protocol.program.library.lanes import BLOCKS, absorb, emit
 from protocol.program.opcodes import Op
@@ -46,6 +47,9 @@ INDEX, VALUE, EXPONENT, COUNT = (f"message.{name}" for name in ("index", "value"
 
 MOST_EXPONENT = 0
 """Of what is exchanged: a parameter changes by less than 2^0 a round, or what is beyond comes in a later one."""
+
+NO_HINTS: Mapping[bytes, Hint] = MappingProxyType({})
+CPU = torch.device("cpu")
 
 Inbox = Sequence[Sequence[Tensor]]
 """The messages of all lanes, each with its count."""
@@ -62,6 +66,7 @@ class Lanes:
     width: int
     block: int | None
     inner_steps: int
+    most_exponent: int
     parameters: tuple[str, ...]
     absorb: StepProgram
     inner: StepProgram
@@ -96,9 +101,14 @@ class Lanes:
     def joined(self, member: State, seed: int, lane: int) -> dict[str, Tensor]:
         """The state of a lane that joins after a round that `member` has trained: what that lane has, but for its key,
         its number, its feedback and its message."""
-        own = (KEY, NUMBER, BASE, FEEDBACK, *self.message_types)
         initial = self.initial_state(seed, lane)
-        return {name: initial[name] if name in own else x for name, x in member.items()}
+        return {name: member[name] if name in self.taken_over else x for name, x in initial.items()}
+
+    @property
+    def taken_over(self) -> tuple[str, ...]:
+        """Names of what a lane that joins takes from a member's state."""
+        own = (KEY, NUMBER, BASE, FEEDBACK, *self.message_types)
+        return tuple(name for name in self.inner.state if name not in own)
 
     def message(self, state: State) -> tuple[Tensor, ...]:
         """The message in a state."""
@@ -108,12 +118,15 @@ class Lanes:
         """The message of a lane that does not count: zeros."""
         return tuple(map(_zeros, self.message_types.values()))
 
-    def interpreter(self) -> Interpreter:
-        """What runs the three programs, with the kernels that their functions have."""
+    def interpreter(
+        self, of_bundle: Mapping[bytes, Hint] = NO_HINTS, device: torch.device = CPU
+    ) -> Interpreter:
+        """What runs the three programs on `device`, with the kernels that their functions have. `of_bundle` are the
+        hints of a captured step that was read from a bundle."""
         found: dict[bytes, Kernel] = {}
         for step in (self.absorb, self.inner, self.emit):
-            found |= kernels(step.program, hints(step.program))
-        return Interpreter(found, fuse=fusions)
+            found |= kernels(step.program, {**of_bundle, **hints(step.program)})
+        return Interpreter(found, device, fusions)
 
     def train(self, state: State, inbox: Inbox, interpreter: Interpreter) -> dict[str, Tensor]:
         """One round from the state before it: absorb, the inner steps, emit. `LanesError` for another inbox."""
@@ -162,7 +175,7 @@ def lanes(
     names = _trained(captured, parameters)
     step = captured.step_program
     if block is None:
-        return Lanes(captured, width, block, inner_steps, names, step, step, step)
+        return Lanes(captured, width, block, inner_steps, most_exponent, names, step, step, step)
     of_state = dict(zip(step.state, step.state_types, strict=True))
     length = _length(sum(of_state[name].elements for name in names), block)
     own = _own_types(length, block)
@@ -181,6 +194,7 @@ def lanes(
         width,
         block,
         inner_steps,
+        most_exponent,
         names,
         _absorbing(types, names, width, {**attributes, "rate": rate}),
         inner,

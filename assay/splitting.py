@@ -1,0 +1,79 @@
+"""`assay split`: a task's step becomes a job of several lanes, a folder that `solver lane` trains. No chain."""
+
+from __future__ import annotations
+
+import json
+from fractions import Fraction
+from pathlib import Path
+
+from assay import source as sources
+from assay.commands import Context
+from assay.description import read
+from assay.errors import PlanError
+from protocol.chain.accounts import DEVELOPMENT_ACCOUNTS, DEVELOPMENT_CHAIN, development_account
+from protocol.commitments.atomic import write_atomically
+from protocol.exchange.jobs import load_job, write_job
+from protocol.exchange.members import members_document
+
+MEMBERS = "members.json"
+FIRST_PORT = 8720
+
+
+def split(
+    context: Context, file: Path, folder: Path, width: int, density: str, inner_steps: int, rate: float
+) -> None:
+    """Capture the step of a task file and write the job's folder; with it a file of members for trying it on one
+    machine, with development accounts. Raises SourceError, CaptureError, LanesError, JobError, PlanError.
+    """
+    description = read(file)
+    rounds, left = divmod(description.steps, inner_steps)
+    if left or not rounds:
+        raise PlanError(
+            "--inner-steps",
+            expected=f"a number that divides the task's {description.steps} steps",
+            got=str(inner_steps),
+        )
+    captured = sources.captured(description)
+    job = write_job(
+        captured.step,
+        folder,
+        name=description.task.name,
+        width=width,
+        density=density_of(density),
+        inner_steps=inner_steps,
+        rounds=rounds,
+        seed=captured.seed,
+        rate=rate,
+    )
+    lanes = load_job(folder).lanes
+    members = "the lanes' accounts and addresses"
+    if width <= DEVELOPMENT_ACCOUNTS:
+        accounts = [str(development_account(number, DEVELOPMENT_CHAIN).address) for number in range(width)]
+        urls = [[f"http://127.0.0.1:{FIRST_PORT + number}"] for number in range(width)]
+        document = members_document(accounts, urls, [], None)
+        write_atomically(folder / MEMBERS, json.dumps(document, indent=1).encode() + b"\n")
+        members = f"development accounts 0 to {width - 1} on this machine, in {MEMBERS}"
+    output = context.output
+    output.say(f"job {job.hex()}: {width} lanes, {rounds} rounds of {inner_steps} steps, members: {members}")
+    output.say(f"a message has {lanes.message_bytes:,} bytes; each lane receives {width - 1} of them a round")
+    output.say(
+        f"next: for each lane N, `solver lane {folder} --number N --dev-account N --port {FIRST_PORT}+N`"
+    )
+    output.result(
+        {
+            "job": job.hex(),
+            "folder": str(folder),
+            "lanes": width,
+            "rounds": rounds,
+            "inner_steps": inner_steps,
+            "message_bytes": lanes.message_bytes,
+        }
+    )
+
+
+def density_of(text: str) -> Fraction:
+    """The density that an option says, such as 1/8. Raises PlanError."""
+    try:
+        return Fraction(text)
+    except (ValueError, ZeroDivisionError) as error:
+        raise PlanError("--density", expected="a fraction such as 1/8", got=text) from error

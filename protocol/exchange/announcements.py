@@ -1,0 +1,137 @@
+"""A lane's signed word that it has trained a round: the tensor roots of the state after it, its message's last.
+
+What is signed is the state's root, as EIP-712 structured data, so that a contract can read the same words.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, Self
+
+from eth_account import Account
+from eth_account.messages import SignableMessage, encode_typed_data
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from protocol.commitments.roots import state_root
+from protocol.exchange.errors import MessageError
+from protocol.exchange.jobs import LaneJob, first_of
+from protocol.lanes import Membership, Part
+
+if TYPE_CHECKING:
+    from eth_account.signers.local import LocalAccount
+
+DOMAIN: Final = {"name": "Assay lanes", "version": "1"}
+TYPES: Final = {
+    "Round": [
+        {"name": "job", "type": "bytes32"},
+        {"name": "number", "type": "uint64"},
+        {"name": "lane", "type": "uint16"},
+        {"name": "state", "type": "bytes32"},
+    ]
+}
+
+_Root = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+
+
+class _Form(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    format: Literal["assay-round"]
+    version: Literal[1]
+    job: _Root
+    number: Annotated[int, Field(ge=0, lt=1 << 31)]
+    lane: Annotated[int, Field(ge=0, lt=1 << 16)]
+    roots: Annotated[list[_Root], Field(min_length=1)]
+    signature: Annotated[str, Field(pattern=r"^[0-9a-f]{130}$")]
+
+
+@dataclass(frozen=True)
+class Announcement:
+    """`number` is the round, `roots` the tensor roots of the lane's state after it, in the state's order."""
+
+    job: bytes
+    number: int
+    lane: int
+    roots: tuple[bytes, ...]
+    signature: bytes
+
+    @classmethod
+    def signed(
+        cls, account: LocalAccount, job: bytes, number: int, lane: int, roots: Sequence[bytes]
+    ) -> Self:
+        """The announcement, signed by the lane's account."""
+        made = cls(job, number, lane, tuple(roots), b"")
+        signature = bytes(account.sign_message(made._signable).signature)
+        return cls(job, number, lane, made.roots, signature)
+
+    @classmethod
+    def parse(cls, data: bytes) -> Self:
+        """From `encode`'s bytes. Raises `MessageError` for another form; nothing else is checked."""
+        try:
+            form = _Form.model_validate_json(data)
+        except ValidationError as error:
+            raise MessageError(
+                "announcement", expected="the form of a round's announcement", got=first_of(error)
+            ) from error
+        roots = tuple(map(bytes.fromhex, form.roots))
+        return cls(bytes.fromhex(form.job), form.number, form.lane, roots, bytes.fromhex(form.signature))
+
+    def encode(self) -> bytes:
+        """As JSON."""
+        form = {
+            "format": "assay-round",
+            "version": 1,
+            "job": self.job.hex(),
+            "number": self.number,
+            "lane": self.lane,
+            "roots": [root.hex() for root in self.roots],
+            "signature": self.signature.hex(),
+        }
+        return json.dumps(form, separators=(",", ":")).encode()
+
+    @cached_property
+    def state_root(self) -> bytes:
+        """Root of the state that is announced."""
+        return state_root(self.roots)
+
+    @property
+    def _signable(self) -> SignableMessage:
+        said: dict[str, Any] = {
+            "job": self.job,
+            "number": self.number,
+            "lane": self.lane,
+            "state": self.state_root,
+        }
+        return encode_typed_data(DOMAIN, TYPES, said)
+
+    def require(
+        self, job: LaneJob, accounts: Sequence[str], table: Membership, number: int, lane: int
+    ) -> None:
+        """Raise `MessageError` unless this is what a lane of the job says of a round in which it trains."""
+        what = f"announcement of lane {lane} in round {number}"
+        for name, expected, got in (
+            ("job", job.id.hex(), self.job.hex()),
+            ("round", number, self.number),
+            ("lane", lane, self.lane),
+            ("tensors in its state", len(job.lanes.inner.state), len(self.roots)),
+        ):
+            if expected != got:
+                raise MessageError(what, expected=f"{name} {expected}", got=str(got))
+        if not 0 <= lane < table.width or table.rows[number][lane] is Part.AWAY:
+            raise MessageError(
+                what, expected="a lane that trains in this round", got="one that is no member of it"
+            )
+        signer = self._signer()
+        if signer != accounts[lane]:
+            raise MessageError(
+                what, expected=f"a signature of {accounts[lane]}", got=signer or "none that is valid"
+            )
+
+    def _signer(self) -> str | None:
+        try:
+            return str(Account.recover_message(self._signable, signature=self.signature))
+        except Exception:  # the libraries below have no list of what bytes of strangers make them raise
+            return None

@@ -1,0 +1,247 @@
+"""The rounds of one lane: wait for the others' messages, absorb, train, emit, announce; from where it was stopped."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Awaitable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, TypeVar
+
+from torch import Tensor
+
+from protocol.commitments.atomic import write_atomically
+from protocol.exchange.announcements import Announcement
+from protocol.exchange.errors import JobError, MessageError
+from protocol.exchange.jobs import LaneJob, read_file
+from protocol.exchange.members import MOST_BYTES, Members
+from protocol.exchange.messages import tensor_of
+from protocol.exchange.peers import Peers
+from protocol.exchange.shelf import Shelf
+from protocol.lanes import Part
+from protocol.lanes.splitting import Inbox
+from protocol.node import logs
+from protocol.node.stopping import Stop
+from protocol.numerics.types import canonical_buffer
+from protocol.program.execute import Interpreter
+from protocol.program.step import State
+
+if TYPE_CHECKING:
+    from eth_account.signers.local import LocalAccount
+
+_log = logs.get("lane")
+
+TABLE: Final = "table.json"
+"""Who counted in the rounds that are trained: what a changed file of members must not change."""
+STOP_SECONDS: Final = 0.2
+"""Between two looks at whether this lane is to stop, while it waits."""
+
+Found = TypeVar("Found")
+
+
+class Stopped(Exception):
+    """The lane was asked to stop while it waited."""
+
+
+@dataclass
+class Lane:
+    """Lane `number` of a job, on a shelf of its own. `run` may be called again, in another process too."""
+
+    job: LaneJob
+    members: Members
+    number: int
+    account: LocalAccount
+    shelf: Shelf
+    stop: Stop
+
+    def __post_init__(self) -> None:
+        """Raises `JobError` for a lane or an account that is none of the job's, and for a table whose past differs."""
+        width = self.job.lanes.width
+        if not 0 <= self.number < width:
+            raise JobError("lane", expected=f"a number from 0 to {width - 1}", got=str(self.number))
+        expected = self.members.accounts[self.number]
+        if self.account.address != expected:
+            raise JobError(
+                f"account of lane {self.number}",
+                expected=expected,
+                got=str(self.account.address),
+                remedy="run it with the account that the file of members names, or correct that file",
+            )
+        self._require_same_past()
+
+    def run(self) -> dict[str, Tensor] | None:
+        """Train what is left; the result, or None where the lane was asked to stop, or was away in the last round."""
+        interpreter = self.job.interpreter()
+        peers = Peers(self.job, self.members, self.number, self.shelf)
+        try:
+            state: State | None
+            state, begin = self._kept()
+            for number in range(begin, self.job.rounds):
+                if self.stop.asked:
+                    return None
+                state = self._round(number, state, peers, interpreter)
+            if state is None:
+                return None
+            inbox = self._inbox(self.job.rounds, peers)
+            return self.job.lanes.absorbed(state, inbox, interpreter)
+        except Stopped:
+            return None
+
+    def _round(
+        self, number: int, state: State | None, peers: Peers, interpreter: Interpreter
+    ) -> State | None:
+        """The state after a round; None where the lane is away."""
+        part = self.members.table.rows[number][self.number]
+        if part is Part.AWAY:
+            return None
+        if state is None:
+            state = self._joined(number, peers) if number else self._initial()
+        trained = self.job.lanes.train(state, self._inbox(number, peers), interpreter)
+        self._keep(number, trained)
+        _log.info("trained", round=number, of=self.job.rounds, part=part.value)
+        return trained
+
+    def _inbox(self, number: int, peers: Peers) -> Inbox:
+        """What this round absorbs: the messages of all who counted in the round before."""
+        nothing = tuple(x.to(self.job.device) for x in self.job.lanes.nothing())
+        if number == 0:
+            return [nothing] * self.job.lanes.width
+        row = self.members.table.rows[number - 1]
+        counting = [lane for lane, part in enumerate(row) if part is Part.COUNTS]
+        _log.debug("waits for messages", round=number, lanes=counting)
+        found = self._wait(peers.messages(number - 1, counting, self._require_shared))
+        return [found.get(lane, nothing) for lane in range(self.job.lanes.width)]
+
+    def _require_shared(self, announcement: Announcement) -> None:
+        """Raise `MessageError` if a lane has begun its round with other parameters than this one has."""
+        own = self.shelf.announced(announcement.number, self.number)
+        if own is None:
+            return
+        names = self.job.lanes.inner.state
+        differ = [
+            name
+            for name, mine, other in zip(names, own.roots, announcement.roots, strict=True)
+            if name in self.job.lanes.parameters and mine != other
+        ]
+        if differ:
+            raise MessageError(
+                f"announcement of lane {announcement.lane} in round {announcement.number}",
+                expected="the parameters that all lanes share",
+                got=f"others, in {differ[0]}",
+                remedy="one of the two lanes has absorbed something else, or a lane has signed two messages",
+            )
+
+    def _joined(self, number: int, peers: Peers) -> dict[str, Tensor]:
+        """The state to begin with after rounds away: that of the first lane that has trained the round before."""
+        row = self.members.table.rows[number - 1]
+        member = next(lane for lane, part in enumerate(row) if part is not Part.AWAY)
+        _log.info("joins", round=number, member=member)
+        found = self._wait(peers.state(number - 1, member, self.job.lanes.taken_over))
+        return self._here(self.job.lanes.joined(found, self.job.seeds[self.number], self.number))
+
+    def _initial(self) -> dict[str, Tensor]:
+        return self._here(self.job.lanes.initial_state(self.job.seeds[self.number], self.number))
+
+    def _here(self, state: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        return {name: x.to(self.job.device) for name, x in state.items()}
+
+    # what is kept
+
+    def _keep(self, number: int, state: State) -> None:
+        """Put a state on the shelf and announce it: after that the round need not be trained again."""
+        step = self.job.lanes.inner
+        roots = step.tensor_roots(state)
+        own = len(roots) - len(self.job.lanes.message_types)
+        for k, (x, type_, root) in enumerate(zip(step.order(state), step.state_types, roots, strict=True)):
+            self.shelf.put(
+                root, canonical_buffer(x, type_.dtype), publish=k >= own or self._is_joined(number + 1)
+            )
+        self._write_table(number)
+        self.shelf.announce(Announcement.signed(self.account, self.job.id, number, self.number, roots))
+        self._forget(number)
+
+    def _forget(self, number: int) -> None:
+        """Remove what is left of the states before the last: all but messages, and what a lane joins with."""
+        gone = number - 1
+        announced = self.shelf.announced(gone, self.number) if gone >= 0 else None
+        if announced is None or self._is_joined(number):
+            return
+        kept = {root for later in (gone, number) for root in self._messages(later)}
+        last = self.shelf.announced(number, self.number)
+        assert last is not None, "it has just been announced"
+        self.shelf.remove({*announced.roots} - {*last.roots} - kept)
+
+    def _messages(self, number: int) -> Sequence[bytes]:
+        """Roots of all messages of a round that are here."""
+        count = len(self.job.lanes.message_types)
+        found = (self.shelf.announced(number, lane) for lane in range(self.job.lanes.width))
+        return [root for announced in found if announced is not None for root in announced.roots[-count:]]
+
+    def _is_joined(self, number: int) -> bool:
+        """Whether a lane begins this round with this lane's state of the round before."""
+        table = self.members.table
+        if not 0 < number < len(table.rows):
+            return False
+        first = next(lane for lane, part in enumerate(table.rows[number - 1]) if part is not Part.AWAY)
+        return first == self.number and any(table.joins(number, lane) for lane in range(table.width))
+
+    def _kept(self) -> tuple[dict[str, Tensor] | None, int]:
+        """The state after the last round that this lane has announced, and the round after it."""
+        step = self.job.lanes.inner
+        for number in reversed(self.shelf.rounds()):
+            announced = self.shelf.announced(number, self.number)
+            if announced is None:
+                continue
+            data = [self.shelf.tensor(root) for root in announced.roots]
+            if any(one is None for one in data):
+                continue
+            tensors = {
+                name: tensor_of(one or b"", type_, root, name)
+                for name, type_, one, root in zip(
+                    step.state, step.state_types, data, announced.roots, strict=True
+                )
+            }
+            _log.info("goes on", after=number)
+            return self._here(tensors), number + 1
+        return None, 0
+
+    # the past
+
+    def _require_same_past(self) -> None:
+        path = self.shelf.folder / TABLE
+        if not path.exists():
+            return
+        past = json.loads(read_file(path, MOST_BYTES, "the rounds that are trained"))
+        now = [[part.value for part in row] for row in self.members.table.rows[: len(past)]]
+        if past != now:
+            number = next(k for k, (a, b) in enumerate(zip(past, now, strict=False)) if a != b)
+            raise JobError(
+                "file of members",
+                expected=f"in round {number}, which is trained, {', '.join(past[number])}",
+                got=", ".join(now[number]),
+                remedy="change rounds to come alone, or train the job again in another home folder",
+            )
+
+    def _write_table(self, number: int) -> None:
+        """Rounds before this one: what is absorbed by now."""
+        rows = [[part.value for part in row] for row in self.members.table.rows[:number]]
+        write_atomically(self.shelf.folder / TABLE, json.dumps(rows).encode())
+
+    def _wait(self, question: Awaitable[Found]) -> Found:
+        """The answer; raises `Stopped` when the lane is asked to stop before it comes."""
+        return asyncio.run(self._unless_stopped(question))
+
+    async def _unless_stopped(self, question: Awaitable[Found]) -> Found:
+        task = asyncio.ensure_future(question)
+        while not task.done():
+            if self.stop.asked:
+                task.cancel()
+                raise Stopped
+            await asyncio.wait([task], timeout=STOP_SECONDS)
+        return task.result()
+
+
+def shelf_folder(home: Path, job: LaneJob, number: int) -> Path:
+    """Where a lane of a job is kept below a home folder."""
+    return home / "lanes" / job.id.hex()[:16] / str(number)

@@ -1,0 +1,90 @@
+"""Who the lanes of a job are, where they are asked, and who counts in which round: a file, in place of a chain."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, Final, Literal
+
+from eth_utils.address import is_checksum_address
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from protocol.exchange.errors import JobError
+from protocol.exchange.jobs import LaneJob, first_of, read_file
+from protocol.lanes import Membership, MembershipError
+from protocol.node.addresses import Address, BadAddress
+
+MOST_BYTES: Final = 1 << 26
+"""Of the file: rounds and lanes in full, some ten bytes for each."""
+
+_Url = Annotated[str, Field(max_length=500)]
+
+
+class _Lane(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    account: Annotated[str, Field(pattern=r"^0x[0-9A-Fa-f]{40}$")]
+    urls: list[_Url]
+
+
+class _Members(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    format: Literal["assay-members"]
+    version: Literal[1]
+    lanes: Annotated[list[_Lane], Field(min_length=1)]
+    mirrors: list[_Url] = []
+    rounds: list[list[str]] | None = None
+
+
+@dataclass(frozen=True)
+class Members:
+    """`accounts` sign for the lanes, `urls` are where each is asked first, `mirrors` where everybody's words may be."""
+
+    accounts: tuple[str, ...]
+    urls: tuple[tuple[Address, ...], ...]
+    mirrors: tuple[Address, ...]
+    table: Membership
+
+    @classmethod
+    def read(cls, path: Path, job: LaneJob) -> Members:
+        """The members of a job as a file has them. Without `rounds`, every lane counts in every round.
+
+        Raises `JobError` for another form, `MembershipError` for a table that contradicts itself or the job.
+        """
+        try:
+            found = _Members.model_validate_json(read_file(path, MOST_BYTES, "the members of a job"))
+        except ValidationError as error:
+            raise JobError(str(path), expected="the form of a members file", got=first_of(error)) from error
+        wrong = [lane.account for lane in found.lanes if not is_checksum_address(lane.account)]
+        if wrong:
+            raise JobError(str(path), expected="accounts with their checksums", got=wrong[0])
+        if len({lane.account for lane in found.lanes}) != len(found.lanes):
+            raise JobError(str(path), expected="an account for each lane", got="one twice")
+        width = job.lanes.width
+        table = Membership.full(job.rounds, width) if found.rounds is None else Membership.of(found.rounds)
+        for what, expected, got in (
+            ("lanes", width, len(found.lanes)),
+            ("lanes in each round", width, table.width),
+            ("rounds", job.rounds, len(table.rows)),
+        ):
+            if expected != got:
+                raise MembershipError(str(path), expected=f"{expected} {what}, as the job has", got=str(got))
+        urls = tuple(tuple(_address(path, url) for url in lane.urls) for lane in found.lanes)
+        mirrors = tuple(_address(path, url) for url in found.mirrors)
+        return cls(tuple(lane.account for lane in found.lanes), urls, mirrors, table)
+
+
+def members_document(
+    accounts: list[str], urls: list[list[str]], mirrors: list[str], rounds: list[list[str]] | None
+) -> dict[str, Any]:
+    """What `Members.read` takes, as JSON holds it."""
+    lanes = [{"account": account, "urls": of} for account, of in zip(accounts, urls, strict=True)]
+    return {"format": "assay-members", "version": 1, "lanes": lanes, "mirrors": mirrors, "rounds": rounds}
+
+
+def _address(path: Path, url: str) -> Address:
+    try:
+        return Address.parse(url)
+    except BadAddress as error:
+        raise JobError(str(path), expected=error.expected or "an address", got=url) from error

@@ -1,0 +1,188 @@
+"""Others' announcements and tensors, from whoever has them: the lane itself, other lanes, mirrors.
+
+Nothing is believed: an announcement must be signed by its lane, a tensor must have its root. A place that hands out
+something else, or nothing in time, is asked after all others; so is one that is slow. A place that does not have a file
+yet is no worse for that: it is asked again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Final, TypeVar
+
+from torch import Tensor
+
+from protocol.exchange.announcements import Announcement
+from protocol.exchange.errors import MessageError
+from protocol.exchange.jobs import LaneJob
+from protocol.exchange.members import Members
+from protocol.exchange.messages import require_message, tensor_of
+from protocol.exchange.shelf import Shelf, announcement_name, tensor_name
+from protocol.node import logs
+from protocol.node.addresses import Address
+from protocol.node.http_client import BadAnswer, HttpClient, NotServed
+from protocol.program.types import TensorType
+
+_log = logs.get("lane.peers")
+
+ANSWER_SECONDS: Final = 10.0
+"""For a place to answer, beside what LEAST_RATE gives for the bytes."""
+LEAST_RATE: Final = 1 << 16
+"""Bytes a second; a slower place is left for another."""
+FIRST_PAUSE, LONGEST_PAUSE = 0.05, 1.0
+"""Seconds before everybody is asked again who did not have a file."""
+ANNOUNCEMENT_BYTES: Final = 1_000
+"""Of an announcement, besides the roots of its tensors."""
+
+Found = TypeVar("Found")
+
+
+@dataclass
+class _Standing:
+    """How a place has done: failures since it last answered well, bytes and seconds of what it has sent."""
+
+    failures: int = 0
+    bytes: int = 0
+    seconds: float = 0.0
+
+    @property
+    def slowness(self) -> float:
+        """Seconds a byte; 0 of a place that nothing is known of."""
+        return self.seconds / self.bytes if self.bytes else 0.0
+
+
+@dataclass
+class Peers:
+    """What lane `lane` of a job fetches. Used by one event loop at a time; what is fetched goes onto the shelf."""
+
+    job: LaneJob
+    members: Members
+    lane: int
+    shelf: Shelf
+    _standing: dict[Address, _Standing] = field(default_factory=dict)
+
+    async def messages(
+        self, number: int, lanes: list[int], require: Callable[[Announcement], None]
+    ) -> Mapping[int, tuple[Tensor, ...]]:
+        """The messages that lanes have announced after a round; waits until all are there.
+
+        `require` raises `MessageError` for announcements that are refused. One that everybody's places hand out, signed
+        by its lane, raises it here too, and so does a signed message that `emit` cannot have made.
+        """
+        found = await asyncio.gather(*(self._message(number, lane, require) for lane in lanes))
+        return dict(zip(lanes, found, strict=True))
+
+    async def state(self, number: int, lane: int, names: tuple[str, ...]) -> dict[str, Tensor]:
+        """Tensors of the state that a lane has announced after a round, by name; waits until they are there."""
+        async with HttpClient() as client:
+            announcement = await self._announcement(client, number, lane)
+            step = self.job.lanes.inner
+            types = dict(zip(step.state, step.state_types, strict=True))
+            roots = dict(zip(step.state, announcement.roots, strict=True))
+            return {
+                name: await self._tensor(client, lane, types[name], roots[name], f"{name} of lane {lane}")
+                for name in names
+            }
+
+    async def _message(
+        self, number: int, lane: int, require: Callable[[Announcement], None]
+    ) -> tuple[Tensor, ...]:
+        async with HttpClient() as client:
+            announcement = await self._announcement(client, number, lane)
+            require(announcement)
+            types = self.job.lanes.message_types
+            roots = announcement.roots[-len(types) :]
+            what = f"message of lane {lane} in round {number}"
+            message = tuple(
+                [
+                    await self._tensor(client, lane, type_, root, f"{name} of the {what}")
+                    for (name, type_), root in zip(types.items(), roots, strict=True)
+                ]
+            )
+        require_message(self.job.lanes, message, what)
+        self.shelf.announce(announcement)
+        return message
+
+    async def _announcement(self, client: HttpClient, number: int, lane: int) -> Announcement:
+        kept = self.shelf.announced(number, lane)
+        if kept is not None:
+            return kept
+
+        def checked(data: bytes) -> Announcement:
+            announcement = Announcement.parse(data)
+            announcement.require(self.job, self.members.accounts, self.members.table, number, lane)
+            return announcement
+
+        most = ANNOUNCEMENT_BYTES + 80 * len(self.job.lanes.inner.state)
+        return await self._fetched(client, lane, announcement_name(number, lane), most, checked)
+
+    async def _tensor(
+        self, client: HttpClient, lane: int, type_: TensorType, root: bytes, what: str
+    ) -> Tensor:
+        kept = self.shelf.tensor(root)
+        if kept is None:
+
+            def checked(data: bytes) -> bytes:
+                tensor_of(data, type_, root, what)
+                return data
+
+            kept = await self._fetched(client, lane, tensor_name(root), type_.nbytes, checked)
+            self.shelf.put(root, kept)
+        return tensor_of(kept, type_, root, what).to(self.job.device)
+
+    async def _fetched(
+        self, client: HttpClient, lane: int, name: str, most: int, checked: Callable[[bytes], Found]
+    ) -> Found:
+        """A file from the first place that has it, as `checked` takes it; waits until somebody does."""
+        pause = FIRST_PAUSE
+        while True:
+            for place in self._places(lane):
+                found = await self._asked(client, place, name, most, checked)
+                if found is not None:
+                    return found
+            await asyncio.sleep(pause)
+            pause = min(2 * pause, LONGEST_PAUSE)
+
+    def _places(self, lane: int) -> list[Address]:
+        """Where a lane's files may be, the best first: its own addresses before others where these are as good."""
+        others = [
+            url
+            for number, urls in enumerate(self.members.urls)
+            if number not in (lane, self.lane)
+            for url in urls
+        ]
+        places = dict.fromkeys((*self.members.urls[lane], *self.members.mirrors, *others))
+        own = set(self.members.urls[lane])
+        return sorted(
+            places, key=lambda place: (self._of(place).failures, place not in own, self._of(place).slowness)
+        )
+
+    def _of(self, place: Address) -> _Standing:
+        return self._standing.setdefault(place, _Standing())
+
+    async def _asked(
+        self, client: HttpClient, place: Address, name: str, most: int, checked: Callable[[bytes], Found]
+    ) -> Found | None:
+        data = bytearray()
+        standing, began = self._of(place), time.monotonic()
+        try:
+            async with asyncio.timeout(ANSWER_SECONDS + most / LEAST_RATE):
+                await client.get(place / name, most, data)
+            found = checked(bytes(data))
+        except NotServed as error:
+            if error.status != 404:
+                standing.failures += 1
+            return None
+        except (BadAnswer, MessageError, TimeoutError) as error:
+            standing.failures += 1
+            _log.warning(
+                "a place is asked after all others", place=str(place), file=name, why=str(error) or "too slow"
+            )
+            return None
+        standing.failures = 0
+        standing.bytes += len(data)
+        standing.seconds += time.monotonic() - began
+        return found

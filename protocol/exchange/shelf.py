@@ -1,0 +1,105 @@
+"""The files that a lane keeps and serves: announcements, and tensors named by their roots.
+
+    rounds/<round>/<lane>.json      announcements, this lane's and others'
+    tensors/<2 digits>/<root>       canonical bytes
+
+This lane's own announcement is written after its tensors are on the disk, another's after its message is: what is
+announced here can be fetched here. So this lane's last announcement says how far it has come.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from contextlib import suppress
+from pathlib import Path
+from typing import Final, Protocol
+
+from protocol.commitments.atomic import remove_stale, write_atomically
+from protocol.commitments.chunks import tensor_root
+from protocol.commitments.hashing import BytesLike
+from protocol.exchange.announcements import Announcement
+from protocol.exchange.errors import Equivocation, MessageError
+
+ROUNDS: Final = "rounds"
+TENSORS: Final = "tensors"
+
+
+class Place(Protocol):
+    """Where files are written that the world reads, such as a bucket."""
+
+    def write(self, name: str, data: bytes) -> None:
+        """Make a file hold these bytes."""
+
+
+def announcement_name(number: int, lane: int) -> str:
+    """The file of an announcement."""
+    return f"{ROUNDS}/{number}/{lane}.json"
+
+
+def tensor_name(root: bytes) -> str:
+    """The file of a tensor."""
+    return f"{TENSORS}/{root[:1].hex()}/{root.hex()}"
+
+
+class Shelf:
+    """The folder of one lane of one job. Any thread may read and write. Raises `OSError` as the disk does.
+
+    With a `place`, what is put here is written there too, first: it is read where this lane cannot be reached.
+    """
+
+    def __init__(self, folder: Path, place: Place | None = None) -> None:
+        self.folder = folder
+        self._place = place
+        for name in (ROUNDS, TENSORS):
+            (folder / name).mkdir(parents=True, exist_ok=True)
+            remove_stale(folder / name)
+
+    def put(self, root: bytes, data: BytesLike, publish: bool = True) -> None:
+        """Keep a tensor's bytes, which have this root; once is enough."""
+        if self.tensor(root) is not None:
+            return
+        if publish and self._place is not None:
+            self._place.write(tensor_name(root), bytes(data))
+        write_atomically(self.folder / tensor_name(root), data)
+
+    def tensor(self, root: bytes) -> bytes | None:
+        """A tensor's bytes; None where they are not here, or damaged."""
+        try:
+            data = (self.folder / tensor_name(root)).read_bytes()
+        except FileNotFoundError:
+            return None
+        return data if data and tensor_root(data) == root else None
+
+    def announce(self, announcement: Announcement) -> None:
+        """Keep an announcement. Raises `Equivocation` if the lane has announced another state of the same round."""
+        kept = self.announced(announcement.number, announcement.lane)
+        if kept is not None:
+            if kept.state_root != announcement.state_root:
+                raise Equivocation(
+                    f"lane {kept.lane} in round {kept.number}",
+                    expected=f"the state {kept.state_root.hex()} that it has signed before",
+                    got=announcement.state_root.hex(),
+                    remedy="both announcements are proof that it has signed two",
+                )
+            return
+        name, data = announcement_name(announcement.number, announcement.lane), announcement.encode()
+        if self._place is not None:
+            self._place.write(name, data)
+        write_atomically(self.folder / name, data)
+
+    def announced(self, number: int, lane: int) -> Announcement | None:
+        """What a lane has announced of a round, as far as it is known here."""
+        try:
+            return Announcement.parse((self.folder / announcement_name(number, lane)).read_bytes())
+        except (FileNotFoundError, MessageError):
+            return None
+
+    def rounds(self) -> list[int]:
+        """The rounds of which anything is announced here, in order."""
+        return sorted(int(path.name) for path in (self.folder / ROUNDS).iterdir() if path.name.isdecimal())
+
+    def remove(self, roots: Iterable[bytes]) -> None:
+        """Forget tensors."""
+        for root in roots:
+            with suppress(FileNotFoundError):
+                (self.folder / tensor_name(root)).unlink()

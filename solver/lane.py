@@ -1,0 +1,99 @@
+"""`solver lane`: one lane of a job, as a process that trains its rounds and serves what the others need. No chain."""
+
+from __future__ import annotations
+
+import fcntl
+from collections.abc import Iterator
+from contextlib import contextmanager
+from ipaddress import IPv4Address, IPv6Address
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from protocol.chain.accounts import DEVELOPMENT_CHAIN, open_account
+from protocol.commitments.atomic import write_atomically
+from protocol.errors import ExitCode
+from protocol.exchange.jobs import load_job
+from protocol.exchange.lane import Lane, shelf_folder
+from protocol.exchange.members import Members
+from protocol.exchange.server import application
+from protocol.exchange.shelf import Shelf
+from protocol.execution.device import checked
+from protocol.execution.saving import safetensors_of
+from protocol.node import logs
+from protocol.node.home import Home
+from protocol.node.serving import Serving
+from protocol.node.stopping import Stop
+from protocol.numerics.self_check import self_check
+from solver.errors import LaneRunning
+from solver.public_place import PublicPlace
+from solver.settings import PublishUrl
+
+MEMBERS = "members.json"
+RESULT = "state.safetensors"
+_log = logs.get("lane")
+
+
+class LaneSettings(BaseModel):
+    """What an operator may choose: flags over ASSAY_* over the [lane] table of config.toml over these defaults."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    account: str = "dev:1"
+    password_file: Path | None = None
+    host: str = "127.0.0.1"
+    port: Annotated[int, Field(ge=0, le=65_535)] = 8720
+    publish: PublishUrl | None = None
+    """An fsspec URL such as s3://mine/assay, below which messages are written too, for lanes that cannot ask here."""
+    proxies: tuple[IPv4Address | IPv6Address, ...] = ()
+    """Of proxies in front of this server: their connections are those of many clients."""
+    device: Literal["auto", "cpu", "cuda"] = "auto"
+
+
+def run(home: Home, settings: LaneSettings, folder: Path, number: int, members: Path | None) -> ExitCode:
+    """Train a lane's rounds, write its result, and serve until stopped, for others may lack its last message.
+
+    Raises `JobError`, `BundleError`, `LanesError`, `MessageError`, `AccountError`, `LaneRunning`.
+    """
+    stop = Stop()
+    stop.on_signals()
+    self_check()
+    job = load_job(folder, checked(settings.device))
+    of_job = Members.read(members or folder / MEMBERS, job)
+    account = open_account(settings.account, DEVELOPMENT_CHAIN, settings.password_file)
+    kept = shelf_folder(home.root, job, number)
+    place = (
+        None
+        if settings.publish is None
+        else PublicPlace(f"{settings.publish.rstrip('/')}/{job.id.hex()[:16]}")
+    )
+    with _alone(kept):
+        lane = Lane(job, of_job, number, account, Shelf(kept, place), stop)
+        with Serving(application(kept), settings.host, settings.port, settings.proxies) as serving:
+            _log.info("serves", url=serving.url, lane=number, job=job.id.hex()[:16])
+            result = lane.run()
+            if result is not None:
+                said = {"job": job.id.hex(), "lane": str(number)}
+                write_atomically(kept / RESULT, safetensors_of(job.lanes.inner, result, said))
+                _log.info("finished", result=str(kept / RESULT))
+            while not stop.wait(60.0):
+                pass
+    return ExitCode.INTERRUPTED if stop.asked and result is None else ExitCode.FINE
+
+
+@contextmanager
+def _alone(folder: Path) -> Iterator[None]:
+    """Hold the folder's lock. Raises `LaneRunning`."""
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with (folder / "lock").open("a") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            raise LaneRunning(
+                str(folder),
+                expected="no other process that runs this lane",
+                got="one",
+                remedy="stop it, or name another home folder with --home",
+            ) from error
+        yield
