@@ -50,7 +50,7 @@ def split(
     if width <= DEVELOPMENT_ACCOUNTS:
         accounts = [str(development_account(number, DEVELOPMENT_CHAIN).address) for number in range(width)]
         urls = [[f"http://127.0.0.1:{FIRST_PORT + number}"] for number in range(width)]
-        document = members_document(accounts, urls, [], None)
+        document = members_document(accounts, urls)
         write_atomically(folder / MEMBERS, json.dumps(document, indent=1).encode() + b"\n")
         members = f"development accounts 0 to {width - 1} on this machine, in {MEMBERS}"
     output = context.output

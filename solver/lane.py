@@ -75,7 +75,7 @@ def run(home: Home, settings: LaneSettings, folder: Path, number: int, members: 
             result = lane.run()
             if result is not None:
                 said = {"job": job.id.hex(), "lane": str(number)}
-                write_atomically(kept / RESULT, safetensors_of(job.lanes.inner, result, said))
+                write_atomically(kept / RESULT, safetensors_of(job.lanes.captured.step_program, result, said))
                 _log.info("finished", result=str(kept / RESULT))
             while not stop.wait(60.0):
                 pass

@@ -71,7 +71,8 @@ class Lane:
         self._require_same_past()
 
     def run(self) -> dict[str, Tensor] | None:
-        """Train what is left; the result, or None where the lane was asked to stop, or was away in the last round."""
+        """Train what is left. The job's result, a state of the captured step; None where the lane was asked to stop, or
+        was away in the last round."""
         interpreter = self.job.interpreter()
         peers = Peers(self.job, self.members, self.number, self.shelf)
         try:
@@ -84,7 +85,8 @@ class Lane:
             if state is None:
                 return None
             inbox = self._inbox(self.job.rounds, peers)
-            return self.job.lanes.absorbed(state, inbox, interpreter)
+            absorbed = self.job.lanes.absorbed(state, inbox, interpreter)
+            return {name: absorbed[name].clone() for name in self.job.lanes.captured.step_program.state}
         except Stopped:
             return None
 

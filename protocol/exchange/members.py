@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal
@@ -76,11 +77,15 @@ class Members:
 
 
 def members_document(
-    accounts: list[str], urls: list[list[str]], mirrors: list[str], rounds: list[list[str]] | None
+    accounts: Sequence[str],
+    urls: Sequence[Sequence[str]],
+    mirrors: Sequence[str] = (),
+    rounds: Sequence[Sequence[str]] | None = None,
 ) -> dict[str, Any]:
     """What `Members.read` takes, as JSON holds it."""
-    lanes = [{"account": account, "urls": of} for account, of in zip(accounts, urls, strict=True)]
-    return {"format": "assay-members", "version": 1, "lanes": lanes, "mirrors": mirrors, "rounds": rounds}
+    lanes = [{"account": account, "urls": [*of]} for account, of in zip(accounts, urls, strict=True)]
+    table = None if rounds is None else [[*row] for row in rounds]
+    return {"format": "assay-members", "version": 1, "lanes": lanes, "mirrors": [*mirrors], "rounds": table}
 
 
 def _address(path: Path, url: str) -> Address:

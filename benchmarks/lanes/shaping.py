@@ -1,0 +1,123 @@
+"""Links of strangers on one machine: TCP proxies on loopback with rates, delay and loss. No rights of root needed."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import threading
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import Self
+from urllib.parse import urlsplit
+
+PIECE = 1 << 14
+"""Bytes that are passed on at a time."""
+
+
+@dataclass
+class Link:
+    """One way of a machine's line: bits a second, which all that passes shares; None where it is not bounded."""
+
+    mbit: float | None = None
+    free_at: float = field(default=0.0, init=False)
+    """Of the loop's clock: when what was sent so far has passed."""
+    passed: int = field(default=0, init=False)
+    """Bytes."""
+
+    async def passing(self, count: int) -> None:
+        """Wait until so many bytes have passed, behind those that came before."""
+        self.passed += count
+        if self.mbit is None:
+            return
+        now = asyncio.get_running_loop().time()
+        self.free_at = max(now, self.free_at) + count * 8 / (self.mbit * 1e6)
+        await asyncio.sleep(self.free_at - now)
+
+
+@dataclass(frozen=True)
+class Path:
+    """How answers of a server come: over its link up and the client's link down, `delay` seconds late, and with `loss`,
+    the chance that a piece is lost and the connection with it."""
+
+    links: Sequence[Link] = ()
+    delay: float = 0.0
+    loss: float = 0.0
+
+
+class Network:
+    """Proxies in a thread of their own, until the context ends. Losses are drawn by `seed`."""
+
+    def __init__(self, seed: int = 1) -> None:
+        self._random = random.Random(seed)
+        self._thread = threading.Thread(target=lambda: asyncio.run(self._run()), name="network", daemon=True)
+        self._started = threading.Event()
+        self.cut = 0
+        """Connections that were lost."""
+
+    def address(self, upstream: str, path: Path) -> str:
+        """The address that leads to a server at `upstream` (http://host:port) by a path."""
+        return asyncio.run_coroutine_threadsafe(self._serve(upstream, path), self._loop).result()
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        self._started.wait()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._loop.call_soon_threadsafe(self._ended.set)
+        self._thread.join()
+
+    async def _run(self) -> None:
+        self._loop, self._ended = asyncio.get_running_loop(), asyncio.Event()
+        self._servers: list[asyncio.Server] = []
+        self._tasks: set[object] = set()
+        self._started.set()
+        await self._ended.wait()
+        for server in self._servers:
+            server.close()
+        connections = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
+        for task in connections:
+            task.cancel()
+        await asyncio.gather(*connections, return_exceptions=True)
+
+    async def _serve(self, upstream: str, path: Path) -> str:
+        where = urlsplit(upstream)
+
+        async def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            try:
+                answers, questions = await asyncio.open_connection(where.hostname, where.port)
+            except OSError:
+                writer.transport.abort()
+                return
+            self._tasks |= {asyncio.current_task()}  # else nothing holds it once its client is gone
+            asked = asyncio.ensure_future(self._pass(reader, questions, Path(delay=path.delay)))
+            try:
+                await self._pass(answers, writer, path)
+            finally:
+                asked.cancel()
+                for end in (writer, questions):
+                    end.transport.abort()
+                    with suppress(OSError):
+                        await end.wait_closed()
+
+        server = await asyncio.start_server(connected, "127.0.0.1", 0)
+        self._servers.append(server)
+        host, port = server.sockets[0].getsockname()
+        return f"http://{host}:{port}"
+
+    async def _pass(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, path: Path) -> None:
+        with suppress(OSError):
+            while piece := await reader.read(PIECE):
+                if path.delay:
+                    await asyncio.sleep(path.delay)
+                for link in path.links:
+                    await link.passing(len(piece))
+                if path.loss and self._random.random() < path.loss:
+                    self.cut += 1
+                    return
+                writer.write(piece)
+                await writer.drain()
