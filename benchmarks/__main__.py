@@ -29,6 +29,7 @@ from benchmarks import (
     tracing,
     training,
 )
+from benchmarks.cuda import lanes as cuda_lanes
 from benchmarks.cuda import times as cuda
 from benchmarks.environment import where
 from benchmarks.lanes import speed as lanes
@@ -53,7 +54,7 @@ GROUPS = {
     "idle": idle.rows,
     "status": following.status_rows,
     "parallel": parallel.rows,
-    "cuda": cuda.rows,
+    "cuda": lambda: [*cuda.rows(), *cuda_lanes.rows()],
     "products": products.rows,
     "repdl": repdl.rows,
     "tracing": tracing.rows,

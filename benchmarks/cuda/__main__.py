@@ -81,6 +81,7 @@ MEASURED = (
     Part("times:profile-86M", 90),
     Part("times:products", 90),
     Part("times:tiles", 60),
+    Part("times:lanes", 60),
 )
 CAPTURED = "tests/gpu/test_captured.py::test_"
 TESTED = (

@@ -28,6 +28,7 @@ PARTS: dict[str, tuple[str, str, tuple[str, ...]]] = {
     "times:profile-86M": ("times", "profile_cells", ("86M",)),
     "times:products": ("times", "product_cells", ()),
     "times:tiles": ("tiles", "cells", ()),
+    "times:lanes": ("lanes", "cells", ()),
 }
 """The module, its function and that function's arguments. Imported by its own part alone, so that a module which cannot
 be imported stops no other part."""

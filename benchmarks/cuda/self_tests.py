@@ -44,7 +44,7 @@ FEW = ProductCall(
     *(False, (True, False), False, 1),
 )
 """One call of each kind of operand for the interpreter, which takes seconds for each tile."""
-MODULES = ("elements", "product", "rows", "sha256")
+MODULES = ("elements", "lanes", "product", "rows", "sha256")
 
 
 def products(device: torch.device, name: str) -> Cells:

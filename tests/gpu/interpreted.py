@@ -9,6 +9,7 @@ import json
 import math
 import sys
 from typing import Any
+from unittest import mock
 
 import torch
 
@@ -23,7 +24,9 @@ from protocol.numerics.kernels.shape_classes import Layout, Order, ProductCall, 
 from protocol.numerics.sums import sum_f32
 from protocol.numerics.types import DType, to_bytes
 from protocol.program.library import CATALOGUE
+from protocol.program.library import lanes as library_lanes
 from protocol.program.library.function import Attribute
+from tests.gpu.lane_calls import calls
 
 CPU = torch.device("cpu")
 ROWS, COLUMNS = Layout(Order.TERMS, True, False), Layout(Order.ROWS, True, False)
@@ -69,6 +72,27 @@ def rows() -> list[bool]:
         (f.log_softmax_grad(table, other), by_library("log_softmax_grad", table, other)),
     ]
     return [torch.equal(a.view(torch.int32), b.view(torch.int32)) for a, b in pairs]
+
+
+def lanes(block: int) -> dict[str, bool]:
+    """Whether each call of `lane_calls` has the plain functions' bits; none may read anything back."""
+    found = {}
+    for call in calls(block):
+        run = CATALOGUE[call.function].kernel(call.attributes)
+        with mock.patch.object(library_lanes, "fused_for", return_value=None):
+            right = run(call.operands)
+        with (
+            mock.patch.object(library_lanes, "fused_for", return_value=CudaFused()),
+            mock.patch.object(torch.Tensor, "item", side_effect=AssertionError("read back")),
+        ):
+            made = run(call.operands)
+        found[call.name] = [bits(x) for x in made] == [bits(x) for x in right]
+    return found
+
+
+def bits(x: torch.Tensor) -> bytes:
+    """A tensor's bytes, as they are."""
+    return x.contiguous().numpy().tobytes()
 
 
 def products(px: int, py: int) -> list[str | None]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from fractions import Fraction
 
 import pytest
 import torch
@@ -10,7 +11,8 @@ import torch
 from benchmarks.cuda.models import MODELS, SEED, Model
 from protocol.commitments import tensor_root
 from protocol.execution.device import DeviceExecutor
-from protocol.execution.replay import Work
+from protocol.execution.replay import Work, honest_executor
+from protocol.lanes import lanes
 from protocol.numerics.cuda import hashing
 from protocol.numerics.kernels import fused_dispatch, fused_self_test
 from protocol.numerics.kernels.dispatch import KERNELS
@@ -20,7 +22,11 @@ from protocol.numerics.self_check import self_check
 from protocol.numerics.types import DType, to_bytes
 from protocol.program import Interpreter, trace
 from protocol.program.library import CATALOGUE, kernels
+from protocol.program.library.function import hints
+from protocol.program.library.lanes import BLOCKS
 from protocol.program.step import State
+from tests.gpu.interpreted import bits
+from tests.gpu.lane_calls import calls
 from tests.unit.library.cases import CASES, FILLS, Case, operands
 from tests.unit.program.random_programs import random_inputs, random_program
 
@@ -59,6 +65,32 @@ def test_library_functions(cuda: torch.device, case: Case, fill: str) -> None:
     here, there = kernel(given), kernel([x.to(cuda) for x in given])
     for type_, a, b in zip(program.outputs, here, there, strict=True):
         assert to_bytes(a, type_.dtype) == to_bytes(b, type_.dtype)
+
+
+@pytest.mark.parametrize("block", BLOCKS)
+def test_lane_functions_at_the_edges(cuda: torch.device, block: int) -> None:
+    for call in calls(block):
+        run = CATALOGUE[call.function].kernel(call.attributes)
+        there = run([x.to(cuda) for x in call.operands])
+        assert [bits(x.cpu()) for x in there] == [bits(x) for x in run(call.operands)], call.name
+
+
+@pytest.mark.parametrize("block", BLOCKS)
+def test_rounds_of_lanes(cuda: torch.device, block: int, caplog: pytest.LogCaptureFixture) -> None:
+    """Each program of a round again and again, so that it is recorded and replayed."""
+    job = lanes(MODELS[0].build(STEPS), width=3, density=Fraction(1, block), inner_steps=1)
+    job.captured.step(job.captured.initial_state(SEED))
+    caplog.clear()  # what the CPU's kernels said when they were tested
+    here: State = job.initial_state(SEED, 1)
+    for step in (job.inner, job.emit, job.absorb):
+        inbox = [*job.nothing(), *job.message(here), *job.nothing()]
+        fixed = {job.inner: job.captured.fixed, job.emit: (), job.absorb: tuple(inbox)}[step]
+        work = Work(1, step, fixed, kernels(step.program, hints(step.program)))
+        plain, ours, there = honest_executor(work), DeviceExecutor(work, cuda), here
+        for number in range(1, STEPS + 1):
+            here, there = plain.step(here, number), ours.step(there, number)
+            assert step.state_root({name: x.cpu() for name, x in there.items()}) == step.state_root(here)
+    assert not [each.getMessage() for each in caplog.records if each.name.startswith("assay")]
 
 
 @pytest.mark.usefixtures("triton")

@@ -14,6 +14,7 @@ from protocol.numerics.cuda import generate, hashing
 from protocol.numerics.kernels import fused_self_test
 from protocol.numerics.kernels.fused_digests import DIGESTS
 from protocol.numerics.types import DType, to_bytes
+from protocol.program.library.lanes import BLOCKS
 from tests.gpu.conftest import Interpret, needs_triton
 from tests.gpu.interpreted import by_library
 
@@ -38,6 +39,14 @@ def test_rows_longer_than_a_block(interpret: Interpret) -> None:
     found = interpret("rows")
     assert len(found) == 5
     assert all(found)
+
+
+@needs_triton
+@pytest.mark.parametrize("block", BLOCKS)
+def test_lanes(interpret: Interpret, block: int) -> None:
+    found = interpret("lanes", block)
+    assert len(found) == 33
+    assert [name for name, same in found.items() if not same] == []
 
 
 @needs_triton

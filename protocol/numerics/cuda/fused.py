@@ -1,15 +1,18 @@
-"""Functions of elements and rows on CUDA, with the interface of `kernels.fused.Fused` and let in by the same digests.
+"""Functions of elements, rows and lanes on CUDA, with the interface of `kernels.fused.Fused`.
 
-Operands are f32 on one device, results new, contiguous and canonical. Nothing is read back to the host, so all of it
-may be recorded in a CUDA graph.
+They are let in by the same digests. Operands are f32 on one device, results new, contiguous and canonical. Nothing is
+read back to the host, so all of it may be recorded in a CUDA graph.
 """
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 import torch
 from torch import Tensor
 
 from protocol.numerics.cuda import launch
+from protocol.numerics.kernels.fused import SHARED
 
 BLOCK = 1024
 """Elements of one program in functions of one element: eight for each of 128 threads."""
@@ -17,6 +20,8 @@ TILE = 2048
 """Elements of a block of rows: sixteen for each of 128 threads, a few rows where they are short."""
 COLUMN_ROWS, COLUMNS = 32, 64
 """Rows and columns of one program in sums of columns."""
+GROUPED = 4096
+"""Numbers of whole groups of messages that one program has: the largest group, sixteen for each of 256 threads."""
 
 
 class CudaFused:
@@ -110,6 +115,38 @@ class CudaFused:
         _elements("adamw", p.numel(), p, g, m, v, *made, *scales, *factors, p.numel(), BLOCK=BLOCK)
         return made[0], made[1], made[2]
 
+    def emit(
+        self, tensors: tuple[Tensor, Tensor, Tensor], block: int, decay: float, top: float
+    ) -> tuple[Tensor, ...]:
+        """Base, local and feedback [N] to a message and the next feedback; see `library.lanes`."""
+        base, local, feedback = (t.detach().contiguous() for t in tensors)
+        blocks, kept = base.numel() // block, torch.empty_like(base)
+        message = [base.new_empty(blocks, dtype=torch.uint8) for _ in range(2 if block > 1 else 1)]
+        message.append(base.new_empty(blocks // SHARED, dtype=torch.int32))
+        operands = (base, local, feedback, *_message(message), kept, float(decay), float(top))
+        _groups("emit", blocks, block, *operands, blocks // SHARED)
+        return *message, kept
+
+    def absorb(
+        self,
+        tensors: tuple[Tensor, Tensor],
+        messages: Sequence[Sequence[Tensor]],
+        sizes: tuple[int, int],
+        scalars: tuple[Tensor | float, ...],
+    ) -> tuple[Tensor, Tensor]:
+        """Base and feedback [N], the lane's own message and then all lanes', block and largest exponent; rate, divisor
+        and what of the own message flows back: to the next base and feedback."""
+        base, feedback = (t.detach().contiguous() for t in tensors)
+        own, *inbox = messages
+        together = _message([torch.stack(kind) for kind in zip(*inbox)])
+        made = (torch.empty_like(base), torch.empty_like(feedback))
+        (block, limit), (rate, divisor, returned) = sizes, scalars
+        blocks = base.numel() // block
+        operands = (base, feedback, *_message([t.contiguous() for t in own]), *together, *made)
+        factors = (_on(divisor, base), _on(returned, base), float(rate))
+        _groups("absorb", blocks, block, *operands, *factors, limit, blocks, blocks * len(inbox))
+        return made
+
     def canonical_in_place(self, x: Tensor) -> Tensor:
         """Every NaN of a contiguous tensor that nobody else sees to 0x7fc00000."""
         _elements("canonical_elements", x.numel(), x, x.numel(), BLOCK=BLOCK)
@@ -131,6 +168,19 @@ def _rows(kernel: str, like: Tensor, operands: tuple[Tensor, ...], **constants: 
     grid, tile = _tiles(like)
     launch.start("rows", kernel, grid, *operands, out, *_table(like), **constants, **tile)
     return out
+
+
+def _message(tensors: Sequence[Tensor]) -> tuple[Tensor, Tensor, Tensor]:
+    """Index, value and exponent as kernels take them: values signed, anything where there is no index."""
+    *index, value, exponent = tensors
+    value = value.view(torch.int8)
+    return index[0] if index else value, value, exponent
+
+
+def _groups(kernel: str, blocks: int, block: int, *arguments: object) -> None:
+    groups = GROUPED // (SHARED * block)
+    grid = (-(-blocks // (SHARED * groups)),)
+    launch.start("lanes", kernel, grid, *arguments, warps=8, GROUPS=groups, BLOCK=block)
 
 
 def _table(x: Tensor) -> tuple[int, int]:

@@ -169,6 +169,10 @@ TESTS: dict[str, Callable[[Any], Tensor | tuple[Tensor, ...]]] = {
     "layer_norm_grad_gain": lambda f: f.layer_norm_grad_gain(*_normalised()),
     "adamw": lambda f: f.adamw((numbers(1), numbers(2), numbers(3), numbers(4)), SCALARS),
     "canonical": lambda f: f.canonical_in_place(_with_nans(numbers(1))),
+    **{f"emit one of {block}": partial(_emitted, block) for block in (1, 8, 16, 32, 64)},
+    **{f"absorb one of {block}": partial(_absorbed, block) for block in (1, 8, 16, 32, 64)},
+    "wide emit": lambda f: f.emit(tuple(wide(k).view(-1)[:MANY] for k in (1, 2, 3)), 8, 0.9, TOP),
+    "wide absorb": lambda f: _absorbed(8, f, MANY, 16),
 }
 CPU_TESTS: dict[str, Callable[[Any], Tensor | tuple[Tensor, ...]]] = {
     **{operation.name: partial(_paired, operation) for operation in Pair},
@@ -182,8 +186,6 @@ CPU_TESTS: dict[str, Callable[[Any], Tensor | tuple[Tensor, ...]]] = {
     "sgd_nesterov": lambda f: f.sgd((numbers(1), numbers(2), numbers(3)), 0.1, 0.01, 0.9, True),
     "scatter_sum": lambda f: f.scatter_sum(_index(), numbers(5)[9:], 9),
     "lstm": _cell,
-    **{f"emit one of {block}": partial(_emitted, block) for block in (1, 8, 64)},
-    **{f"absorb one of {block}": partial(_absorbed, block) for block in (1, 8, 64)},
 }
 """What CUDA does not have."""
 WIDE_TESTS: dict[str, Callable[[Any], Tensor | tuple[Tensor, ...]]] = {
@@ -211,8 +213,6 @@ WIDE_TESTS: dict[str, Callable[[Any], Tensor | tuple[Tensor, ...]]] = {
     "wide sgd": lambda f: f.sgd((wide(1), wide(2), wide(3)), 0.1, 0.01, 0.9, True),
     "wide scatter_sum": lambda f: f.scatter_sum(_wide_index(), wide(1), 20),
     "wide lstm": lambda f: _cell(f, 130, 259),
-    "wide emit": lambda f: f.emit(tuple(wide(k).view(-1)[:MANY] for k in (1, 2, 3)), 8, 0.9, TOP),
-    "wide absorb": lambda f: _absorbed(8, f, MANY, 16),
     "wide canonical": lambda f: f.canonical_in_place(_with_nans(torch.cat((wide(1), wide(2))))),
 }
 """What the compiled library computes in several pieces. CUDA divides otherwise."""

@@ -21,7 +21,7 @@ import torch
 from torch import Tensor
 
 from protocol.numerics import elementwise, reductions
-from protocol.numerics.kernels.fused import SHARED, Fused
+from protocol.numerics.kernels.fused import SHARED
 from protocol.numerics.kernels.fused_dispatch import fused_for
 from protocol.numerics.rows import exponent, quantise
 from protocol.numerics.sums import sum_f32
@@ -56,7 +56,7 @@ def _emit(
     base: Tensor, local: Tensor, feedback: Tensor, *, block: int, decay: float, most_exponent: int
 ) -> tuple[Tensor, ...]:
     fused = fused_for(base)
-    if isinstance(fused, Fused):
+    if fused is not None:
         return fused.emit((base, local, feedback), block, decay, largest_below(most_exponent))
     share = torch.full((), decay, dtype=torch.float32, device=base.device)
     wanted = elementwise.add(elementwise.mul(share, feedback), elementwise.sub(base, local))
@@ -128,8 +128,8 @@ def _absorb(
     returned = elementwise.sub(torch.ones_like(mine), mine)
     share = torch.full((), rate, dtype=torch.float32, device=base.device)
     fused = fused_for(base)
-    if isinstance(fused, Fused):
-        scalars = (rate, divisor.item(), returned.item())
+    if fused is not None:
+        scalars = (rate, *fused.scalars(divisor, returned))
         return fused.absorb(
             (base, feedback), [own, *(m[:-1] for m in inbox)], (block, most_exponent), scalars
         )

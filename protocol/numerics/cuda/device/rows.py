@@ -18,6 +18,7 @@ from protocol.numerics.cuda.device.scalar import (
     from_bits,
     magnitude,
     round_scaled,
+    round_sum,
     whole,
 )
 
@@ -36,12 +37,6 @@ def _places(rows, columns, start, ROWS: tl.constexpr, BLOCK: tl.constexpr):
 def _row_places(rows, ROWS: tl.constexpr):
     row = tl.program_id(0).to(tl.int64) * ROWS + tl.arange(0, ROWS)[:, None]
     return row, row < rows
-
-
-@triton.jit
-def _sum(total, e):
-    """The rounded sum of a row from the sum of its integers, NaN under the sentinel."""
-    return tl.where(e == 32767, float("nan"), round_scaled(total, tl.where(e == 32767, 0, e) - 30))
 
 
 @triton.jit
@@ -130,7 +125,7 @@ def _sum_along(g, y, rows, columns, PRODUCT: tl.constexpr, ROWS: tl.constexpr, B
         if PRODUCT:
             value = value * tl.load(y + at, mask=there, other=0.0)
         total += _terms(value, factor, there)
-    return _sum(total, e)
+    return round_sum(total, e)
 
 
 @triton.jit
@@ -181,7 +176,7 @@ def _mean_of_squares(x, mean, rows, columns, ROWS: tl.constexpr, BLOCK: tl.const
     for start in range(0, columns, BLOCK):
         at, there = _places(rows, columns, start, ROWS, BLOCK)
         total += _terms(_square(x, at, there, mean), factor, there)
-    return _over(_sum(total, e), columns)
+    return _over(round_sum(total, e), columns)
 
 
 @triton.jit
@@ -250,7 +245,7 @@ def layer_norm_grad(
         h = _scaled(g, gain, at, there, columns, start, GAIN, BLOCK)
         total += _terms(h, factor, there)
         total_along += _terms(h * _normal(x, at, there, mean, rstd), factor_along, there)
-    average, along = _over(_sum(total, e), columns), _over(_sum(total_along, e_along), columns)
+    average, along = _over(round_sum(total, e), columns), _over(round_sum(total_along, e_along), columns)
     for start in range(0, columns, BLOCK):
         at, there = _places(rows, columns, start, ROWS, BLOCK)
         h = _scaled(g, gain, at, there, columns, start, GAIN, BLOCK)
@@ -308,4 +303,4 @@ def round_scaled_columns(largest, totals, out, columns, BLOCK: tl.constexpr):
     there = column < columns
     e = exponent_of(tl.load(largest + column, mask=there, other=0))
     total = tl.load(totals + column, mask=there, other=0)
-    tl.store(out + column, canonical(_sum(total, e)), mask=there)
+    tl.store(out + column, canonical(round_sum(total, e)), mask=there)

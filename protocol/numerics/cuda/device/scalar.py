@@ -200,3 +200,9 @@ def jam(x):
 def round_scaled(total, e):
     """f32 round(total * 2^e), one rounding from the exact i64."""
     return (jam(total).to(tl.float64) * power64(e)).to(tl.float32)
+
+
+@triton.jit
+def round_sum(total, e):
+    """The rounded sum of a row from the sum of its integers of 30 bits, NaN under the sentinel: section 5."""
+    return tl.where(e == 32767, float("nan"), round_scaled(total, tl.where(e == 32767, 0, e) - 30))
