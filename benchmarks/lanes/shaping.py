@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import random
 import threading
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Self
@@ -74,40 +74,48 @@ class Network:
     async def _run(self) -> None:
         self._loop, self._ended = asyncio.get_running_loop(), asyncio.Event()
         self._servers: list[asyncio.Server] = []
-        self._tasks: set[object] = set()
+        self._open: set[asyncio.StreamWriter] = set()
+        self._connections: set[asyncio.Task[None]] = set()
         self._started.set()
         await self._ended.wait()
         for server in self._servers:
             server.close()
-        connections = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
-        for task in connections:
-            task.cancel()
-        await asyncio.gather(*connections, return_exceptions=True)
+        for end in self._open:
+            end.transport.abort()
+        # None is cancelled: a connection that is being opened would be left behind.
+        await asyncio.gather(*self._connections)
 
     async def _serve(self, upstream: str, path: Path) -> str:
         where = urlsplit(upstream)
 
-        async def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-            try:
+        async def lead(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            with self._closing(writer), suppress(OSError):
                 answers, questions = await asyncio.open_connection(where.hostname, where.port)
-            except OSError:
-                writer.transport.abort()
-                return
-            self._tasks |= {asyncio.current_task()}  # else nothing holds it once its client is gone
-            asked = asyncio.ensure_future(self._pass(reader, questions, Path(delay=path.delay)))
-            try:
-                await self._pass(answers, writer, path)
-            finally:
-                asked.cancel()
-                for end in (writer, questions):
-                    end.transport.abort()
-                    with suppress(OSError):
-                        await end.wait_closed()
+                with self._closing(questions):
+                    asked = asyncio.create_task(self._pass(reader, questions, Path(delay=path.delay)))
+                    await self._pass(answers, writer, path)
+                    questions.transport.abort()
+                    writer.transport.abort()
+                    await asked
+
+        def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            task = asyncio.get_running_loop().create_task(lead(reader, writer))
+            self._connections.add(task)
+            task.add_done_callback(self._connections.discard)
 
         server = await asyncio.start_server(connected, "127.0.0.1", 0)
         self._servers.append(server)
         host, port = server.sockets[0].getsockname()
         return f"http://{host}:{port}"
+
+    @contextmanager
+    def _closing(self, writer: asyncio.StreamWriter) -> Iterator[None]:
+        self._open.add(writer)
+        try:
+            yield
+        finally:
+            writer.transport.abort()
+            self._open.discard(writer)
 
     async def _pass(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, path: Path) -> None:
         with suppress(OSError):
