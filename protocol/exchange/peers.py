@@ -174,15 +174,18 @@ class Peers:
             found = checked(bytes(data))
         except NotServed as error:
             if error.status != 404:
-                standing.failures += 1
+                self._failed(place, name, error)
             return None
         except (BadAnswer, MessageError, TimeoutError) as error:
-            standing.failures += 1
-            _log.warning(
-                "a place is asked after all others", place=str(place), file=name, why=str(error) or "too slow"
-            )
+            self._failed(place, name, error)
             return None
         standing.failures = 0
         standing.bytes += len(data)
         standing.seconds += time.monotonic() - began
         return found
+
+    def _failed(self, place: Address, name: str, error: Exception) -> None:
+        standing = self._of(place)
+        standing.failures += 1
+        say = _log.warning if standing.failures == 1 else _log.debug
+        say("a place is asked after all others", place=str(place), file=name, why=str(error) or "too slow")
