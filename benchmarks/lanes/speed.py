@@ -44,7 +44,9 @@ def _oracle(step: CapturedStep) -> list[Row]:
                 state = step.step(state)
 
     ratios = side_by_side(by_one, {"oracle": by_lanes}, ROUNDS, time.process_time)["oracle"]
-    what = f"a round of {width} lanes in one process, {inner} steps, density 1/8 / the steps alone, GPT of 0.9M"
+    what = (
+        f"a round of {width} lanes in one process, {inner} steps, density 1/8 / the steps alone, GPT of 0.9M"
+    )
     return [ratio_row(what, [1 / ratio for ratio in ratios], "1.1x")]
 
 
