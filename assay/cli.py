@@ -216,13 +216,17 @@ def split(
     ] = "1/8",
     inner_steps: Annotated[int, typer.Option(min=1, help="Steps between two exchanges.")] = 5,
     rate: Annotated[float, typer.Option(help="How far the mean of all messages moves the model.")] = 1.0,
+    most_exponent: Annotated[
+        int, typer.Option(help="No message moves a parameter by 2 to this or more; garbage does as much.")
+    ] = 0,
     home: HomeOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Make a job of several lanes out of a task, for `solver lane`. Runs the file's own Python source. No chain."""
     from assay import splitting
 
-    splitting.split(context_of("split", home, as_json), file, output, lanes, density, inner_steps, rate)
+    context = context_of("split", home, as_json)
+    splitting.split(context, file, output, lanes, density, inner_steps, rate, most_exponent)
 
 
 @command(app, connection=READS)

@@ -20,7 +20,14 @@ FIRST_PORT = 8720
 
 
 def split(
-    context: Context, file: Path, folder: Path, width: int, density: str, inner_steps: int, rate: float
+    context: Context,
+    file: Path,
+    folder: Path,
+    width: int,
+    density: str,
+    inner_steps: int,
+    rate: float,
+    most_exponent: int,
 ) -> None:
     """Capture the step of a task file and write the job's folder; with it a file of members for trying it on one
     machine, with development accounts. Raises SourceError, CaptureError, LanesError, JobError, PlanError.
@@ -33,17 +40,19 @@ def split(
             expected=f"a number that divides the task's {description.steps} steps",
             got=str(inner_steps),
         )
+    part = density_of(density)
     captured = sources.captured(description)
     job = write_job(
         captured.step,
         folder,
         name=description.task.name,
         width=width,
-        density=density_of(density),
+        density=part,
         inner_steps=inner_steps,
         rounds=rounds,
         seed=captured.seed,
         rate=rate,
+        most_exponent=most_exponent,
     )
     lanes = load_job(folder).lanes
     members = "the lanes' accounts and addresses"

@@ -53,23 +53,26 @@ process for a table of who counts when, and is what a network of lanes has to eq
 ## Lanes as processes
 
 ```
-assay plan examples/gpt.toml --lanes 2,4,8 --links 100     # which width, steps and density end first, and what that costs
-assay split examples/gpt.toml --output job --lanes 4       # a folder with all that a lane needs, as data
-solver lane job --number 0 --account NAME                  # one of the four; on four machines, or on one
+assay plan examples/gpt.toml --lanes 2,4,8 --links 100   # which schedule ends first, and what it costs
+assay split examples/gpt.toml --output job --lanes 4     # a folder with all that a lane needs, as data
+solver lane job --number 0 --account NAME                # one of the four; on four machines, or on one
 ```
 
-A lane waits for the messages of all who counted in the round before, absorbs them, trains, and announces its own: the
-roots of its state's tensors, signed by its account (EIP-712). Announcements and tensors are plain files over HTTP. A
-lane serves its own and all that it has fetched, so a message that its lane withholds from some reaches them through the
-others; `--publish s3://…` puts them into a bucket too, for lanes that cannot be reached. Whoever serves a file, it is
-checked: an announcement by its signature, its job, round and lane; a tensor by its root; a message by lengths, types,
-indices and exponents. Lanes compare the roots of the parameters that all share, so one that was given something else is
-found in the same round. A lane that is killed goes on after its last announcement, and never signs two states of a round.
+A lane waits for the messages of all lanes that counted in the round before, absorbs them, trains,
+and announces its own: the roots of its state's tensors, signed by its account (EIP-712).
+Announcements and tensors are plain files over HTTP. A lane serves its own and all that it has
+fetched, so a message that its lane withholds from some reaches them through the others;
+`--publish s3://…` writes them to a bucket too, for lanes that cannot be reached. Every file is
+checked, no matter who served it: an announcement by its signature, job, round and lane; a tensor
+by its root; a message by lengths, types, indices and exponents. Lanes compare the roots of the
+parameters that they share, so a lane that was given something else is found in the same round. A
+lane that was killed goes on after its last announcement, and never signs two states of a round.
 
-Who counts in which round says `members.json`: accounts, addresses, mirrors and, where it differs, the part of each lane
-in each round: `counts`, `late` (it trains and its message flows back into its feedback), `away`. A lane that was away
-joins with the state of the first lane that has trained the round before. Rounds to come may be changed, trained ones may
-not. On a chain, the round record is to take this file's place ([roadmap](roadmap.md)); no contract knows of lanes yet,
+`members.json` says which lane counts in which round: accounts, addresses, mirrors and, where not
+all lanes count in all rounds, the part of each lane in each round: `counts`, `late` (it trains,
+and its message flows back into its feedback) or `away`. A lane that was away joins with the state
+of the first lane that trained the round before. Rounds to come may be changed, trained ones may
+not. On a chain the round record is to take this file's place; no contract knows of lanes yet,
 nothing is staked and nobody is paid.
 """
 
