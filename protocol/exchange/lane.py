@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import time
 from collections.abc import Awaitable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 from torch import Tensor
 
 from protocol.commitments.atomic import write_atomically
+from protocol.errors import InternalError
 from protocol.exchange.announcements import Announcement
 from protocol.exchange.errors import JobError, MessageError
 from protocol.exchange.jobs import LaneJob, read_file
@@ -23,7 +25,6 @@ from protocol.lanes import Part
 from protocol.lanes.splitting import Inbox
 from protocol.node import logs
 from protocol.node.stopping import Stop
-from protocol.numerics.types import canonical_buffer
 from protocol.program.execute import Interpreter
 from protocol.program.step import State
 
@@ -40,7 +41,7 @@ STOP_SECONDS: Final = 0.2
 Found = TypeVar("Found")
 
 
-class Stopped(Exception):
+class Stopped(InternalError):
     """The lane was asked to stop while it waited."""
 
 
@@ -99,9 +100,19 @@ class Lane:
             return None
         if state is None:
             state = self._joined(number, peers) if number else self._initial()
-        trained = self.job.lanes.train(state, self._inbox(number, peers), interpreter)
+        began = time.monotonic()
+        inbox = self._inbox(number, peers)
+        computing = time.monotonic()
+        trained = self.job.lanes.train(state, inbox, interpreter)
         self._keep(number, trained)
-        _log.info("trained", round=number, of=self.job.rounds, part=part.value)
+        _log.info(
+            "trained",
+            round=number,
+            of=self.job.rounds,
+            part=part.value,
+            waited=round(computing - began, 3),
+            computed=round(time.monotonic() - computing, 3),
+        )
         return trained
 
     def _inbox(self, number: int, peers: Peers) -> Inbox:
@@ -153,12 +164,9 @@ class Lane:
     def _keep(self, number: int, state: State) -> None:
         """Put a state on the shelf and announce it: after that the round need not be trained again."""
         step = self.job.lanes.inner
-        roots = step.tensor_roots(state)
-        own = len(roots) - len(self.job.lanes.message_types)
-        for k, (x, type_, root) in enumerate(zip(step.order(state), step.state_types, roots, strict=True)):
-            self.shelf.put(
-                root, canonical_buffer(x, type_.dtype), publish=k >= own or self._is_joined(number + 1)
-            )
+        count = len(step.state)
+        own = 0 if self._is_joined(number + 1) else count - len(self.job.lanes.message_types)
+        roots = self.shelf.put_state(step, state, range(own, count))
         self._write_table(number)
         self.shelf.announce(Announcement.signed(self.account, self.job.id, number, self.number, roots))
         self._forget(number)

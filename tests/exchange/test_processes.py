@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.lanes.processes import four_times_slower, members_file
 from benchmarks.lanes.shaping import Link, Network
 from benchmarks.lanes.shaping import Path as Route
-from protocol.lanes.splitting import Lanes as Split
-from tests.exchange.world import Lanes, members_file, written_job
+from tests.exchange.world import Lanes, written_job
 from tests.listener import Handler, Listener
 
 ROWS = [
@@ -25,18 +25,6 @@ ROWS = [
     ["counts", "counts", "away"],
 ]
 """Lane 1 is away for two rounds and comes back; lane 2, which is slow, is late once, and then evicted."""
-
-
-def four_times_slower() -> None:
-    """In a lane's process: every round is trained four times."""
-    once = Split.train
-
-    def train(self: Split, *arguments: object) -> object:
-        for _ in range(3):
-            once(self, *arguments)  # type: ignore[arg-type]
-        return once(self, *arguments)  # type: ignore[arg-type]
-
-    Split.train = train  # type: ignore[method-assign,assignment]
 
 
 def dies_at(count: int, done: bool) -> None:
