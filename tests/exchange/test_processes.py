@@ -77,7 +77,7 @@ def test_a_lane_that_is_killed_at_every_file_goes_on(tmp_path: Path) -> None:
 class Refusing(Handler):
     """Answers everything with 503."""
 
-    def answer(self) -> None:
+    def do_GET(self) -> None:
         self.send_error(503)
 
 
