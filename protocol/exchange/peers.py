@@ -33,7 +33,12 @@ ANSWER_SECONDS: Final = 10.0
 LEAST_RATE: Final = 1 << 16
 """Bytes a second; a slower place is left for another."""
 FIRST_PAUSE, LONGEST_PAUSE = 0.05, 1.0
-"""Seconds before everybody is asked again who did not have a file."""
+"""Seconds before who did not have a file is asked again."""
+PAUSED: Final = 0.1
+"""Of the time waited so far: what is there is noticed so much later at most, and who waits long asks seldom."""
+ALL_TURNS: Final = 4
+"""All places are asked in every so many turns, the best one in each: a lane that is slow has better to do than to answer
+for others."""
 ANNOUNCEMENT_BYTES: Final = 1_000
 """Of an announcement, besides the roots of its tensors."""
 
@@ -137,14 +142,16 @@ class Peers:
         self, client: HttpClient, lane: int, name: str, most: int, checked: Callable[[bytes], Found]
     ) -> Found:
         """A file from the first place that has it, as `checked` takes it; waits until somebody does."""
-        pause = FIRST_PAUSE
+        began, turn = time.monotonic(), 0
         while True:
-            for place in self._places(lane):
+            places = self._places(lane)
+            for place in places if turn % ALL_TURNS == 0 else places[:1]:
                 found = await self._asked(client, place, name, most, checked)
                 if found is not None:
                     return found
-            await asyncio.sleep(pause)
-            pause = min(2 * pause, LONGEST_PAUSE)
+            waited = time.monotonic() - began
+            await asyncio.sleep(min(max(FIRST_PAUSE, PAUSED * waited), LONGEST_PAUSE))
+            turn += 1
 
     def _places(self, lane: int) -> list[Address]:
         """Where a lane's files may be, the best first: its own addresses before others where these are as good."""
