@@ -22,6 +22,7 @@ AssayError
 │   │   └── NothingToReveal      a demanded node that is in none of one's own trees
 │   ├── Busy                     solver: too many clients wait
 │   ├── Stopped                  solver: what would be computed is not needed any more
+│   ├── Stopped                  protocol.exchange: a lane was asked to stop while it waited
 │   ├── _NotWorth                solver: no price suits both sides
 │   │   └── _NotNow              other tasks leave too little time, memory, disk or stake
 │   ├── NotAnAnswer              protocol.chain: no response of a node to what was asked
@@ -58,7 +59,8 @@ AssayError
 ├── CaptureError                 a training step that cannot become a program
 │   └── TraceError               the submitter's code cannot be traced
 ├── LanesError                   protocol.lanes: a step or numbers that no lanes can be made of
-│   └── MembershipError          a table of who counts when that contradicts itself
+│   ├── MembershipError          a table of who counts when that contradicts itself
+│   └── ScheduleError            links, speeds or widths of lanes that no schedule can be made of
 ├── LoadError                    protocol.capture: a trained state that does not fit a model
 ├── TermsError                   protocol.tasks: terms that no market takes
 ├── StakeError                   protocol.tasks: no stake makes cheating unprofitable

@@ -12,8 +12,14 @@ from types import TracebackType
 from typing import Self
 from urllib.parse import urlsplit
 
-PIECE = 1 << 14
+PIECE = 1 << 13
 """Bytes that are passed on at a time."""
+ON_LINK, UNDER_WAY = 2, 256
+"""Pieces of a connection that wait for a link; that have passed its links and have not arrived."""
+BURST = 0.005
+"""Seconds that a link makes up for: what waits for it is told late that it is free."""
+
+_Pieces = asyncio.Queue[tuple[float, bytes]]
 
 
 @dataclass
@@ -32,7 +38,7 @@ class Link:
         if self.mbit is None:
             return
         now = asyncio.get_running_loop().time()
-        self.free_at = max(now, self.free_at) + count * 8 / (self.mbit * 1e6)
+        self.free_at = max(now - BURST, self.free_at) + count * 8 / (self.mbit * 1e6)
         await asyncio.sleep(self.free_at - now)
 
 
@@ -118,14 +124,39 @@ class Network:
             self._open.discard(writer)
 
     async def _pass(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, path: Path) -> None:
-        with suppress(OSError):
-            while piece := await reader.read(PIECE):
-                if path.delay:
-                    await asyncio.sleep(path.delay)
-                for link in path.links:
-                    await link.passing(len(piece))
-                if path.loss and self._random.random() < path.loss:
-                    self.cut += 1
-                    return
-                writer.write(piece)
-                await writer.drain()
+        """Pass everything on. Links and the delay work on different pieces at the same time, as a line does."""
+        queues = [_Pieces(ON_LINK) for _ in path.links] + [_Pieces(UNDER_WAY)]
+        stages = [
+            asyncio.create_task(self._link(link, source, to, writer))
+            for link, source, to in zip(path.links, queues[:-1], queues[1:], strict=True)
+        ]
+        stages.append(asyncio.create_task(self._arrive(queues[-1], writer, path.delay)))
+        loop = asyncio.get_running_loop()
+        try:
+            with suppress(OSError):
+                while (piece := await reader.read(PIECE)) and not writer.is_closing():
+                    if path.loss and self._random.random() < path.loss:
+                        self.cut += 1
+                        break
+                    await queues[0].put((loop.time(), piece))
+        finally:
+            await queues[0].put((0.0, b""))
+            await asyncio.gather(*stages)
+
+    async def _link(self, link: Link, source: _Pieces, to: _Pieces, writer: asyncio.StreamWriter) -> None:
+        """Over a link, until an empty piece comes; nothing more for a client that has gone."""
+        while piece := (await source.get())[1]:
+            if not writer.is_closing():
+                await link.passing(len(piece))
+                await to.put((asyncio.get_running_loop().time(), piece))
+        await to.put((0.0, b""))
+
+    async def _arrive(self, source: _Pieces, writer: asyncio.StreamWriter, delay: float) -> None:
+        """To the client, so much after the last link."""
+        loop = asyncio.get_running_loop()
+        while (due := await source.get())[1]:
+            if not writer.is_closing():
+                await asyncio.sleep(due[0] + delay - loop.time())
+                with suppress(OSError):
+                    writer.write(due[1])
+                    await writer.drain()

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import json
+import time
 from collections.abc import Awaitable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from torch import Tensor
 
 from protocol.commitments.atomic import write_atomically
+from protocol.errors import InternalError
 from protocol.exchange.announcements import Announcement
 from protocol.exchange.errors import JobError, MessageError
 from protocol.exchange.jobs import LaneJob, read_file
@@ -22,8 +24,8 @@ from protocol.exchange.shelf import Shelf
 from protocol.lanes import Part
 from protocol.lanes.splitting import Inbox
 from protocol.node import logs
+from protocol.node.reach import Reach
 from protocol.node.stopping import Stop
-from protocol.numerics.types import canonical_buffer
 from protocol.program.execute import Interpreter
 from protocol.program.step import State
 
@@ -40,7 +42,7 @@ STOP_SECONDS: Final = 0.2
 Found = TypeVar("Found")
 
 
-class Stopped(Exception):
+class Stopped(InternalError):
     """The lane was asked to stop while it waited."""
 
 
@@ -54,6 +56,10 @@ class Lane:
     account: LocalAccount
     shelf: Shelf
     stop: Stop
+    reach: Reach = field(default_factory=Reach)
+    """Where addresses of other lanes may lead."""
+    keep_rounds: int | None = None
+    """Of so many rounds the messages are kept for others; None: of all."""
 
     def __post_init__(self) -> None:
         """Raises `JobError` for a lane or an account that is none of the job's, and for a table whose past differs."""
@@ -74,7 +80,7 @@ class Lane:
         """Train what is left. The job's result, a state of the captured step; None where the lane was asked to stop, or
         was away in the last round."""
         interpreter = self.job.interpreter()
-        peers = Peers(self.job, self.members, self.number, self.shelf)
+        peers = Peers(self.job, self.members, self.number, self.shelf, self.reach)
         try:
             state: State | None
             state, begin = self._kept()
@@ -99,9 +105,19 @@ class Lane:
             return None
         if state is None:
             state = self._joined(number, peers) if number else self._initial()
-        trained = self.job.lanes.train(state, self._inbox(number, peers), interpreter)
+        began = time.monotonic()
+        inbox = self._inbox(number, peers)
+        computing = time.monotonic()
+        trained = self.job.lanes.train(state, inbox, interpreter)
         self._keep(number, trained)
-        _log.info("trained", round=number, of=self.job.rounds, part=part.value)
+        _log.info(
+            "trained",
+            round=number,
+            of=self.job.rounds,
+            part=part.value,
+            waited=round(computing - began, 3),
+            computed=round(time.monotonic() - computing, 3),
+        )
         return trained
 
     def _inbox(self, number: int, peers: Peers) -> Inbox:
@@ -153,26 +169,31 @@ class Lane:
     def _keep(self, number: int, state: State) -> None:
         """Put a state on the shelf and announce it: after that the round need not be trained again."""
         step = self.job.lanes.inner
-        roots = step.tensor_roots(state)
-        own = len(roots) - len(self.job.lanes.message_types)
-        for k, (x, type_, root) in enumerate(zip(step.order(state), step.state_types, roots, strict=True)):
-            self.shelf.put(
-                root, canonical_buffer(x, type_.dtype), publish=k >= own or self._is_joined(number + 1)
-            )
+        count = len(step.state)
+        own = 0 if self._is_joined(number + 1) else count - len(self.job.lanes.message_types)
+        roots = self.shelf.put_state(step, state, range(own, count))
         self._write_table(number)
         self.shelf.announce(Announcement.signed(self.account, self.job.id, number, self.number, roots))
         self._forget(number)
 
     def _forget(self, number: int) -> None:
-        """Remove what is left of the states before the last: all but messages, and what a lane joins with."""
+        """Remove what is left of the state before the last, but for messages and what a lane joins with; and messages
+        that are older than is kept."""
         gone = number - 1
         announced = self.shelf.announced(gone, self.number) if gone >= 0 else None
-        if announced is None or self._is_joined(number):
-            return
-        kept = {root for later in (gone, number) for root in self._messages(later)}
         last = self.shelf.announced(number, self.number)
         assert last is not None, "it has just been announced"
-        self.shelf.remove({*announced.roots} - {*last.roots} - kept)
+        if announced is not None and not self._is_joined(number):
+            kept = {root for later in (gone, number) for root in self._messages(later)}
+            self.shelf.remove({*announced.roots} - {*last.roots} - kept)
+        if self.keep_rounds is not None and number >= self.keep_rounds:
+            old = self._messages(number - self.keep_rounds)
+            later = (
+                root
+                for one in range(number - self.keep_rounds + 1, number + 1)
+                for root in self._messages(one)
+            )
+            self.shelf.remove({*old} - {*last.roots} - {*later})
 
     def _messages(self, number: int) -> Sequence[bytes]:
         """Roots of all messages of a round that are here."""

@@ -9,7 +9,7 @@ announced here can be fetched here. So this lane's last announcement says how fa
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from contextlib import suppress
 from pathlib import Path
 from typing import Final, Protocol
@@ -19,6 +19,8 @@ from protocol.commitments.chunks import tensor_root
 from protocol.commitments.hashing import BytesLike
 from protocol.exchange.announcements import Announcement
 from protocol.exchange.errors import Equivocation, MessageError
+from protocol.numerics.types import canonical_buffer
+from protocol.program.step import State, StepProgram
 
 ROUNDS: Final = "rounds"
 TENSORS: Final = "tensors"
@@ -61,6 +63,13 @@ class Shelf:
         if publish and self._place is not None:
             self._place.write(tensor_name(root), bytes(data))
         write_atomically(self.folder / tensor_name(root), data)
+
+    def put_state(self, step: StepProgram, state: State, published: Container[int]) -> tuple[bytes, ...]:
+        """Keep all tensors of a state; their roots. Those of these places are published."""
+        roots = tuple(step.tensor_roots(state))
+        for k, (x, type_, root) in enumerate(zip(step.order(state), step.state_types, roots, strict=True)):
+            self.put(root, canonical_buffer(x, type_.dtype), publish=k in published)
+        return roots
 
     def tensor(self, root: bytes) -> bytes | None:
         """A tensor's bytes; None where they are not here, or damaged."""

@@ -6,11 +6,12 @@ message), all of it programs. Nobody coordinates: every lane absorbs for itself,
     splitting    a captured step as the three programs, over one state
     membership   which lane trains and counts in which round
     oracle       a whole job in one process: what a network of lanes must give, bit for bit
+    schedule     when a job ends, by its width, inner steps and density: arithmetic
 """
 
 from __future__ import annotations
 
-from protocol.lanes.errors import LanesError, MembershipError
+from protocol.lanes.errors import LanesError, MembershipError, ScheduleError
 from protocol.lanes.membership import Membership, Part
 from protocol.lanes.oracle import Job, Round
 from protocol.lanes.splitting import Lanes, lanes, seeds
@@ -23,6 +24,7 @@ __all__ = [
     "MembershipError",
     "Part",
     "Round",
+    "ScheduleError",
     "lanes",
     "seeds",
 ]

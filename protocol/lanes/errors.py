@@ -11,3 +11,7 @@ class LanesError(AssayError):
 
 class MembershipError(LanesError):
     """A table of who counts in which round that contradicts itself or does not fit the job."""
+
+
+class ScheduleError(LanesError):
+    """Links, speeds or widths of lanes that no schedule can be made of."""

@@ -11,13 +11,15 @@ from pathlib import Path
 import pytest
 import torch
 
+from benchmarks.lanes.processes import four_times_slower, members_file
 from benchmarks.lanes.shaping import Link, Network
 from benchmarks.lanes.shaping import Path as Route
 from protocol.exchange import peers
+from protocol.exchange.shelf import tensor_name
 from protocol.lanes.splitting import EXPONENT
 from protocol.lanes.splitting import Lanes as Split
 from tests.adversaries.waiting import until
-from tests.exchange.world import Lanes, members_file, written_job
+from tests.exchange.world import Lanes, written_job
 from tests.listener import Handler, Listener
 
 ROWS = [
@@ -29,18 +31,6 @@ ROWS = [
     ["counts", "counts", "away"],
 ]
 """Lane 1 is away for two rounds and comes back; lane 2, which is slow, is late once, and then evicted."""
-
-
-def four_times_slower() -> None:
-    """In a lane's process: every round is trained four times."""
-    once = Split.train
-
-    def train(self: Split, *arguments: object) -> object:
-        for _ in range(3):
-            once(self, *arguments)  # type: ignore[arg-type]
-        return once(self, *arguments)  # type: ignore[arg-type]
-
-    Split.train = train  # type: ignore[method-assign,assignment]
 
 
 def dies_at(count: int, done: bool) -> None:
@@ -74,18 +64,18 @@ def test_the_oracles_bits_over_poor_links(tmp_path: Path) -> None:
         assert all(link.passed for link in (*up, *down))
 
 
-def test_a_lane_that_is_killed_at_every_file_goes_on(tmp_path: Path) -> None:
+def test_a_lane_that_is_killed_again_and_again_goes_on(tmp_path: Path) -> None:
     rows = [["counts"] * 2] * 2
     job = written_job(tmp_path / "job", len(rows), width=2, density="1")
     with Lanes(tmp_path, job, rows) as lanes:
         members = members_file(tmp_path / "members.json", [[url] for url in lanes.urls])
         lanes.start(0, members)
         deaths = 0
-        while lanes.ends(1, members, before=[partial(dies_at, 5, deaths % 2 == 0)]):
+        while lanes.ends(1, members, before=[partial(dies_at, 12, deaths % 2 == 0)]):
             assert lanes.running[1].poll() == -signal.SIGKILL, lanes.log(1).read_text()
             deaths += 1
         lanes.until_finished([0, 1])
-        assert deaths > 5
+        assert deaths > 2
         lanes.require_oracles_bits()
 
 
@@ -106,15 +96,19 @@ def refusing() -> Iterator[str]:
 def test_a_message_that_is_withheld_from_half_of_the_lanes_reaches_them(
     tmp_path: Path, refusing: str
 ) -> None:
-    rows = [["counts"] * 4] * 2
+    rows = [["counts"] * 4] * 3
     job = written_job(tmp_path / "job", len(rows), width=4)
     with Lanes(tmp_path, job, rows) as lanes:
         everybody = [[url] for url in lanes.urls]
         for lane in range(4):
             seen = [[refusing], *everybody[1:]] if lane > 1 else everybody
-            lanes.start(lane, members_file(tmp_path / f"members{lane}.json", seen))
+            members = members_file(tmp_path / f"members{lane}.json", seen)
+            lanes.start(lane, members, environment={"ASSAY_KEEP_ROUNDS": "2"})
         lanes.until_finished(range(4))
         lanes.require_oracles_bits()
+        for number, kept in ((0, False), (1, True), (2, True)):
+            for root in lanes.announced(number, 0).roots[-4:-1]:
+                assert (lanes.kept(3) / tensor_name(root)).exists() == kept, f"a message of round {number}"
 
 
 def garbage() -> None:

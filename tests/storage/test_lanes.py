@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.exchange.world import Lanes, members_file, written_job
+from benchmarks.lanes.processes import members_file
+from tests.exchange.world import Lanes, written_job
 from tests.storage.server import StorageServer
 
 pytestmark = pytest.mark.heavy

@@ -25,6 +25,7 @@ LAYERS = (
     "protocol.lanes",
     "protocol.dispute",
     "protocol.tasks",
+    "protocol.exchange",
     "protocol.execution",
     "protocol.chain",
     "protocol.node.party",

@@ -13,6 +13,7 @@ import pytest
 import torch
 from torch import Tensor
 
+from benchmarks.lanes.processes import account, members_file
 from protocol.commitments.chunks import tensor_root
 from protocol.exchange.announcements import Announcement
 from protocol.exchange.errors import Equivocation, JobError, MessageError
@@ -28,7 +29,7 @@ from protocol.numerics.rows import SENTINEL
 from protocol.numerics.types import to_bytes
 from protocol.program.step import State
 from protocol.tasks.bundles import BundleError
-from tests.exchange.world import SEED, account, captured_step, members_file, written_job
+from tests.exchange.world import SEED, captured_step, written_job
 
 ROUNDS = 2
 URLS = [[f"http://127.0.0.1:{9_000 + lane}"] for lane in range(3)]

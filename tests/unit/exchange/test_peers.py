@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 import torch
 
+from benchmarks.lanes.processes import account, members_file
 from protocol.exchange import peers as module
 from protocol.exchange.announcements import Announcement
 from protocol.exchange.jobs import LaneJob
@@ -20,11 +21,12 @@ from protocol.exchange.members import Members
 from protocol.exchange.peers import Peers
 from protocol.exchange.server import application
 from protocol.exchange.shelf import Shelf
+from protocol.node.reach import Reach
 from protocol.node.serving import Serving
 from protocol.numerics.types import to_bytes
 from protocol.program.step import State
 from tests.campaign.peer_proxy import MODES, Mode, PeerProxy
-from tests.exchange.world import account, members_file, written_job
+from tests.exchange.world import written_job
 
 
 @pytest.fixture(scope="module")
@@ -99,3 +101,18 @@ def test_only_names_of_files_are_served(served: str) -> None:
             urllib.request.urlopen(served + path)
         assert caught.value.code in (404, 422)
         caught.value.close()
+
+
+def test_a_name_that_leads_behind_the_firewall_is_not_asked(
+    job: LaneJob, served: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    members = Members.read(members_file(tmp_path / "members.json", [[], [served]]), job)
+    peers = Peers(job, members, 0, Shelf(tmp_path / "shelf"), Reach(this_machine=False))
+
+    async def asked() -> None:
+        async with asyncio.timeout(0.3):
+            await peers.messages(0, [1], lambda _: None)
+
+    with pytest.raises(TimeoutError):
+        asyncio.run(asked())
+    assert "expected an address on the internet, or https" in "".join(capsys.readouterr())
