@@ -31,8 +31,8 @@ many steps. In the study of docs/lanes.md four lanes of the smallest model lost 
 less at 5 steps and 1/64; but 6.4 % more at 20 steps and 1/64. At 50 steps they lost from 0.5 % less (density 1) to
 14.1 % more (1/64), at 20 steps and 1/16 0.4 % less: too little to count on."""
 LEAST_TURNS: Final = 3
-"""How often each parameter is sent in a whole training, at least: rounds times density. In the same study lanes that
-sent one less often lost more than one lane alone (20/8 times: 2.0 % more); those that sent it 200/64 times lost less."""
+"""How often each parameter is sent in a whole training, at least: rounds times density. In the same study lanes lost
+more than one lane alone with fewer (20/8 times: 2.0 % more), and less with 200/64 times."""
 SHARE: Final = 0.1
 """Of a round that may be communication."""
 QUESTIONS: Final = 5
