@@ -219,6 +219,9 @@ def split(
     most_exponent: Annotated[
         int, typer.Option(help="No message moves a parameter by 2 to this or more; garbage does as much.")
     ] = 0,
+    steps: Annotated[
+        int | None, typer.Option(min=1, max=10**6, help="Steps of each lane, else all of the task's.")
+    ] = None,
     home: HomeOption = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -226,7 +229,43 @@ def split(
     from assay import splitting
 
     context = context_of("split", home, as_json)
-    splitting.split(context, file, output, lanes, density, inner_steps, rate, most_exponent)
+    splitting.split(context, file, output, lanes, density, inner_steps, rate, most_exponent, steps)
+
+
+@command(app)
+def plan(
+    file: FileArgument,
+    lanes: Annotated[str, typer.Option(help="Numbers of machines to choose from.")] = "2,4,8",
+    links: Annotated[
+        str,
+        typer.Option(help="Mbit/s of each machine, or down/up; one for all, or a list such as 100/20,1000."),
+    ] = "100",
+    speeds: Annotated[
+        str, typer.Option(help="Beside this machine, one for all or a list such as 1,1,0.25.")
+    ] = "1",
+    bucket: Annotated[
+        bool, typer.Option("--bucket", help="Each machine uploads once, and the others read there.")
+    ] = False,
+    trip: Annotated[
+        float, typer.Option(min=0, max=10_000, help="Milliseconds of a question and its answer.")
+    ] = 50.0,
+    share: Annotated[
+        float, typer.Option(min=0, max=1, help="Part of the time that communication may take.")
+    ] = 0.1,
+    everything: Annotated[
+        bool, typer.Option("--any", help="Also schedules that train worse than one machine.")
+    ] = False,
+    home: HomeOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Say how many machines, steps a round and numbers a message make a task's training end first, and its cost.
+
+    Measures the file's step on this machine. Of lists, fewer machines are the first. No chain.
+    """
+    from assay import planning
+
+    choices = planning.Choices(lanes, links, speeds, bucket, trip, share, everything)
+    planning.plan(context_of("plan", home, as_json), file, choices)
 
 
 @command(app, connection=READS)

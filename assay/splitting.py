@@ -28,16 +28,22 @@ def split(
     inner_steps: int,
     rate: float,
     most_exponent: int,
+    steps: int | None = None,
 ) -> None:
     """Capture the step of a task file and write the job's folder; with it a file of members for trying it on one
-    machine, with development accounts. Raises SourceError, CaptureError, LanesError, JobError, PlanError.
+    machine, with development accounts. Each lane trains `steps`, by default the task's.
+
+    Raises SourceError, CaptureError, LanesError, JobError, PlanError.
     """
     description = read(file)
+    if steps is not None:
+        task = description.task.model_copy(update={"segments": 1, "segment_steps": steps})
+        description = description.model_copy(update={"task": task})
     rounds, left = divmod(description.steps, inner_steps)
     if left or not rounds:
         raise PlanError(
             "--inner-steps",
-            expected=f"a number that divides the task's {description.steps} steps",
+            expected=f"a number that divides the {description.steps} steps of a lane",
             got=str(inner_steps),
         )
     part = density_of(density)

@@ -12,6 +12,7 @@ from dataclasses import asdict
 from typing import Any
 
 from benchmarks.environment import ROOT, where
+from benchmarks.lanes import shaped
 from benchmarks.lanes.page import page
 from benchmarks.lanes.plan import MOST_CORE_HOURS, MOST_RUNS, Run, runs
 from benchmarks.lanes.plots import losses_by_traffic
@@ -27,9 +28,12 @@ def main() -> None:
     parser.add_argument("--page", action="store_true", help="only write the page from the measured numbers")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="runs at a time (all cores)")
     parser.add_argument("--size", help="only the runs of this size")
+    parser.add_argument("--shaped", action="store_true", help="only rounds over shaped links: six minutes")
     arguments = parser.parse_args()
     kept: dict[str, Any] = json.loads(MEASURED.read_text()) if MEASURED.exists() else {"runs": []}
-    if not arguments.page:
+    if arguments.shaped:
+        shaped.write()
+    elif not arguments.page:
         measure(kept, arguments.jobs, arguments.size)
     write(kept)
 
@@ -68,7 +72,8 @@ def write(kept: dict[str, Any]) -> None:
     """The page and its figure."""
     found = dict(outcomes(kept))
     losses_by_traffic(found, DOCS / "figures" / "lanes.svg")
-    (DOCS / "lanes.md").write_text(page(found, missing(kept), kept["runs"]))
+    measured = json.loads(shaped.MEASURED.read_text()) if shaped.MEASURED.exists() else None
+    (DOCS / "lanes.md").write_text(page(found, missing(kept), kept["runs"], measured))
 
 
 if __name__ == "__main__":

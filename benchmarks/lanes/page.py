@@ -87,10 +87,30 @@ Held-out loss in nats a byte; traffic is what a lane receives, beside a ring of 
 """
 
 
-def page(found: Mapping[Run, Outcome], left: Sequence[Run], rows: Sequence[Mapping[str, Any]]) -> str:
-    """The whole page."""
+PLAN = """
+## The plan
+
+`assay plan FILE --lanes 2,4,8 --links 100/20,1000 --speeds 1,0.5` measures a step of a task on this machine, and what a
+lane does beside its steps, and says which width, steps a round and density end first, with at most a tenth of the time
+for communication (`--share`), and what that costs. The rest is arithmetic, and `protocol/lanes/schedule.py` says which:
+a lane fetches the W - 1 other messages when it has computed, its link up passes a copy for each other lane (with
+`--bucket` one for all), and whatever passes over a link shares its rate. Of 3 lanes at 1/8 and 100 Mbit/s each receives
+two messages of 0.26 bytes a parameter, so of ten million parameters 5.2 MB, in 0.41 s.
+
+Unless it is asked for `--any`, it has only schedules of the kinds with which lanes were better than one alone above: at
+most 20 steps a round at 1/8 or denser, 5 below, and every parameter sent at least three times in a training.
+"""
+
+
+def page(
+    found: Mapping[Run, Outcome],
+    left: Sequence[Run],
+    rows: Sequence[Mapping[str, Any]],
+    shaped: Mapping[str, Any] | None = None,
+) -> str:
+    """The whole page. `shaped` is what `benchmarks.lanes.shaped` has measured."""
     parts = [HEAD, STUDY.format(steps=STEPS), *(_size(size, found) for size in (*SHAPES, DIGITS))]
-    parts += [_faults(found), _times(found), _budget(found, left, rows)]
+    parts += [_faults(found), _times(found), _budget(found, left, rows), PLAN, _shaped(shaped)]
     return "".join(part for part in parts if part)
 
 
@@ -208,3 +228,30 @@ def _budget(found: Mapping[Run, Outcome], left: Sequence[Run], rows: Sequence[Ma
         f"\n### Budget\n\n{len(found)} of at most {MOST_RUNS} runs, {hours:.1f} of at most {MOST_CORE_HOURS:g} "
         f"core-hours. {dropped}\n{'; '.join(machines)}; {dates[0]} to {dates[-1]}; commits {', '.join(commits)}.\n"
     )
+
+
+def _shaped(shaped: Mapping[str, Any] | None) -> str:
+    """What rounds took over shaped links, beside the arithmetic."""
+    if shaped is None:
+        return ""
+    lines = [
+        "\n### The plan beside shaped links\n",
+        f"{shaped['width']} processes of `solver lane` on this machine train a {shaped['model']}, "
+        f"{shaped['inner_steps']} steps a round at density {shaped['density']}:",
+        f"messages of {shaped['message_bytes']:,} bytes. Each has links of its own, proxies that pass so many bits a "
+        "second",
+        "(`python -m benchmarks.lanes --shaped`). "
+        f"Means of {shaped['rounds']} rounds, in seconds. The lanes share the cores with each other",
+        "and with other work, so only the exchange is predicted: from what they computed in the same case without",
+        "links, right before; and, since other work comes and goes, from what they computed in the very run.\n",
+        "| links | exchange, predicted | round, predicted | measured | ratio | predicted from the same run | ratio |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    for row in shaped["rows"]:
+        before, same, measured = row["predicted"], row["predicted_of_run"], row["measured"]
+        lines.append(
+            f"| {row['name']} | {row['exchange']:.2f} | {before:.2f} | {measured:.2f} | {before / measured:.2f} | "
+            f"{same:.2f} | {same / measured:.2f} |"
+        )
+    lines.append(f"\n{shaped['hardware']}; {shaped['date']}; commit {shaped['commit']}.")
+    return "\n".join(lines) + "\n"

@@ -39,7 +39,7 @@ FIRST_PAUSE, LONGEST_PAUSE = 0.05, 1.0
 PAUSED: Final = 0.1
 """Of the time waited so far: what is there is noticed so much later at most, and who waits long asks seldom."""
 ALL_TURNS: Final = 4
-"""All places are asked in every so many turns, the best one in each: a lane that is slow is to train, not to answer for
+"""The best place is asked in each turn, all in every so many: a lane that is slow has better to do than to answer for
 others."""
 ANNOUNCEMENT_BYTES: Final = 1_000
 """Of an announcement, besides the roots of its tensors."""

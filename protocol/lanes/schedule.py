@@ -7,14 +7,14 @@ hands it on when it has all of it. What passes over a link shares its rate: it i
 after the other. A round ends when every link has passed what it has to.
 
 This is exact where lanes compute equally long, for then each message has its equal share of both of its links, and the
-slowest link is never kept waiting by another. Left out are the time of a question (`exchange` asks a few for a message)
-and that a lane which has all messages begins the next round before the others do. docs/lanes.md has this beside what
-was measured over shaped links.
+slowest link is never kept waiting by another. What no rate explains is `QUESTIONS` round trips. Left out is that a lane
+which has all messages begins the next round before the others do. docs/lanes.md has this beside what was measured over
+shaped links.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil, isfinite
@@ -26,12 +26,17 @@ from protocol.numerics.kernels.fused import MOST_LANES
 INNER: Final = (1, 2, 5, 10, 20, 50, 100, 200, 500)
 """Steps a round that are tried."""
 MOST_INNER: Final[Mapping[int, int]] = {1: 20, 8: 20, 16: 5, 32: 5, 64: 5}
-"""Of each block, the most steps a round with which the study of docs/lanes.md saw four lanes reach a lower loss than
-one lane alone, in the same number of steps of a lane: -2.0 % at 20 steps and 1/8, -2.9 % at 5 steps and 1/64; but
-+6.4 % at 20 steps and 1/64, and about nothing (-0.5 % to +3.2 %) at 50 steps and 1, 1/8 and 1/16, and at 20 and 1/16
-(-0.4 %)."""
+"""Of each block, the most steps a round with which lanes are known to train better than one lane alone that makes as
+many steps. In the study of docs/lanes.md four lanes of the smallest model lost 2.0 % less at 20 steps and 1/8, 2.9 %
+less at 5 steps and 1/64; but 6.4 % more at 20 steps and 1/64. At 50 steps they lost from 0.5 % less (density 1) to
+14.1 % more (1/64), at 20 steps and 1/16 0.4 % less: too little to count on."""
+LEAST_TURNS: Final = 3
+"""How often each parameter is sent in a whole training, at least: rounds times density. In the same study lanes lost
+more than one lane alone with fewer (20/8 times: 2.0 % more), and less with 200/64 times."""
 SHARE: Final = 0.1
 """Of a round that may be communication."""
+QUESTIONS: Final = 5
+"""Round trips until a lane has another's message, beside its bytes: a connection, the announcement, three tensors."""
 MEGABIT: Final = 125_000
 """Bytes."""
 
@@ -94,12 +99,18 @@ class Schedule:
 
 
 def round_seconds(
-    computing: Sequence[float], links: Sequence[Link], message_bytes: int, bucket: bool = False
+    computing: Sequence[float],
+    links: Sequence[Link],
+    message_bytes: int,
+    bucket: bool = False,
+    trip: float = 0.0,
 ) -> float:
-    """Seconds until a round ends, whose lanes compute so long."""
+    """Seconds until a round ends whose lanes compute so long, where a question and its answer take `trip`."""
+    if len(computing) == 1:
+        return computing[0]
     lanes = range(len(computing))
     there = [seconds + message_bytes / link.up for seconds, link in zip(computing, links, strict=True)]
-    ends = [*computing, *there] if bucket and len(computing) > 1 else [*computing]
+    ends = list[float]()
     for lane in lanes:
         others = [other for other in lanes if other != lane]
         both = [max(computing[lane], computing[other]) for other in others]
@@ -107,7 +118,7 @@ def round_seconds(
         ends.append(_passed(down, message_bytes / links[lane].down))
         if not bucket:
             ends.append(_passed(both, message_bytes / links[lane].up))
-    return max(ends)
+    return max(ends) + QUESTIONS * trip
 
 
 def _passed(there: Iterable[float], each: float) -> float:
@@ -125,12 +136,14 @@ def schedules(
     speeds: Sequence[float],
     *,
     bucket: bool = False,
+    trip: float = 0.0,
     everything: bool = False,
 ) -> list[Schedule]:
     """All that train so many steps together with the widths and blocks that `times` has, what ends first in front, and
     of what ends equally soon what is nearest to all-reduce. Lanes are the first of `links` and `speeds`.
 
-    Without `everything`, only those within `MOST_INNER`. Raises `ScheduleError` for fewer links or speeds than lanes.
+    Without `everything`, only those within `MOST_INNER` and `LEAST_TURNS`. Raises `ScheduleError` for fewer links or
+    speeds than lanes, and where nothing is left.
     """
     found: list[Schedule] = []
     for (width, block), beside in times.beside.items():
@@ -138,17 +151,23 @@ def schedules(
             if len(given) < width:
                 raise _too_few(what, width, len(given))
         message_bytes = times.message_bytes[block]
-        for inner in _inner_steps(-(-steps // width), None if everything else MOST_INNER[block]):
-            computing = [(inner * times.step + beside) / speed for speed in speeds[:width]]
-            whole = round_seconds(computing, links[:width], message_bytes, bucket)
+        for inner in INNER:
             rounds = ceil(Fraction(steps, width * inner))
+            known = inner <= MOST_INNER[block] and rounds >= LEAST_TURNS * block
+            if (inner > 1 and inner * width > steps) or not (known or everything):
+                continue
+            computing = [(inner * times.step + beside) / speed for speed in speeds[:width]]
+            whole = round_seconds(computing, links[:width], message_bytes, bucket, trip)
             received = rounds * (width - 1) * message_bytes
             found.append(Schedule(width, inner, block, rounds, max(computing), whole, received))
+    if not found:
+        raise ScheduleError(
+            "task",
+            expected=f"steps enough for {LEAST_TURNS} rounds of each lane",
+            got=str(steps),
+            remedy="train longer, name fewer --lanes, or say --any",
+        )
     return sorted(found, key=lambda one: (one.seconds, one.inner_steps, one.block, one.width))
-
-
-def _inner_steps(lane_steps: int, most: int | None) -> Iterator[int]:
-    return (inner for inner in INNER if inner <= lane_steps and (most is None or inner <= most))
 
 
 def recommended(found: Iterable[Schedule], share: float = SHARE) -> Schedule | None:
