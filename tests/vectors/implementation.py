@@ -85,8 +85,29 @@ class Programs(Protocol):
         """The type of every trace leaf."""
 
 
+class Keys(Protocol):
+    """encoding.md section 5."""
+
+    def steps_key(self, task: int, segment: int) -> bytes:
+        """The key of a segment's step tree."""
+
+    def trace_key(self, task: int, segment: int, step: int, before: bytes, after: bytes) -> bytes:
+        """The key of a step's trace, between two state roots."""
+
+    def callee_key(self, caller: bytes, call: bytes) -> bytes:
+        """The key of a call's trace from the caller's key and the call's bytes."""
+
+    def priority_commitment(
+        self, chain: int, contract: bytes, task: int, segment: int, challenger: bytes, salt: bytes
+    ) -> bytes:
+        """What a challenger commits to."""
+
+
 class Draws(Protocol):
     """audit.md section 2."""
+
+    def draw_seed(self, chain: int, board: bytes, task: int, root: bytes, draw: int, word: bytes) -> bytes:
+        """The seed of a task's draw; `root` is the segment tree's, `word` the beacon's."""
 
     def uniform(self, seed: bytes, bound: int, count: int) -> list[int]:
         """The first `count` uniform numbers below `bound` of a seed's words."""
@@ -197,5 +218,5 @@ class Beacon(Protocol):
         """The word of a signed round."""
 
 
-class Implementation(Trees, Numbers, Programs, Draws, Digests, Market, Beacon, Protocol):
+class Implementation(Trees, Numbers, Programs, Keys, Draws, Digests, Market, Beacon, Protocol):
     """All of the specification that has vectors."""

@@ -151,7 +151,26 @@ class Package:
             at += type_.nbytes
         return trace(program, inputs)
 
+    # -------------------------------------------------------------- keys
+
+    def steps_key(self, task: int, segment: int) -> bytes:
+        return keys.steps_key(task, segment)
+
+    def trace_key(self, task: int, segment: int, step: int, before: bytes, after: bytes) -> bytes:
+        return keys.trace_key(task, segment, step, before, after)
+
+    def callee_key(self, caller: bytes, call: bytes) -> bytes:
+        return keys.callee_key(caller, call)
+
+    def priority_commitment(
+        self, chain: int, contract: bytes, task: int, segment: int, challenger: bytes, salt: bytes
+    ) -> bytes:
+        return keys.priority_commitment(chain, _address(contract), task, segment, _address(challenger), salt)
+
     # -------------------------------------------------------------- draws
+
+    def draw_seed(self, chain: int, board: bytes, task: int, root: bytes, draw: int, word: bytes) -> bytes:
+        return draws.seed_of(chain, _address(board), task, root, draw, word)
 
     def uniform(self, seed: bytes, bound: int, count: int) -> list[int]:
         stream = draws.words(seed)

@@ -239,6 +239,28 @@ def _types(joined: bytes) -> list[bytes]:
     return found
 
 
+# ------------------------------------------------------------------ keys.json
+
+METHODS_OF_KEYS = {
+    "steps": "steps_key",
+    "traces": "trace_key",
+    "callees": "callee_key",
+    "commitments": "priority_commitment",
+    "seeds": "draw_seed",
+}
+
+
+def keys() -> Iterator[tuple[str, Iterator[Case]]]:
+    """The sections of keys.json: the last column is what the others give, decimal strings as integers."""
+    file = load("keys.json")
+    for section, method in METHODS_OF_KEYS.items():
+        table = [
+            [int(entry) if isinstance(entry, str) else entry for entry in row.values()]
+            for row in rows(file[section])
+        ]
+        yield section, iter([Case(k, method, tuple(row[:-1]), row[-1]) for k, row in enumerate(table)])
+
+
 # ------------------------------------------------------------------ economics.json, bids.json
 
 
@@ -443,6 +465,7 @@ FILES: dict[str, Callable[[], Iterator[tuple[str, Iterator[Case]]]]] = {
     "numerics.json": numerics,
     "elementary_errors.json": elementary_errors,
     "programs.json": programs,
+    "keys.json": keys,
     "economics.json": economics,
     "bids.json": bids,
     "draws.json": draws,
