@@ -1,4 +1,4 @@
-"""Proof files: what the contracts say of a result, in one JSON document (encoding.md section 9).
+"""Proof files: what the contracts say of a result, in one JSON document (encoding.md section 7).
 
 A proof is a statement, and nothing in it is believed: `differing` names the first field that is not as the chain says,
 `require_consistent` the first of those that follow from what the chain says. Reading the chain is `proving`'s.

@@ -1,4 +1,4 @@
-"""Digesting: what a seat's digest takes beside the replay of its segments (docs/encoding.md section 8).
+"""Digesting: what a seat's digest takes beside the replay of its segments (audit.md section 4).
 
 Both run on one thread, one after the other in each round, and its processor time is what counts: both can use all
 cores, and processor time depends less on what else the machine does. A segment has one state more than steps.

@@ -131,7 +131,7 @@ def _parameters() -> Iterator[str]:
             f"h = {float(rules.honest_share):g}, G = {float(rules.gain):g} budget, capital at "
             f"{float(rules.capital_rate):.0%} a year, gas at {float(GAS_PRICE) / 1e9:g} gwei and "
             f"{float(COIN_PRICE):,g} tokens a coin",
-            "one try at a draw: the beacon's round can be neither chosen nor missed (dispute.md section 3)",
+            "one try at a draw: the beacon's round can be neither chosen nor missed (audit.md section 1)",
         ),
         (
             "audit fee",

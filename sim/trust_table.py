@@ -130,7 +130,7 @@ class Priced:
 
 
 ROLLUP: Final = Chain("L2", 25 * HOUR, 3 * DAY, Fraction(1, 100), RECOMMENDED.draw_fee)
-"""A sequencer's window and its settlement chain's finality, at most: docs/dispute.md section 3."""
+"""A sequencer's window and its settlement chain's finality, at most: audit.md section 1."""
 SLOW_ROLLUP: Final = replace(ROLLUP, challenge_period=4 * DAY)
 MAINNET: Final = Chain("L1", HOUR, 5 * DAY, Fraction(1), 3 * TOKEN // 2)
 """A draw's 330,000 gas at 1 gwei and a coin of 3,000 tokens is one token."""

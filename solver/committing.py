@@ -1,7 +1,7 @@
 """Progress commitments of one task: made beside the training, which never waits for a receipt.
 
 One worker sends one transaction after the other, always up to the newest checkpoint asked for, with a consistency proof
-from whatever root the chain then has (dispute.md section 2, "train").
+from whatever root the chain then has (dispute.md section 2, "progress").
 """
 
 from __future__ import annotations

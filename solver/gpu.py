@@ -1,4 +1,4 @@
-"""Readings of NVIDIA GPUs through NVML, for the operator and the bill; they prove nothing (dispute.md section 9).
+"""Readings of NVIDIA GPUs through NVML, for the operator and the bill; they prove nothing (dispute.md section 3).
 
 Not a device choice: which device trains is the interpreter's matter, and every device gives the same bits.
 """

@@ -4,7 +4,7 @@ needs no open port.
 The names below the place are the paths of `solver.server`, so that clients ask the bucket as they ask a server:
 bundles, the roots of what is committed, and the tensors of its checkpoints. That is all that a replay, a digest and a
 result need. What a server computes when it is asked, the inside of a segment, is not there: the parties of a game
-demand it on-chain (docs/dispute.md section 6).
+demand it on-chain (docs/spec/dispute.md section 6).
 
 A task's roots are written after the tensors under them. So a process that goes on reads from the roots in the bucket
 how far an earlier one has come, and no reader finds a root whose state is not there.

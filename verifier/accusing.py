@@ -1,4 +1,4 @@
-"""Accusing a seat whose digest is not of the states that a look has found (dispute.md section 3).
+"""Accusing a seat whose digest is not of the states that a look has found (audit.md section 6).
 
 It takes the solver's step tree. Where that is one's own, one chunk of it is shown, at a place chosen at random, and the
 seat has to show it in its digest; where it is not, the solver is false, and the game goes on against it.

@@ -1,4 +1,4 @@
-"""Answering an accusation of an own seat, or look, with its leaf's siblings (dispute.md section 3).
+"""Answering an accusation of an own seat, or look, with its leaf's siblings (audit.md section 6).
 
 Where one's own states have another chunk in that place the solver's step tree is false: then a game is played instead.
 """

@@ -1,4 +1,4 @@
-"""What a conviction owes to own seats, and fetching it (dispute.md section 8): anyone may make these calls, within the
+"""What a conviction owes to own seats, and fetching it (audit.md section 8): anyone may make these calls, within the
 time for claims.
 
 A seat that spoke up, by a game of its account on a segment of its own, has the game's cost and its fee; an attested one

@@ -1,5 +1,5 @@
 """Informing: who shows the salt of an attested seat while its task is not over takes half of the seat's lock
-(dispute.md section 3).
+(audit.md section 5).
 
 So whoever computed a seat's digest for it can do so, and anybody to whom the salt was given. It takes a commitment, and
 in a later block the call itself. The digest that the call needs comes from the chain.

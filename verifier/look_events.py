@@ -1,4 +1,4 @@
-"""What the looks of open tasks have brought to light: revealed salts, and accusations (dispute.md section 3)."""
+"""What the looks of open tasks have brought to light: revealed salts, and accusations (audit.md section 6)."""
 
 from __future__ import annotations
 

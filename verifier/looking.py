@@ -1,4 +1,4 @@
-"""Looks (dispute.md section 3): opening one's digest to whoever looks at it, comparing what others open, taking locks.
+"""Looks (audit.md section 6): opening one's digest to whoever looks at it, comparing what others open, taking locks.
 
 A look that finds another root than its own needs the solver's step tree of the segment: unless it is on the chain, a
 challenge that only asks is played (`games`), and its game is dropped by `accuse`. Where the solver's tree is not the

@@ -1,8 +1,8 @@
-"""Replaying one segment and comparing it with what the solver committed (dispute.md section 3).
+"""Replaying one segment and comparing it with what the solver committed (audit.md section 3).
 
 Equal or different, nothing in between: where the solver serves too little to tell, the task is run from its initial
 state. A difference names the first false segment that this replay met. Every state that a replay passes is hashed for
-each seat that is to attest it, under the seat's salt (encoding.md section 8).
+each seat that is to attest it, under the seat's salt (audit.md section 4).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The salts of own seats (encoding.md section 8) and of own challenges. They follow from the account's key and the
+"""The salts of own seats (audit.md section 4) and of own challenges. They follow from the account's key and the
 chain, so none is lost with a database.
 
 A seat's salt is worth half of its seat's lock to whoever learns it before looks are drawn: it is never logged, and has

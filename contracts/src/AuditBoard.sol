@@ -16,7 +16,8 @@ import {Refusals} from "./libraries/Refusals.sol";
 import {TaskId} from "./types/Ids.sol";
 import {Audit, Seat} from "./types/Seats.sol";
 
-/// @title AuditBoard: registered verifiers, draws of seats, looks and juries by the beacon, attestations (dispute.md section 3).
+/// @title AuditBoard: registered verifiers, draws of seats, looks and juries by the beacon, attestations (audit.md
+/// sections 1 to 7).
 contract AuditBoard is JuryVotes {
     using Cells for Cells.Table;
     using DrawWords for DrawWords.Stream;

@@ -13,7 +13,8 @@ import {Parameters} from "./types/Parameters.sol";
 import {Seat} from "./types/Seats.sol";
 import {Math} from "@openzeppelin/contracts/utils/math/Math.sol";
 
-/// @title Commitments: before a game its bond, and after a conviction what it owes to seats (dispute.md sections 6 and 8).
+/// @title Commitments: before a game its bond, and after a conviction what it owes to seats (dispute.md section 6,
+/// audit.md section 8).
 /// @dev Every claim names what it rests on, so none loops over seats, games or commitments; terms make the stake cover all of them.
 contract Commitments is ICommitments {
     /// @notice A commitment that is not opened.

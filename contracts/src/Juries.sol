@@ -13,7 +13,7 @@ import {Rfc9162} from "./libraries/Rfc9162.sol";
 import {TaskId} from "./types/Ids.sol";
 import {Seat} from "./types/Seats.sol";
 
-/// @title Juries: claims that data are withheld, and their verdicts (dispute.md section 3).
+/// @title Juries: claims that data are withheld, and their verdicts (audit.md section 7).
 /// @dev The board draws jurors, takes their votes and punishes who is silent; the market takes what a verdict costs the solver.
 contract Juries is IJuries {
     /// @dev Claims in a seat, of the latest registration that has claimed there.

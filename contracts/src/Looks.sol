@@ -14,7 +14,7 @@ import {Rfc9162} from "./libraries/Rfc9162.sol";
 import {GameId, SegmentIndex, TaskId} from "./types/Ids.sol";
 import {Seat} from "./types/Seats.sol";
 
-/// @title Looks: who may take a seat's lock for what its attestation shows (dispute.md section 3).
+/// @title Looks: who may take a seat's lock for what its attestation shows (audit.md sections 5 and 6).
 contract Looks is ILooks {
     uint256 private constant MAX_ACCUSATIONS = 5;
 

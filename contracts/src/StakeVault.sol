@@ -8,7 +8,7 @@ import {ReentrancyGuardTransient} from "@openzeppelin/contracts/utils/Reentrancy
 import {IStakeVault} from "./interfaces/IStakeVault.sol";
 import {Refusals} from "./libraries/Refusals.sol";
 
-/// @title StakeVault: deposits, locks, slashing, pull payments (dispute.md sections 1 and 8).
+/// @title StakeVault: deposits, locks, slashing, pull payments (dispute.md section 1, audit.md section 8).
 /// @dev Only `deposit` and `withdraw` call the token. Everything the modules call is bookkeeping, so a hostile token
 /// can refuse its own deposits and withdrawals but never a release, a payment or a slash.
 contract StakeVault is IStakeVault, ReentrancyGuardTransient {

@@ -49,7 +49,7 @@ class Audit(BoundContract):
 
     def attest(self, task: int, seat: int, digest: bytes, salt_hash: bytes) -> Receipt:
         """State that the seat's segments were replayed, are as committed or challenged, and that the result is held: by
-        the digest of all states passed (encoding.md section 8), and keccak256 of its salt. Both have 32 bytes. A look
+        the digest of all states passed (audit.md section 4), and keccak256 of its salt. Both have 32 bytes. A look
         states the same of its one segment, by its number in the place of the seat's. A juror, by its own, that it has
         the item (`protocol.dispute.juries`).
         """

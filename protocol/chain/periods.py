@@ -1,7 +1,7 @@
 """Recommended periods of a task, in seconds: what a submitter that says nothing asks for. Pure.
 
 They follow from the task's operations and bytes at an assumed speed, from the chain's block time and from the
-deployment's bounds, so that the same task has the same periods every time. docs/dispute.md section 8 has the rules.
+deployment's bounds, so that the same task has the same periods every time. audit.md section 9 has the rules.
 """
 
 from __future__ import annotations

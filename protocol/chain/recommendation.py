@@ -1,4 +1,4 @@
-"""Recommended terms of a task: what a submitter that says nothing asks for. docs/dispute.md section 8 says why.
+"""Recommended terms of a task: what a submitter that says nothing asks for. audit.md section 9 says why.
 
 The rules stand in `presets/recommended.toml` beside the deployment's parameters; `assay submit` and `sim` read the same
 ones, and `protocol.tasks.amounts` computes. Nothing here knows what a result is worth to a cheater or how many

@@ -1,4 +1,4 @@
-"""Merkle trees, roots and checkpoints: what the parties commit to (docs/encoding.md sections 1 and 2).
+"""Merkle trees, roots and checkpoints: what the parties commit to (docs/spec/encoding.md sections 1 and 2).
 
 Pure: `hashing` and `salted` with their compiled `native`, `geometry`, `merkle`, `proofs`, `chunks`, `roots`,
 `progress`, `digests`, `opened_chunks`, `walks`.

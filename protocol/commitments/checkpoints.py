@@ -4,7 +4,7 @@ It is one blob per tensor and a manifest (JSON) that names them with their types
 id names the checkpoint. The manifest is written last, so a checkpoint that can be named is complete. `write_state`
 makes one of a state that is in use elsewhere, tensor by tensor. Loading trusts nothing: every tensor root and the
 state root are recomputed.
-Not the commitment itself: that is the state root (docs/encoding.md section 2), which no file format touches.
+Not the commitment itself: that is the state root (docs/spec/encoding.md section 2), which no file format touches.
 """
 
 from __future__ import annotations

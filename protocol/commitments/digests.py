@@ -1,4 +1,4 @@
-"""Digests of states under a salt: what a seat attests of the states that it passed (docs/encoding.md section 8).
+"""Digests of states under a salt: what a seat attests of the states that it passed (audit.md section 4).
 
 The trees have the shape of the solver's (`chunks.py`, `roots.py`); only a chunk's leaf differs: a hash of chunk and
 salt, or, for all but one chunk in `thinning`, the zero word. Not a store: nothing here answers for nodes, and what

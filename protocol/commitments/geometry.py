@@ -2,7 +2,7 @@
 
 A node is a pair (lo, size): it covers leaves [lo, lo + size). A node of size n > 1 splits into its first k
 leaves and the rest, k the largest power of two smaller than n (RFC 9162 section 2.1.1). There is no padding.
-The contracts walk the same split (docs/encoding.md section 2, dispute.md section 6), so both agree on every
+The contracts walk the same split (docs/spec/encoding.md section 2, dispute.md section 6), so both agree on every
 size.
 """
 

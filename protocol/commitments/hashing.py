@@ -1,6 +1,6 @@
 """SHA-256 with the two prefixes of RFC 9162 section 2.1.1, one hash at a time or many rows at once.
 
-Not a tree: `merkle.py` arranges these hashes. Implements docs/encoding.md section 2: 0x00 before a leaf, 0x01
+Not a tree: `merkle.py` arranges these hashes. Implements docs/spec/encoding.md section 2: 0x00 before a leaf, 0x01
 before a node.
 
 Why `hash_rows` looks as it does (measured, one core with SHA instructions, Python 3.11): hashlib's hash of 1 KiB

@@ -1,6 +1,6 @@
 """RFC 9162 trees over SHA-256 that are held in memory and answer for every node.
 
-Implements docs/encoding.md section 2 and RFC 9162 section 2.1; the shape is in `geometry.py`, checking proofs
+Implements docs/spec/encoding.md section 2 and RFC 9162 section 2.1; the shape is in `geometry.py`, checking proofs
 in `proofs.py`, what the leaves mean in `chunks.py` and `roots.py`. Not a store and not thread-safe while a
 growing tree is appended to.
 

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 RowHasher = Callable[[int, NDArray[np.uint8]], bytes]
 """SHA-256(prefix || row) for every row of a C-contiguous `[count, width]` array; `count * 32` bytes in row order."""
 SaltedRowHasher = Callable[[bytes, NDArray[np.uint8]], bytes]
-"""Hash under a salt of 32 bytes (docs/encoding.md section 8) of every row of a `[count, width]` array, in row order. A
+"""Hash under a salt of 32 bytes (audit.md section 4) of every row of a `[count, width]` array, in row order. A
 row's bytes are side by side and a multiple of 32; rows are any distance apart."""
 
 Hasher = TypeVar("Hasher")

@@ -1,6 +1,6 @@
 """The append-only segment tree: what a solver commits while it trains.
 
-dispute.md section 2, "train": progress is (root, size) of the segment tree, linked to the last one by an RFC
+dispute.md section 2, "progress": progress is (root, size) of the segment tree, linked to the last one by an RFC
 9162 consistency proof. Leaves are the 32-byte state roots r_0, r_1, ... of the checkpoints. Holds no
 checkpoints and sends nothing.
 """

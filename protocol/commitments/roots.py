@@ -1,4 +1,4 @@
-"""The trees above tensors: what each one's leaves are (docs/encoding.md section 2).
+"""The trees above tensors: what each one's leaves are (docs/spec/encoding.md section 2).
 
 Each wrapper checks that its leaves have the due length and builds a `Tree`; a caller keeps the tree to open
 leaves later or takes `.root`. The tree over a tensor's bytes is in `chunks.py`, the growing segment tree in

@@ -1,4 +1,4 @@
-"""Hashes of chunks under a salt: each block of SHA-256 that holds data holds the salt too (docs/encoding.md section 8).
+"""Hashes of chunks under a salt: each block of SHA-256 that holds data holds the salt too (audit.md section 4).
 
 So neither a hash of the chunk nor a state of SHA-256 on the way stands for the chunk or for the salt. Not a tree:
 `digests.py` arranges these hashes.

@@ -1,4 +1,4 @@
-"""A checkpoint in memory: the ordered list of a state's tensors, and the trees over them (docs/encoding.md section 2).
+"""A checkpoint in memory: the ordered list of a state's tensors, and the trees over them (encoding.md section 2).
 
 Its form on disk is `checkpoints`. Nothing here needs more than numpy.
 """

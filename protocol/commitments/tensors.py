@@ -1,4 +1,4 @@
-"""A named tensor as canonical bytes (docs/encoding.md section 1), and its numpy form.
+"""A named tensor as canonical bytes (docs/spec/encoding.md section 1), and its numpy form.
 
 The type codes are those of `protocol.numerics.types.DType`, taken as plain integers so that nothing heavy is
 imported.
@@ -18,7 +18,7 @@ from protocol.commitments.chunks import tensor_root
 from protocol.commitments.errors import CheckpointError
 from protocol.commitments.hashing import BytesLike
 
-# code -> (name, numpy's little-endian type), docs/encoding.md section 1
+# code -> (name, numpy's little-endian type), docs/spec/encoding.md section 1
 DTYPES = {
     0: ("f32", "<f4"),
     1: ("u8", "u1"),
@@ -119,7 +119,7 @@ def require_length(name: str, dtype: int, shape: Sequence[int], nbytes: int) -> 
 
 
 def tensor_bytes(dtype: int, shape: Sequence[int]) -> int:
-    """Length in bytes of a tensor's elements; CheckpointError beyond docs/encoding.md section 1's limits."""
+    """Length in bytes of a tensor's elements; CheckpointError beyond docs/spec/encoding.md section 1's limits."""
     if dtype not in DTYPES:
         raise CheckpointError(
             "type code", expected=f"one of {sorted(DTYPES)}", got=dtype, remedy="use a committed type"

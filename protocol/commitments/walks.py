@@ -2,7 +2,7 @@
 
 A walk is 32 bits, from the most significant one on: 0 goes left, 1 right, and what is left of them at a leaf says
 nothing. So every walk names one chunk of every tensor; as many as its chunk is deep are the chunk's `turns`
-(docs/encoding.md section 8). Pure.
+(audit.md section 7). Pure.
 """
 
 from __future__ import annotations

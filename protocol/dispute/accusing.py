@@ -1,6 +1,6 @@
 """What a looker shows when it accuses a seat: one chunk of the states that the solver committed to.
 
-dispute.md section 3. The looker's own states are the solver's, or it plays a game against the solver instead. Pure:
+audit.md section 6. The looker's own states are the solver's, or it plays a game against the solver instead. Pure:
 states are replayed behind `States`, randomness is passed in.
 """
 

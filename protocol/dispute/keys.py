@@ -1,5 +1,5 @@
 """Names that both sides and the contract compute: claim keys and priority commitments (encoding.md section 5), a seat's
-secret, salt and attestation, and what is kept of a look (section 8)."""
+secret, salt and attestation, and what is kept of a look (audit.md sections 4 and 6)."""
 
 from __future__ import annotations
 

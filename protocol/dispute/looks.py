@@ -1,4 +1,4 @@
-"""Numbers of looks: encoding.md section 7.
+"""Numbers of looks: audit.md section 2.
 
 A look of level 1 repeats one segment of a seat, a look of level n + 1 one that a look of level n repeated. Its slot
 names seat and segment: slot = seat x q + position of the segment among the seat's q. Board and salts know it by one

@@ -1,4 +1,4 @@
-"""Run-time self-test of the machine the process runs on: arithmetic.md section 8, last bullet.
+"""Run-time self-test of the machine the process runs on: arithmetic.md section 8, "Self-tests".
 
 Each party calls `self_check(device)` once per process before it computes anything that it will be judged by. It tests
 what the other modules take for granted of torch: subnormals kept in every thread, IEEE division, square root and

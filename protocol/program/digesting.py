@@ -1,4 +1,4 @@
-"""The root of a state under a salt, straight from its tensors (docs/encoding.md section 8).
+"""The root of a state under a salt, straight from its tensors (audit.md section 4).
 
 Only the chunks that a digest selects are read. None is copied where a tensor lies in the processor's memory as it is
 committed; from another device these chunks are copied to the host.

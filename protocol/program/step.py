@@ -136,7 +136,7 @@ class StepProgram:
         return state_root(self.tensor_roots(state))
 
     def salted_state_root(self, state: State, digester: Digester, step: int, threads: int = 1) -> bytes:
-        """The root of state `step` of its segment in a seat's digest (encoding.md section 8)."""
+        """The root of state `step` of its segment in a seat's digest (audit.md section 4)."""
         dtypes = [type_.dtype for type_ in self.state_types]
         return salted_state_root(self.order(state), dtypes, digester, step, threads)
 

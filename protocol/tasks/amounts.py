@@ -1,4 +1,4 @@
-"""All amounts of a task from its budget, length, times and prices: dispute.md section 8.
+"""All amounts of a task from its budget, length, times and prices: audit.md section 9.
 
 Pure: clients and `sim` call the same functions. Amounts are integers in units of the token, times seconds, rates
 fractions a year. Every rounding favours deterrence and whoever is to be paid: costs, fees and stakes round up.

@@ -1,4 +1,4 @@
-"""Draws of seats and looks from the beacon's words: encoding.md section 7. The contracts compute the same.
+"""Draws of seats and looks from the beacon's words: audit.md section 2. The contracts compute the same.
 
 A draw's seed is hashed from what the chain fixed before the beacon's word and from the word. Its random words are those
 of Philox under the seed. Who sits in a seat follows from the draw's own seed and the board's registrations; which

@@ -1,10 +1,10 @@
-"""Chances of detection and least stakes in integers: dispute.md section 8.
+"""Chances of detection and least stakes in integers: audit.md section 9.
 
 Amounts are token units. Chances are integers in units of 10^-18 (`ONE`). Every rounding favours the submitter: chances
 of escape and the stake round up, chances of detection round down. This module draws nothing and knows no prices; `sim`
 and the clients call it, by `protocol.tasks.amounts`. Its results for some terms are in `tests/vectors/economics.json`.
 
-Notation of dispute.md: K segments, of which m are false (f = m / K); V verifiers drawn, each with q distinct segments;
+Notation of audit.md: K segments, of which m are false (f = m / K); V verifiers drawn, each with q distinct segments;
 h the honest share of the registered stake; p the price, G what a false result is worth to the cheater, S the stake.
 e is the chance that a second look picks a segment of a seat, L the lock of a seat or look.
 """

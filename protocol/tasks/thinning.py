@@ -1,6 +1,6 @@
 """How much a task's digests are thinned: the least w at which they take a seat at most a twentieth of its replay.
 
-Pure. What thinning means is in docs/encoding.md section 8. The rule weighs operations against hashed bytes and needs no
+Pure. What thinning means is in audit.md section 4. The rule weighs operations against hashed bytes and needs no
 speed of a machine, since a faster one does both faster.
 """
 

@@ -1,4 +1,4 @@
-"""What trust in a task costs, and what it follows from: rules, setting and amounts. dispute.md section 8.
+"""What trust in a task costs, and what it follows from: rules, setting and amounts. audit.md section 9.
 
 Pure. Amounts are integers in units of the token, times seconds, rates fractions a year; costs that nobody is paid are
 exact. `protocol.tasks.amounts` derives the amounts.

@@ -1,5 +1,5 @@
 """Second looks: segments of attested seats are picked, other accounts replay them, and whoever cannot answer for its
-digest loses its lock (docs/dispute.md section 3).
+digest loses its lock (audit.md section 6).
 
 A look is picked, drawn, attested, and looked at itself on the next level. All is decided here; `sim.engine.look_ends`
 books it. Arrays are (V q, rows): a slot for each segment of each seat, in the order of the seats.

@@ -1,4 +1,4 @@
-"""What accounts attest in seats and looks: digests of states under salts of their own (docs/encoding.md section 8)."""
+"""What accounts attest in seats and looks: digests of states under salts of their own (audit.md section 4)."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """The chain's draws once more, from the beacon's words: which accounts sit in which seats, which looks are picked.
 
-docs/encoding.md section 7, contracts/src/AuditBoard.sol and libraries/Pool.sol. Seeds, segments and picks are
+audit.md section 2, contracts/src/AuditBoard.sol and libraries/Pool.sol. Seeds, segments and picks are
 `protocol.tasks.draws`; the accounts are found here, among registrations of which nobody resigns while a task runs.
 """
 

@@ -1,4 +1,4 @@
-"""The scenarios of `sim replay` with second looks (docs/dispute.md section 3)."""
+"""The scenarios of `sim replay` with second looks (audit.md section 6)."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ def advantage_at(
 
         (1 - D)(p + G) + D (kept G - S) - (1 - f) c - (p - c) = f c + (1 - (1 - kept) D) G - D (S + p).
 
-    `kept` = 1 is dispute.md section 8, where G counts in full (a false result may have served before it
+    `kept` = 1 is audit.md section 9, where G counts in full (a false result may have served before it
     fell); 0 is a gain that comes only with payment. With f = 0 there is nothing to gain or to find: 0 if D is.
     For chances of one's own making; `cheating_advantage` takes those of the draw.
     """

@@ -1,4 +1,4 @@
-"""Whether a false result is found: the chances of dispute.md section 8, as floats over arrays.
+"""Whether a false result is found: the chances of audit.md section 9, as floats over arrays.
 
 `protocol.tasks.economics` is the single source of stakes and its integers are what contracts agree on; this is its
 float view for plots, sweeps and the comparison with runs, and goes where the integers do not: many values at
@@ -22,7 +22,7 @@ def missed_probability(segments: ArrayLike, false: ArrayLike, segments_per_verif
     over i < q of (K - m - i) / (K - i): the i-th segment drawn is true too. A q of K or more draws all of
     them, so a = 0 for m >= 1.
 
-    Source: dispute.md section 8; the draw is `DrawWords.distinct`. Raises `TheoryError` for m > K or counts below 0.
+    Source: audit.md section 9; the draw is `DrawWords.distinct`. Raises `TheoryError` for m > K or counts below 0.
     """
     k = counts("segments", segments, 1)
     m = counts("false", false, 0)

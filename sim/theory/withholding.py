@@ -1,6 +1,6 @@
 """Withheld data: what juries find, who trains again, and what a cheater has that withholds instead of being convicted.
 
-docs/dispute.md section 3. A seat that cannot fetch what it needs claims so, and J accounts are drawn to try it too. Who
+audit.md section 7. A seat that cannot fetch what it needs claims so, and J accounts are drawn to try it too. Who
 is honest and free can fetch nothing and says no; who is in league with the solver has the data from it and says yes,
 and can open any chunk of them; all others are silent. The verdict is *available* where more than J / 2 say yes,
 *withheld* where more than J / 2 say no, else *undecided*, and the claimant may claim again.

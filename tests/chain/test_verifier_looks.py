@@ -1,4 +1,4 @@
-"""Looks on a real chain: what real verifiers look at, reveal, accuse and answer (dispute.md section 3)."""
+"""Looks on a real chain: what real verifiers look at, reveal, accuse and answer (audit.md section 6)."""
 
 from __future__ import annotations
 

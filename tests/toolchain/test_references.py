@@ -2,6 +2,7 @@
 
 A reference is a path with an ending of source code or prose. It may be shortened from the left
 (`kernels/dispatch.py`). Files that programs write are not sources, so names that end in .json or .toml do not count.
+Where a text names a section of the specification by its number, the page has that section.
 """
 
 import re
@@ -12,6 +13,11 @@ from tests.toolchain.project import REPOSITORY
 
 REFERENCE = re.compile(r"(?<![\w/.*}{<@-])((?:[\w-]+/)*[\w-]+\.(?:py|sol|md|cpp|h))(?![\w/])")
 READ = (".md", ".py", ".sol", ".cpp", ".h")
+SPECIFICATION = REPOSITORY / "docs" / "spec"
+SECTIONS = re.compile(
+    r"\b(arithmetic|encoding|dispute|audit)(?:\.md)?[`)\]]*(?:\([^)]*\))?[,;]?[\s/#*]+"
+    r"sections?[\s/#*]+(\d+(?:(?:,| to| and)[\s/#*]+\d+)*)"
+)
 IMPORTED = ("forge-std/", "openzeppelin/")
 """Where npm packages begin, as Solidity imports them."""
 LIBRARIES = ("transformers/", "torchvision/", "timm/", "peft/", "diffusers/", "torch_geometric/")
@@ -51,6 +57,34 @@ def test_named_files_are_there() -> None:
         and not (name == "docs/models.md" and path.startswith(LIBRARIES))
     }
     assert not missing, "named, but no tracked file ends in it"
+
+
+def sections(text: str) -> Iterator[tuple[str, int]]:
+    """Pages of the specification and the numbers of their sections that a text names."""
+    for found in SECTIONS.finditer(text):
+        for number in re.findall(r"\d+", found.group(2)):
+            yield found.group(1), int(number)
+
+
+def test_named_sections_are_there() -> None:
+    there = {
+        (page.stem, int(number))
+        for page in SPECIFICATION.glob("*.md")
+        for number in re.findall(r"(?m)^## (\d+)\. ", page.read_text())
+    }
+    named = {
+        (name, section)
+        for name in FILES
+        if name.endswith((*READ, ".toml"))
+        for section in sections((REPOSITORY / name).read_text())
+    }
+    assert len(named) > 200
+    assert {each for each in named if each[1] not in there} == set()
+
+
+def test_named_sections_are_seen() -> None:
+    text = "audit.md sections 4 to 7, [dispute](dispute.md), section 2; encoding.md\n/// section 3, arithmetic.md 5."
+    assert list(sections(text)) == [("audit", 4), ("audit", 7), ("dispute", 2), ("encoding", 3)]
 
 
 def test_a_missing_file_is_seen() -> None:

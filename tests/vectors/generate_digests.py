@@ -1,4 +1,4 @@
-"""Write digests.json: salts, digests and their openings (docs/encoding.md section 8). Format: README.md beside it.
+"""Write digests.json: salts, digests and their openings (audit.md section 4). Format: README.md beside it.
 
 Written down a second time, leaf by leaf. Deterministic. Run as `python -m tests.vectors.generate_digests`.
 """

@@ -1,4 +1,4 @@
-"""Write draws.json: the random numbers of draws (docs/encoding.md section 7). Format: README.md beside it.
+"""Write draws.json: the random numbers of draws (audit.md section 2). Format: README.md beside it.
 
 Written down a second time, in plain Python. Deterministic. Run as `python -m tests.vectors.generate_draws`.
 """

@@ -1,4 +1,4 @@
-"""Write walks.json: which chunk a walk names (docs/encoding.md section 8). Format: README.md beside it.
+"""Write walks.json: which chunk a walk names (audit.md section 7). Format: README.md beside it.
 
 A walk is compared with the turns of every chunk, instead of being followed down the tree. Deterministic. Run as
 `python -m tests.vectors.generate_walks`.

@@ -10,7 +10,7 @@ import {TaskId} from "../types/Ids.sol";
 import {Audit} from "../types/Seats.sol";
 import {SeatCells} from "./SeatCells.sol";
 
-/// @title Asking for a jury's draw, its votes, and its end: dispute.md section 3. What it judges is `Juries`' to say.
+/// @title Asking for a jury's draw, its votes, and its end: audit.md section 7. What it judges is `Juries`' to say.
 abstract contract JuryVotes is SeatCells {
     using Cells for Cells.Table;
 

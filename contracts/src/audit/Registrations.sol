@@ -8,7 +8,7 @@ import {Refusals} from "../libraries/Refusals.sol";
 import {Parameters} from "../types/Parameters.sol";
 import {Offer, Registration} from "../types/Seats.sol";
 
-/// @title The accounts that can be drawn: dispute.md section 3.
+/// @title The accounts that can be drawn: audit.md section 3.
 abstract contract Registrations is IAuditBoard {
     using Pool for Pool.Table;
 

@@ -8,7 +8,7 @@ import {Leaf} from "../types/Openings.sol";
 /// @notice Delivery cannot be proved to a chain, so the chain asks others. The account of a seat or a look that cannot have an *item*
 /// claims it: item 0 ... K is the state with that number, item K + 1 the constants tree. As many accounts as the terms' `jurors` are
 /// drawn like seats; their numbers are 160 + slot, and their votes are attestations: a digest of the whole item under a salt
-/// (encoding.md section 8), or zeros. A task has one jury at a time.
+/// (audit.md section 7), or zeros. A task has one jury at a time.
 interface IJuries {
     /// @notice What a jury finds: most of it has the item, most of it could not get it, or neither is most of it.
     enum Verdict {

@@ -10,7 +10,7 @@ import {Leaf} from "../types/Openings.sol";
 /// segment of a seat, one of level n + 1 the look of level n in its slot; `look` is 32 level + slot.
 interface ILooks {
     /// @notice A place in the states of a segment: a chunk of a tensor of state `step`, 0 ... C. `turns` and `depth` name the chunk's
-    /// leaf in the tensor's tree (encoding.md section 8).
+    /// leaf in the tensor's tree (audit.md section 6).
     struct Place {
         uint32 step;
         uint32 tensor;

@@ -3,7 +3,7 @@ pragma solidity 0.8.37;
 
 /// @title Who sits in a task's seats, five seats in a storage slot.
 /// @notice A cell has 48 bits: the number of a registration, 0 for an empty seat, and four flags. Seats are cells 0 ... 31; the look
-/// number `slot` of a level is cell 32 level + slot, and so are jurors, of level 5 (encoding.md section 7).
+/// number `slot` of a level is cell 32 level + slot, and so are jurors, of level 5 (audit.md section 2).
 library Cells {
     uint256 internal constant ATTESTED = 1 << 40;
     uint256 internal constant RELEASED = 1 << 41;

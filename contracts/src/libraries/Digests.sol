@@ -5,7 +5,7 @@ import {TaskId} from "../types/Ids.sol";
 import {Refusals} from "./Refusals.sol";
 import {Rfc9162} from "./Rfc9162.sol";
 
-/// @title Salts and digests of seats: encoding.md section 8.
+/// @title Salts and digests of seats: audit.md section 4.
 /// @notice A digest is a tree in the shape of the solver's trees. Its leaves are hashes of chunks under the seat's salt, so it cannot be
 /// made of the solver's hashes. The custody game of Ethereum's early sharding design is the model.
 library Digests {

@@ -3,7 +3,7 @@ pragma solidity 0.8.37;
 
 import {Philox} from "./Philox.sol";
 
-/// @title The random words of a draw: encoding.md section 7.
+/// @title The random words of a draw: audit.md section 2.
 library DrawWords {
     /// @dev The key, how many words were taken, and the four words of the current Philox block.
     struct Stream {

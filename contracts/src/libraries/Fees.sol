@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 pragma solidity 0.8.37;
 
-/// @title What a task's seats and draws cost: dispute.md sections 2 and 8. The same numbers as protocol/tasks/economics.py.
+/// @title What a task's seats and draws cost: audit.md section 8. The same numbers as protocol/tasks/economics.py.
 library Fees {
     /// @notice Most draws of a task that its escrow pays, the first one included.
     uint8 internal constant ESCROW_DRAWS = 8;

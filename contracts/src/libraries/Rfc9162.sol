@@ -3,7 +3,7 @@ pragma solidity 0.8.37;
 
 import {Math} from "@openzeppelin/contracts/utils/math/Math.sol";
 
-/// @title Merkle trees of RFC 9162 over SHA-256: design section 5, dispute.md section 6.
+/// @title Merkle trees of RFC 9162 over SHA-256: encoding.md section 2.
 /// @notice Leaf and node hashes, the root above any node of the split, consistency, and the refolding of revealed
 /// descendants. A tree is always named by (root, size): a root alone does not bind its size.
 /// @dev "Node" means a node of RFC 9162's own split: a tree of n > 1 leaves has a left part of k leaves, k the largest

@@ -11,7 +11,7 @@ import {Seat} from "../types/Seats.sol";
 import {Terms} from "../types/Terms.sol";
 import {MarketState} from "./MarketState.sol";
 
-/// @title The ends of a task that anyone may bring about: dispute.md sections 2 and 8.
+/// @title The ends of a task that anyone may bring about: dispute.md section 2, audit.md section 8.
 abstract contract Ends is MarketState {
     /// @notice The audit board, whose calls `drawAsked` and `drawn` take.
     IAuditBoard public board;

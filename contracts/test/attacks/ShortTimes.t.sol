@@ -7,8 +7,8 @@ import {Offer} from "../../src/types/Seats.sol";
 import {Terms} from "../../src/types/Terms.sol";
 import {Deployment} from "../market/Deployment.sol";
 
-/// @title Terms whose times are too short for the work or the bytes that they ask for, or too long for the stall period: dispute.md
-/// section 3.
+/// @title Terms whose times are too short for the work or the bytes that they ask for, or too long for the stall
+/// period: audit.md section 3.
 /// @notice The honest accounts manage 2 x 10^5 operations a second, what the 4 x 10^7 of a seat need within 200 seconds.
 contract ShortTimesTest is Deployment {
     uint64 private constant SPEED = 2e5;

@@ -8,7 +8,7 @@ import {GameId, SegmentIndex, TaskId} from "../../src/types/Ids.sol";
 import {Leaf} from "../../src/types/Openings.sol";
 import {Seated} from "./Seated.sol";
 
-/// @title Who gets what of a convicted solver's stake: dispute.md section 6.
+/// @title Who gets what of a convicted solver's stake: audit.md section 8.
 contract CompensationTest is Seated {
     function setUp() public override {
         super.setUp();

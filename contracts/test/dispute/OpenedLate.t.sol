@@ -6,7 +6,7 @@ import {Refusals} from "../../src/libraries/Refusals.sol";
 import {GameId} from "../../src/types/Ids.sol";
 import {Seated} from "./Seated.sol";
 
-/// @title Commitments that a conviction comes before: dispute.md section 6.
+/// @title Commitments that a conviction comes before: audit.md section 8.
 contract OpenedLateTest is Seated {
     function setUp() public override {
         super.setUp();

@@ -5,7 +5,8 @@ import {IJuries} from "../../src/interfaces/IJuries.sol";
 import {ITaskMarket} from "../../src/interfaces/ITaskMarket.sol";
 import {Claiming} from "./Claiming.sol";
 
-/// @title Any votes, objections and openings: every account ends with what docs/dispute.md says, and no token is made or lost.
+/// @title Any votes, objections and openings: every account ends with what audit.md section 8 says, and no token is
+/// made or lost.
 contract AnyJuryTest is Claiming {
     /// @dev What the verdict should be, in the words of the document.
     struct Due {

@@ -8,7 +8,7 @@ import {Refusals} from "../../src/libraries/Refusals.sol";
 import {Audit} from "../../src/types/Seats.sol";
 import {Claiming} from "./Claiming.sol";
 
-/// @title Verdicts: when, by which majority, and who pays whom. Every amount is that of docs/dispute.md, section 8.
+/// @title Verdicts: when, by which majority, and who pays whom. Every amount is that of audit.md section 8.
 contract VerdictsTest is Claiming {
     uint256 private constant SHARE = uint256(SEAT_FEE) / 7;
 

@@ -5,7 +5,7 @@ import {DrawWords} from "../../src/libraries/DrawWords.sol";
 import {Picks} from "../../src/libraries/Picks.sol";
 import {Test} from "forge-std/Test.sol";
 
-/// @title Which slots a draw of looks picks, against the rule written out: encoding.md section 7.
+/// @title Which slots a draw of looks picks, against the rule written out: audit.md section 2.
 contract PicksTest is Test {
     using DrawWords for DrawWords.Stream;
 

@@ -49,7 +49,7 @@ contract MarketGasTest is Deployment, Snapshot {
         }
         _endWindow(task);
         market.settle(task);
-        // dispute.md section 11.
+        // dispute.md section 9.
         _matches("settle", 250_000);
         board.release(task, 0);
         _matches("release", 60_000);

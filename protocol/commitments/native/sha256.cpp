@@ -1,5 +1,5 @@
-// SHA-256 of many rows of one width, each behind a prefix byte (RFC 9162 section 2.1.1, docs/encoding.md section 2) or with
-// a salt in every block (section 8), with the processor's own instructions for it. FIPS 180-4 is the function; Intel's "New Instructions Supporting the Secure Hash
+// SHA-256 of many rows of one width, each behind a prefix byte (RFC 9162 section 2.1.1, encoding.md section 2) or with
+// a salt in every block (audit.md section 4), with the processor's own instructions for it. FIPS 180-4 is the function; Intel's "New Instructions Supporting the Secure Hash
 // Algorithm" the instructions. Plain integers and no state: any thread may call it.
 //
 // Where a processor has no such instructions `assay_sha256_supported` is 0, and hashing.py stays with hashlib: no second

@@ -1,4 +1,4 @@
-"""Tensor roots computed where the tensors are: only 32 bytes of each cross the bus (docs/encoding.md sections 1 and 2).
+"""Tensor roots computed where the tensors are: only 32 bytes of each cross the bus (encoding.md sections 1 and 2).
 
 The tree is that of `commitments.chunks` over the same canonical bytes; before the first root in a process a few are
 compared with hashlib's, and one wrong byte means that no root is made here. Not a tree that answers for nodes: openings

@@ -1,4 +1,4 @@
-"""Shape classes of attention: arithmetic.md section 8, last bullet. Those of products are in `shape_classes`.
+"""Shape classes of attention: arithmetic.md section 8, "Self-tests". Those of products are in `shape_classes`.
 
 A `Plan` holds everything on which the path through native/attention.cpp depends. `shape_class_of` gives the smallest
 plan that takes the same path: with a second block of queries and of keys if there is one, with the same number of

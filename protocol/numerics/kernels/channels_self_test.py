@@ -1,4 +1,4 @@
-"""The self-test of functions of channels: arithmetic.md section 8, last bullet; `DIGESTS` holds what is right."""
+"""The self-test of functions of channels: arithmetic.md section 8, "Self-tests"; `DIGESTS` holds what is right."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Shape classes of convolutions: arithmetic.md section 8, last bullet. Those of products are in `shape_classes`.
+"""Shape classes of convolutions: arithmetic.md section 8, "Self-tests". Those of products are in `shape_classes`.
 
 A `ConvolutionCall` holds everything on which the path through native/convolution_*.h depends. `shape_classes_of` gives
 the smallest calls that together take the same paths, and these are what the self-test computes. The windows stay as

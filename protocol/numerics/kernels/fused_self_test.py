@@ -1,4 +1,4 @@
-"""The self-test of fused functions: arithmetic.md section 8, last bullet; `fused_digests` holds what is right.
+"""The self-test of fused functions: arithmetic.md section 8, "Self-tests"; `fused_digests` holds what is right.
 
 Every function is tested on numbers of all kinds, and each function of native/fused.cpp again on a table wide enough for
 the paths that a small one does not reach: threads with a piece each, integers of columns that several pieces add up, a

@@ -1,4 +1,4 @@
-"""The self-test of a product kernel: arithmetic.md section 8, last bullet.
+"""The self-test of a product kernel: arithmetic.md section 8, "Self-tests".
 
 Every kernel multiplies what is hardest for it before anything depends on it: all terms at the limit and of one sign,
 alternating signs, slices at their edges, runs of chunks that just fit into an accumulator, special rows, subnormal

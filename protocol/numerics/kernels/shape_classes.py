@@ -1,4 +1,4 @@
-"""Shape classes of products: arithmetic.md section 8, last bullet.
+"""Shape classes of products: arithmetic.md section 8, "Self-tests".
 
 The path through a kernel depends on more than the widths: on what is left over beside its tiles, on how many terms an
 accumulator holds, on where the operands lie in memory, on a batch. A `ProductCall` describes one product. Its

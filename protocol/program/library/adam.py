@@ -1,6 +1,6 @@
 """One update of `torch.optim.AdamW`, with plain multiplications, additions, divisions and square roots only.
 
-No `pow` (arithmetic.md section 9, trap 2). Where torch divides by 1 - beta^t, the state carries that number itself:
+No `pow` (arithmetic.md section 9, point 2). Where torch divides by 1 - beta^t, the state carries that number itself:
 `mass' = beta mass + (1 - beta)`, the same recursion as the moments', run on ones. So it is zero at first, its rounding
 is that of the moments, and no difference of nearly equal numbers is taken (beta2^t kept as a product would leave
 1 - 0.999 with 14 good bits). Nothing here knows of parameter groups; see `capture.optimisers.methods`.

@@ -1,4 +1,4 @@
-"""One update of `torch.optim.SGD`, with plain multiplications and additions only (arithmetic.md section 9, trap 5)."""
+"""One update of `torch.optim.SGD`, with plain multiplications and additions only (arithmetic.md section 9, point 5)."""
 
 from __future__ import annotations
 

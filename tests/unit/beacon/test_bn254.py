@@ -56,7 +56,6 @@ POINTS = (
     ),
 )
 """Of the five messages, by the suite BN254G1_XMD:SHA-256_SVDW_RO_: gnark-crypto, ecc/bn254/hash_vectors_test.go."""
-ROUNDS = json.loads(generate_beacon.FILE.read_text())["rounds"]
 
 
 def test_vectors_are_what_the_generator_writes() -> None:
@@ -93,13 +92,6 @@ def test_the_round_of_evmnet_is_signed() -> None:
     assert not verify(EVMNET_KEY, bn254.round_message(EVMNET_ROUND + 1), EVMNET_SIGNATURE)
     assert not verify(bn254.public_key(SECRET), message, EVMNET_SIGNATURE)
     assert bn254.word(EVMNET_SIGNATURE) == sha256(EVMNET_SIGNATURE).digest()
-
-
-def test_signed_rounds_of_the_vectors_verify() -> None:
-    rows = zip(ROUNDS["key"], ROUNDS["round"], ROUNDS["signature"], strict=True)
-    for key, number, signature in list(rows)[:4]:
-        message = bn254.round_message(int(number))
-        assert verify(bytes.fromhex(key[2:]), message, bytes.fromhex(signature[2:]))
 
 
 def test_keys_are_the_secret_times_the_generator() -> None:

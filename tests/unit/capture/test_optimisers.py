@@ -92,7 +92,7 @@ def test_updates_follow_torch(kind: type[Optimizer], options: Mapping[str, Any])
 
 
 def test_adamw_follows_torch_for_a_thousand_steps() -> None:
-    """arithmetic.md section 9, trap 2: a bias correction may be right for five steps and wrong for fifteen."""
+    """arithmetic.md section 9, point 2: a bias correction may be right for five steps and wrong for fifteen."""
     model = Gains()
     optimizer = AdamW(model.parameters(), lr=3e-3, weight_decay=0.01)
     scheduler = LambdaLR(optimizer, lambda k: 1 - k / 1000)

@@ -1,4 +1,7 @@
-"""Walks: every one names a chunk, every chunk has one, and its first bits are the chunk's turns."""
+"""Walks: every one names a chunk, every chunk has one, and its first bits are the chunk's turns.
+
+That walks.json has the package's walks: `tests/unit/vectors`; contracts/test/juries/Walks.t.sol opens the same chunks.
+"""
 
 from __future__ import annotations
 
@@ -21,14 +24,6 @@ VECTORS: dict[str, list[int]] = json.loads(FILE.read_text())
 
 def test_the_file_is_what_its_generator_writes() -> None:
     assert document() == VECTORS, "run `python -m tests.vectors.generate_walks` and review the difference"
-
-
-def test_the_files_walks() -> None:
-    """contracts/test/juries/Walks.t.sol opens the same chunks."""
-    for count, walk, index, turned, depth in zip(*VECTORS.values(), strict=True):
-        assert chunk_at(count, walk) == index
-        assert turns(count, index) == (turned, depth)
-        assert walk_to(count, index, rest=walk) == walk
 
 
 @given(COUNTS, WALKS)

@@ -1,7 +1,9 @@
-"""What a seat's secret and salt depend on, and what is refused (the values: tests/vectors/digests.json)."""
+"""What a seat's secret and salt depend on, and what is refused (the values: tests/vectors/digests.json). keys.json is
+what its generator writes."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from typing import Any
 
@@ -20,10 +22,16 @@ from protocol.dispute.keys import (
     seat_salt,
     seat_secret,
 )
+from tests.vectors.generate_keys import FILE, document
 
 KEY, SEED, SECRET = (bytes([i]) * 32 for i in range(3))
 BOARD, ACCOUNT = "0x" + "ab" * 20, "0x" + "cd" * 20
 WORDS = st.integers(0, 2**256 - 1)
+
+
+def test_the_file_of_keys_is_what_its_generator_writes() -> None:
+    due = json.loads(FILE.read_text())
+    assert document() == due, "run `python -m tests.vectors.generate_keys` and review the difference"
 
 
 @given(

@@ -1,4 +1,4 @@
-"""What always holds (dispute.md section 10), over parameters and populations of all strategies."""
+"""What always holds (dispute.md section 8), over parameters and populations of all strategies."""
 
 from collections.abc import Mapping
 

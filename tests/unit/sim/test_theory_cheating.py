@@ -141,7 +141,7 @@ def test_break_even_ranges_are_where_the_sign_changes() -> None:
 
 
 def test_design_example() -> None:
-    """dispute.md section 8: 118 p at K = 1000, q = 4, V = 3, h = 0.7, G = p."""
+    """audit.md section 9: 118 p at K = 1000, q = 4, V = 3, h = 0.7, G = p."""
     case: Case = {
         "segments": 1000,
         "segments_per_verifier": 4,

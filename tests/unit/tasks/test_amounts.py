@@ -134,7 +134,7 @@ def test_a_stake_that_is_given_bounds_what_is_paid_from_it() -> None:
 
 
 def test_trust_costs_less_than_an_eighth_of_the_price_on_a_rollup() -> None:
-    """audit.md section 5 on paper: 28.05 budgets and the reward, by n / K >= (G + p / K) / (h (S - R + p)); with the
+    """audit.md section 9 on paper: 28.05 budgets and the reward, by n / K >= (G + p / K) / (h (S - R + p)); with the
     price given back and chances of three seats 29.4. With the restitution and the retrainers' reward, 3 budgets, S is
     33.4. Fees 3 x 1.1 / 60, capital 33.4 x 10 % x 5 / 365.
     """

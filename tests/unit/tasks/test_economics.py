@@ -1,4 +1,4 @@
-"""Chances and stakes: economics.py against exact fractions, its vectors and dispute.md section 8."""
+"""Chances and stakes: economics.py against exact fractions, its vectors and audit.md section 9."""
 
 import json
 from fractions import Fraction
@@ -60,7 +60,7 @@ def test_missed_chance_counts_subsets() -> None:
 
 @given(audits(), st.integers(0, 10**24), st.integers(0, 10**24))
 def test_no_number_of_false_segments_pays(case: tuple[Audit, int], price: int, gain: int) -> None:
-    """The inequality of dispute.md section 8, exactly: (1 - P)(S + p) is at least f p + G for every f."""
+    """The inequality of audit.md section 9, exactly: (1 - P)(S + p) is at least f p + G for every f."""
     audit, _ = case
     try:
         stake = minimum_stake(audit, price, gain)
@@ -73,7 +73,7 @@ def test_no_number_of_false_segments_pays(case: tuple[Audit, int], price: int, g
 
 
 def test_stake_explodes_where_few_segments_are_drawn() -> None:
-    """118 p at K = 1000, q = 4, V = 3, h = 0.7, G = p: dispute.md section 8."""
+    """118 p at K = 1000, q = 4, V = 3, h = 0.7, G = p: audit.md section 9."""
     audit = Audit(1000, 4, 3, 7 * ONE // 10)
     assert minimum_stake(audit, ONE, ONE) // ONE == 118
 

@@ -1,4 +1,4 @@
-"""How much a task's digests are thinned (docs/encoding.md section 8)."""
+"""How much a task's digests are thinned (audit.md section 4)."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Elements chosen by integers that are data: gathers, and sums by index as their gradients (arithmetic.md section 5).
 
-Writing without adding up is refused where two writes could meet: which one wins is not defined (section 9, trap 8).
+Writing without adding up is refused where two writes could meet: which one wins is not defined (section 9, point 8).
 """
 
 from __future__ import annotations

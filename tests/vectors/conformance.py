@@ -1,0 +1,98 @@
+"""Replays the vectors against an implementation of docs/spec, and tells where its answers differ.
+
+    python -m tests.vectors --implementation module:Name
+
+The implementation is a class without arguments, with the methods of `implementation.Implementation`. What an answer
+is compared with comes from the files alone; nothing of this repository's package is computed here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from tests.vectors.readings import FILES, Case
+
+SHOWN = 120
+"""Characters of an answer that a difference shows."""
+
+
+@dataclass(frozen=True)
+class Difference:
+    """An answer that is not the file's."""
+
+    file: str
+    section: str
+    case: Case
+    got: Any
+
+    def __str__(self) -> str:
+        where = f"{self.file} {self.section}, row {self.case.row}: {self.case.method}"
+        due, got = self.case.expected, self.got
+        if isinstance(due, bytes) and isinstance(got, bytes) and len(due) == len(got) > SHOWN:
+            at = next(i for i, (x, y) in enumerate(zip(due, got, strict=True)) if x != y)
+            where, due, got = f"{where}, from byte {at} on", due[at:], got[at:]
+        return f"{where}: expected {shown(due)}, got {shown(got)}"
+
+
+@dataclass
+class Section:
+    """What came of one section of a file: cases that were compared, differences, methods that are missing."""
+
+    file: str
+    name: str
+    compared: int = 0
+    differences: list[Difference] = field(default_factory=list)
+    missing: set[str] = field(default_factory=set)
+
+    def __str__(self) -> str:
+        said = f"{self.file:24}{self.name:24}{self.compared:6} compared"
+        if self.differences:
+            said += f", {len(self.differences)} differ"
+        return said + (f", not implemented: {', '.join(sorted(self.missing))}" if self.missing else "")
+
+
+def replay(implementation: object, files: Collection[str] = tuple(FILES)) -> list[Section]:
+    """Every section of the files, in their order. An exception of the implementation is an answer, and differs."""
+    return list(sections(implementation, files))
+
+
+def sections(implementation: object, files: Collection[str] = tuple(FILES)) -> Iterator[Section]:
+    """The same, one section at a time."""
+    for file in files:
+        for name, cases in FILES[file]():
+            section = Section(file, name)
+            for case in cases:
+                _compare(implementation, section, case)
+            yield section
+
+
+def _compare(implementation: object, section: Section, case: Case) -> None:
+    method = getattr(implementation, case.method, None)
+    if method is None:
+        section.missing.add(case.method)
+        return
+    got: Any
+    try:
+        got = method(*case.arguments)
+    except (
+        Exception
+    ) as error:  # whatever an implementation raises is one wrong answer, and the others are compared
+        got = error
+    section.compared += 1
+    if _plain(case.expected) != _plain(got):
+        section.differences.append(Difference(section.file, section.name, case, got))
+
+
+def _plain(value: Any) -> Any:
+    """Lists and tuples are the same answer."""
+    if type(value) in (list, tuple):
+        return tuple(map(_plain, value))
+    return value
+
+
+def shown(value: Any) -> str:
+    """A value in short; bytes as hexadecimal digits."""
+    text = "0x" + value.hex() if isinstance(value, bytes) else repr(value)
+    return text if len(text) <= SHOWN else f"{text[:SHOWN]}… ({len(text)} characters)"

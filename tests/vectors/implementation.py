@@ -1,0 +1,222 @@
+"""The interface through which `conformance` asks an implementation of docs/spec for its answers.
+
+Arguments and results are integers, bytes, lists and tuples of them, and None for what the implementation refuses. A
+hash or a word has 32 bytes, an address 20; a type is encoded as encoding.md section 1 says; tensors are canonical
+bytes. An implementation may leave methods out: the runner reports their rows as not implemented.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+Fields = tuple[int, int, list[int], list[bytes], list[bytes], bytes]
+"""An instruction: opcode, first, operand leaves, operand types, result types, attributes."""
+Place = tuple[int, int, int, int]
+"""A chunk that an accusation names: step, tensor, turns, depth."""
+
+
+class Trees(Protocol):
+    """encoding.md section 2."""
+
+    def root(self, leaves: Sequence[bytes]) -> bytes:
+        """Root of the tree over leaf data."""
+
+    def inclusion_path(self, leaves: Sequence[bytes], index: int) -> list[bytes]:
+        """Siblings of leaf `index`, bottom first."""
+
+    def node(self, leaves: Sequence[bytes]) -> bytes:
+        """Hash of a node that covers exactly these leaves."""
+
+    def root_from_path(
+        self, tree_size: int, lo: int, size: int, node: bytes, path: Sequence[bytes]
+    ) -> bytes | None:
+        """The root that a node's path leads to; None where the node or the path's length is refused."""
+
+    def consistency_proof(self, leaves: Sequence[bytes], old_size: int) -> list[bytes]:
+        """The proof from the tree of the first `old_size` leaves to the tree of all."""
+
+    def consistent(
+        self, old_size: int, new_size: int, old_root: bytes, new_root: bytes, proof: Sequence[bytes]
+    ) -> bool:
+        """Whether a consistency proof is accepted."""
+
+    def fold_descendants(self, size: int, descendants: Sequence[bytes]) -> bytes:
+        """The hash of a node of `size` leaves from its descendants four levels below."""
+
+    def tensor_root(self, data: bytes) -> bytes:
+        """Root of a tensor's chunks."""
+
+
+class Numbers(Protocol):
+    """arithmetic.md."""
+
+    def evaluate(
+        self, name: str, attributes: bytes, operands: Sequence[tuple[bytes, bytes]], result: bytes
+    ) -> bytes:
+        """Canonical bytes of one operation: operands are (type, data), `result` is the type of what it gives."""
+
+    def elementary(self, name: str, bits: int) -> int:
+        """Bits of one elementary function of one f32."""
+
+
+class Programs(Protocol):
+    """encoding.md sections 3 to 5. A program comes with all that it calls, callees first."""
+
+    def decode_instruction(self, data: bytes) -> Fields | None:
+        """The fields of an instruction; None where the bytes are none."""
+
+    def encode_instruction(self, fields: Fields) -> bytes:
+        """The bytes of an instruction."""
+
+    def reencode_program(self, closure: Sequence[bytes]) -> bytes:
+        """The last program of the list, decoded, checked and encoded again."""
+
+    def program_opening(self, closure: Sequence[bytes]) -> tuple[int, int, bytes, bytes, bytes]:
+        """Instructions, trace leaves, instruction root, signature and id of the last program of the list."""
+
+    def trace(self, closure: Sequence[bytes], inputs: bytes) -> list[bytes]:
+        """Every value of one run of the last program, by trace leaf; `inputs` are the joined canonical bytes."""
+
+    def outputs(self, closure: Sequence[bytes], inputs: bytes) -> bytes:
+        """The joined canonical bytes of the run's outputs."""
+
+    def leaf_types(self, closure: Sequence[bytes]) -> list[bytes]:
+        """The type of every trace leaf."""
+
+
+class Keys(Protocol):
+    """encoding.md section 5."""
+
+    def steps_key(self, task: int, segment: int) -> bytes:
+        """The key of a segment's step tree."""
+
+    def trace_key(self, task: int, segment: int, step: int, before: bytes, after: bytes) -> bytes:
+        """The key of a step's trace, between two state roots."""
+
+    def callee_key(self, caller: bytes, call: bytes) -> bytes:
+        """The key of a call's trace from the caller's key and the call's bytes."""
+
+    def priority_commitment(
+        self, chain: int, contract: bytes, task: int, segment: int, challenger: bytes, salt: bytes
+    ) -> bytes:
+        """What a challenger commits to."""
+
+
+class Draws(Protocol):
+    """audit.md section 2."""
+
+    def draw_seed(self, chain: int, board: bytes, task: int, root: bytes, draw: int, word: bytes) -> bytes:
+        """The seed of a task's draw; `root` is the segment tree's, `word` the beacon's."""
+
+    def uniform(self, seed: bytes, bound: int, count: int) -> list[int]:
+        """The first `count` uniform numbers below `bound` of a seed's words."""
+
+    def seat_segments(self, seed: bytes, seat: int, segments: int, each: int) -> list[int]:
+        """The segments of a seat, in their order; `seed` is that of draw 1."""
+
+    def picks(self, seed: bytes, candidates: Sequence[int], look_chance: int, room: int) -> list[int]:
+        """The candidates that a draw of looks picks."""
+
+
+class Digests(Protocol):
+    """audit.md sections 4 to 7."""
+
+    def secret(self, key: bytes, chain: int, board: bytes, task: int, seat: int, stage: int) -> bytes:
+        """A seat's secret."""
+
+    def salt(
+        self, chain: int, board: bytes, task: int, seat: int, account: bytes, seed: bytes, secret: bytes
+    ) -> bytes:
+        """A seat's salt."""
+
+    def salt_hash(self, salt: bytes) -> bytes:
+        """What a seat shows of its salt when it attests."""
+
+    def informing_commitment(
+        self, chain: int, looks: bytes, task: int, seat: int, informer: bytes, salt: bytes
+    ) -> bytes:
+        """What an informer sends first."""
+
+    def attestation_word(self, digest: bytes, salt_hash: bytes) -> bytes:
+        """What the board keeps of an attestation."""
+
+    def salted_leaf(self, salt: bytes, chunk: bytes) -> bytes:
+        """The leaf of a chunk under a salt."""
+
+    def salted_tensor_root(self, salt: bytes, thinning: int, step: int, data: bytes) -> bytes:
+        """Root of a tensor in state `step` of a segment."""
+
+    def salted_state_root(self, salt: bytes, thinning: int, step: int, tensors: Sequence[bytes]) -> bytes:
+        """Root of state `step` of a segment."""
+
+    def seat_digest(self, segments: Sequence[bytes], result: bytes) -> bytes:
+        """The digest of a seat from the roots of its step trees and of the result."""
+
+    def look_digest(self, segment: bytes) -> bytes:
+        """The digest of a look from the root of its step tree."""
+
+    def reveal_word(self, salt: bytes, segment_root: bytes) -> bytes:
+        """What is kept of a reveal."""
+
+    def accusation_word(self, place: Place, leaf: bytes, segment_root: bytes) -> bytes:
+        """What is kept of an accusation."""
+
+    def turns(self, count: int, index: int) -> tuple[int, int]:
+        """Turns and depth of a leaf in a tree of `count` leaves."""
+
+    def fold(self, leaf: bytes, trees: Sequence[tuple[int, int]], path: Sequence[bytes]) -> bytes:
+        """The root above a leaf, through one tree after the other: turns and depth of each, siblings joined."""
+
+    def chunk_of_walk(self, count: int, walk: int) -> int:
+        """The chunk at which a walk ends."""
+
+    def walk_to(self, count: int, index: int, rest: int) -> int:
+        """The walk to a chunk whose bits below the leaf are those of `rest`."""
+
+
+class Market(Protocol):
+    """dispute.md section 2 and audit.md section 9."""
+
+    def undercut(self, best: int, overtime: int, extension: int) -> int:
+        """The least undercut of a bid."""
+
+    def late_bids(self, budget: int) -> int:
+        """How many bids there are when the first asks for the budget and each is as high and as late as it may be."""
+
+    def missed(self, segments: int, each: int, false: int) -> int:
+        """The chance that a seat has no false segment, in 10^-18, rounded up."""
+
+    def escape(self, segments: int, each: int, verifiers: int, honest: int, false: int) -> int:
+        """The chance that no honest seat has a false segment, in 10^-18, rounded up."""
+
+    def least_stake(
+        self, segments: int, each: int, verifiers: int, honest: int, price: int, gain: int
+    ) -> int:
+        """The least stake at which cheating does not pay, without margin."""
+
+
+class Beacon(Protocol):
+    """audit.md section 1. A point is (x, y)."""
+
+    def map_to_point(self, u: int) -> tuple[int, int]:
+        """The point of G1 of a field element."""
+
+    def map_hints(self, u: int) -> tuple[int, int, int]:
+        """Inverse, root and other of a field element."""
+
+    def round_point(self, number: int) -> tuple[int, int]:
+        """The point that a round's message hashes to."""
+
+    def round_hints(self, number: int) -> list[int]:
+        """The hints of the message's two field elements."""
+
+    def signed(self, key: bytes, number: int, signature: bytes) -> bool:
+        """Whether the key has signed the round."""
+
+    def beacon_word(self, signature: bytes) -> bytes:
+        """The word of a signed round."""
+
+
+class Implementation(Trees, Numbers, Programs, Keys, Draws, Digests, Market, Beacon, Protocol):
+    """All of the specification that has vectors."""
