@@ -17,8 +17,8 @@ IMPORTED = ("forge-std/", "openzeppelin/")
 LIBRARIES = ("transformers/", "torchvision/", "timm/", "peft/", "diffusers/", "torch_geometric/")
 """Whose sources the table of models names."""
 ELSEWHERE = {
-    "docs/start.md": {"spirals/spirals.py"},  # written by `assay init`
-    "docs/studies.md": {"gambling.py"},  # the file that its reader writes
+    "docs/guide/start.md": {"spirals/spirals.py"},  # written by `assay init`
+    "docs/guide/studies.md": {"gambling.py"},  # the file that its reader writes
     "setup.py": {"tried.cpp"},  # written into a temporary folder
 }
 
