@@ -54,5 +54,5 @@ def test_named_files_are_there() -> None:
 
 
 def test_a_missing_file_is_seen() -> None:
-    text = "See `kernels/choice.py`, docs/decisions.md and forge-std/Test.sol; report.json is written."
+    text = "See `kernels/choice.py`, docs/security.md and forge-std/Test.sol; report.json is written."
     assert [path for path in references(text) if path not in ENDS] == ["kernels/choice.py"]
