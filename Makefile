@@ -52,7 +52,7 @@ CONTRACTS_CONFIGURED := build/contracts/.configured
 CONTRACT_DATA := $(PYTHON) scripts/contract_data.py
 
 .DELETE_ON_ERROR:
-.PHONY: help setup contracts demo test test-heavy lint lint-python lint-contracts test-contracts test-python test-gpu coverage-suite bench campaign soak studies lanes-study release licences clean
+.PHONY: help setup contracts demo test test-heavy lint lint-python lint-contracts lint-docs test-contracts test-python test-gpu coverage-suite bench campaign soak studies lanes-study release licences clean
 
 help:
 	@sed -n '2,16s/^# \{0,1\}//p' Makefile
@@ -93,7 +93,7 @@ demo: setup
 	$(MAKE) --no-print-directory contracts
 	$(BIN)/python -m examples.demo
 
-lint: lint-python lint-contracts
+lint: lint-python lint-contracts lint-docs
 
 lint-python: $(PYTHON_READY)
 	$(BIN)/ruff check .
@@ -102,6 +102,10 @@ lint-python: $(PYTHON_READY)
 
 lint-contracts: $(NODE_READY)
 	$(FORGE) fmt --check
+
+# Every link between the documents leads somewhere.
+lint-docs: $(PYTHON_READY)
+	$(BIN)/mkdocs build --strict --quiet
 
 # --sizes fails on a contract over EIP-170's limit; harnesses of the tests may exceed it.
 test-contracts: $(NODE_READY) $(CONTRACTS_CONFIGURED)

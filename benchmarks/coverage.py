@@ -1,4 +1,4 @@
-"""docs/coverage.md from the rules themselves and from models that are captured: `python -m benchmarks.coverage`.
+"""docs/guide/coverage.md from the rules themselves and from models that are captured: `python -m benchmarks.coverage`.
 
 No line is written by hand: what an operation means is its rule's docstring, what it became is what `coverage()` says.
 """
@@ -18,7 +18,7 @@ from protocol.capture.expansion.table import BEYOND_RULES, EXPANSIONS, OF_LIBRAR
 from protocol.capture.lowering.checks import DEFAULT_REMEDY, REMEDIES
 from protocol.capture.lowering.rules import RULES, Rule
 
-PAGE = Path(__file__).parents[1] / "docs" / "coverage.md"
+PAGE = Path(__file__).parents[1] / "docs" / "guide" / "coverage.md"
 REFUSED = "Refused: "
 """How the docstring of a rule begins that exists to give a remedy of its own."""
 

@@ -1,7 +1,7 @@
 """What solvers do: bid, then train honestly or not (tests/attacks/README.md, 1 to 17).
 
 A strategy is a frozen dataclass with two methods over arrays: `bid` for all its members at once, `work` for the rows in
-which one of them has won. To add one, subclass `Solver` and override what differs (docs/studies.md).
+which one of them has won. To add one, subclass `Solver` and override what differs (docs/guide/studies.md).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """What verifiers do with a seat: replay or not, attest or not, challenge or not.
 
 A strategy is a frozen dataclass with one method over arrays: `check`, for all seats at once; the engine takes its
-answers for the seats that its members were drawn for. To add one, subclass `Verifier` (docs/studies.md).
+answers for the seats that its members were drawn for. To add one, subclass `Verifier` (docs/guide/studies.md).
 """
 
 from __future__ import annotations

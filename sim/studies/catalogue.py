@@ -75,7 +75,7 @@ def _from_file(path: Path) -> Study:
     ]
     if len(own) != 1:
         raise StudyError(
-            f"{path}: expected one subclass of Study, got {len(own)}; keep one study in a file (docs/studies.md)"
+            f"{path}: expected one subclass of Study, got {len(own)}; keep one study in a file (docs/guide/studies.md)"
         )
     kind = own[0]
     lacking = [name for name in ("name", "question") if not hasattr(kind, name)] + sorted(
@@ -84,7 +84,7 @@ def _from_file(path: Path) -> Study:
     if lacking:
         raise StudyError(
             f"{path}: expected a study with {', '.join(lacking)}, got {kind.__name__} without; "
-            f"write it (docs/studies.md)"
+            f"write it (docs/guide/studies.md)"
         )
     return kind()
 

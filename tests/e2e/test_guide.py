@@ -1,4 +1,4 @@
-"""docs/start.md: its commands are commands, and all of it works as it stands, in a clean home, in its order."""
+"""docs/guide/start.md: its commands are commands, and all of it works as it stands, in a clean home, in its order."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.e2e.guide import READY, Block, blocks
 from tests.toolchain.commands import parsed
 from tests.toolchain.project import REPOSITORY
 
-GUIDE = REPOSITORY / "docs" / "start.md"
+GUIDE = REPOSITORY / "docs" / "guide" / "start.md"
 BLOCKS = [*blocks(GUIDE.read_text())]
 COMMANDS = [line for block in BLOCKS if block.language == "sh" for line in block.commands]
 

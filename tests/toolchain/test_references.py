@@ -23,8 +23,8 @@ IMPORTED = ("forge-std/", "openzeppelin/")
 LIBRARIES = ("transformers/", "torchvision/", "timm/", "peft/", "diffusers/", "torch_geometric/")
 """Whose sources the table of models names."""
 ELSEWHERE = {
-    "docs/start.md": {"spirals/spirals.py"},  # written by `assay init`
-    "docs/studies.md": {"gambling.py"},  # the file that its reader writes
+    "docs/guide/start.md": {"spirals/spirals.py"},  # written by `assay init`
+    "docs/guide/studies.md": {"gambling.py"},  # the file that its reader writes
     "setup.py": {"tried.cpp"},  # written into a temporary folder
 }
 
@@ -88,5 +88,5 @@ def test_named_sections_are_seen() -> None:
 
 
 def test_a_missing_file_is_seen() -> None:
-    text = "See `kernels/choice.py`, docs/decisions.md and forge-std/Test.sol; report.json is written."
+    text = "See `kernels/choice.py`, docs/security.md and forge-std/Test.sol; report.json is written."
     assert [path for path in references(text) if path not in ENDS] == ["kernels/choice.py"]

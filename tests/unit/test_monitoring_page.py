@@ -18,7 +18,7 @@ from solver.metrics import Metrics as SolverMetrics
 from tests.toolchain.project import REPOSITORY
 from verifier.metrics import Metrics as VerifierMetrics
 
-PAGE = (REPOSITORY / "docs/monitoring.md").read_text()
+PAGE = (REPOSITORY / "docs/guide/monitoring.md").read_text()
 RULES = (REPOSITORY / "docs/monitoring/rules.yml").read_text()
 DASHBOARD = (REPOSITORY / "docs/monitoring/dashboard.json").read_text()
 NAME = re.compile(r"\b((?:assay|process)_[a-z_]+)\b")

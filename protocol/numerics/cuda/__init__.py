@@ -8,5 +8,5 @@
 | `launch` | the one door to Triton |
 | `device` | the Triton code itself; imported only by those that run it |
 
-Nothing here imports Triton before a tensor on a GPU asks for it. What has run where is in docs/decisions.md.
+Nothing here imports Triton before a tensor on a GPU asks for it. What has run where is in docs/decisions/039-cuda.md.
 """

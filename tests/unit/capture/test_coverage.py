@@ -1,4 +1,4 @@
-"""docs/coverage.md says what `capture` does now, of models that people have."""
+"""docs/guide/coverage.md says what `capture` does now, of models that people have."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""docs/studies.md: its study is complete, under 60 lines, and played as it stands there; so is what a notebook does."""
+"""docs/guide/studies.md: its study is complete, under 60 lines, and played as it stands; so is what a notebook does."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sim.studies.catalogue import study
 from sim.sweeping.axes import axes_of
 from tests.toolchain.project import REPOSITORY
 
-PAGE = (REPOSITORY / "docs" / "studies.md").read_text()
+PAGE = (REPOSITORY / "docs" / "guide" / "studies.md").read_text()
 STUDY, NOTEBOOK = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
 MOST_LINES = 60
 
@@ -51,5 +51,5 @@ def test_the_pages_sweeps_can_be_asked(results: sim.Results) -> None:
 
 def test_the_notebook_runs() -> None:
     names: dict[str, Any] = {}
-    exec(compile(NOTEBOOK, "docs/studies.md", "exec"), names)  # noqa: S102
+    exec(compile(NOTEBOOK, "docs/guide/studies.md", "exec"), names)  # noqa: S102
     assert names["results"].table.num_rows == 4 * 50
