@@ -52,7 +52,7 @@ def account_import(
     home: HomeOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Take over a key: from a key file, or a raw one from standard input. It is encrypted with a password anew."""
+    """Take over a key: from a key file, or a raw one from standard input. It is encrypted with a password again."""
     from assay import keys
     from protocol.node.output import Output
 

@@ -2,8 +2,8 @@
 tasks of about its size have cost on the chain. Pure; amounts are token units.
 
 The solver's least follows from the task's operations at its default speed and prices (`protocol.tasks.usual_solver`),
-gas, and the capital of its locks. Prices that others paid count between 1.25 and 4 times of that alone: whoever pays
-itself for sham tasks moves nobody's budget further.
+gas, and the capital of its locks. Prices that others paid count between 1.25 and 4 times of that alone: an account
+that pays itself for sham tasks cannot move anyone's budget further.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Sold:
 
 def budget_of(least: int, operations: int, sold: Sequence[Sold] = ()) -> int:
     """The budget of a training of so many operations that costs a solver with default settings `least`, where these
-    tasks were sold; rounded up to two digits, so that small changes of a price of gas leave it as it is.
+    tasks were sold; rounded up to two digits, so that small changes of a price of gas leave it unchanged.
     """
     return rounded_up(_between(least, _asked(least, operations, sold)))
 

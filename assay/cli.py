@@ -65,7 +65,7 @@ def beacon(
 ) -> None:
     """Sign a beacon's rounds with the account's key, by the chain's time, and serve them as drand does, until Ctrl-C.
 
-    Whoever has the key knows all rounds beforehand: for tests, not where money is real.
+    Anyone who has the key knows all rounds beforehand: for tests, not where money is real.
     """
     from assay.beacon import serve
 
@@ -279,7 +279,7 @@ def status(
     ] = None,
     past: Annotated[bool, typer.Option("--past", help="Also those that are over.")] = False,
     watch: Annotated[
-        bool, typer.Option("--watch", help="Show it anew until Ctrl-C, or until TASK is over.")
+        bool, typer.Option("--watch", help="Show it again until Ctrl-C, or until TASK is over.")
     ] = False,
     home: HomeOption = None,
     as_json: JsonOption = False,

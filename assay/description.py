@@ -171,7 +171,7 @@ def _table(file: Path) -> dict[str, Any]:
             f"task file {file}",
             expected=f"at most {MAX_BYTES} bytes",
             got=len(data),
-            remedy="this is no task file",
+            remedy="this is not a task file",
         )
     try:
         return tomllib.loads(data.decode())

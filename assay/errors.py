@@ -25,7 +25,9 @@ class SourceError(SubmitterError):
 
 
 class StartError(SubmitterError):
-    """A state that training is to go on from, and that is no result, or whose random numbers would be drawn again."""
+    """A state that training is to go on from, and that is not a result, or whose random numbers would be
+    drawn again.
+    """
 
 
 class NotServed(SubmitterError):
@@ -89,7 +91,7 @@ class NotHeld(ResultError):
 
 
 class ProofError(SubmitterError):
-    """A file that is no proof, or a proof that says something else than the chain."""
+    """A file that is not a proof, or a proof that says something else than the chain."""
 
 
 class ProofMalformed(ProofError):
@@ -102,13 +104,13 @@ class ProofMismatch(ProofError):
     exit_code = ExitCode.FRAUD
 
     def __init__(self, field: str, expected: object, got: object, remedy: str = "") -> None:
-        said = remedy or "do not trust this proof: ask whoever made it for another"
+        said = remedy or "do not trust this proof: ask its maker for another"
         super().__init__(f"proof, {field}", expected=_short(expected), got=_short(got), remedy=said)
         self.field = field
 
 
 class WeightsError(SubmitterError):
-    """A file of weights that is no safetensors file, or that is not a task's result."""
+    """A file of weights that is not a safetensors file, or that is not a task's result."""
 
 
 class WeightsMalformed(WeightsError):

@@ -56,5 +56,5 @@ def _mint(client: Client, address: str, amount: int) -> None:
             f"token at {client.token.address}",
             expected="a test token, which anyone mints",
             got="one that refuses",
-            remedy="have tokens sent by whoever holds some",
+            remedy="ask a holder of tokens to send some",
         ) from error

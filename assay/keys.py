@@ -1,4 +1,4 @@
-"""What `assay account` does with keys: make, bring in, take out, and encrypt anew. Imported by a command that runs."""
+"""What `assay account` does with keys: make, bring in, take out, and re-encrypt. Imported by a command that runs."""
 
 from __future__ import annotations
 

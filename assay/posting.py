@@ -194,7 +194,7 @@ def _checks(
 
 
 def _error_of(check: Check) -> AssayError | None:
-    """What a check raises; a chain that is lost meanwhile is no result of it."""
+    """What a check raises; a chain that is lost meanwhile is not a result of it."""
     try:
         check()
     except ChainError:

@@ -39,7 +39,7 @@ class RecentTask:
 
 
 def recent_tasks(client: Client, last: int = LAST) -> list[RecentTask]:
-    """The newest tasks, whoever posted them. Raises ChainError."""
+    """The newest tasks, no matter who posted them. Raises ChainError."""
     market = client.market
     newest = market.tasks()
     tasks = range(newest, max(0, newest - last), -1)

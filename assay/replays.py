@@ -83,7 +83,7 @@ class Run:
             yield Finding(segment, roots[segment], computed, names)
 
     def roots(self, initial: State, segments: int) -> list[bytes]:
-        """One's own roots r_0 … of a run from the initial state."""
+        """Our own roots r_0 … of a run from the initial state."""
         found, state = [self.program.state_root(initial)], initial
         for segment in range(1, segments + 1):
             state = self.segment(segment, state)
@@ -93,7 +93,7 @@ class Run:
 
 def first_false(own: Sequence[bytes], commitments: Iterable[tuple[int, bytes]]) -> range | None:
     """Where the first false segment of a run is, by what its solver committed on the way: sizes of segment trees with
-    their roots. One's own roots tell which of these are right. None where all are.
+    their roots. Our own roots tell which of these are right. None where all are.
     """
     right = 1
     for size, root in sorted(commitments):

@@ -1,4 +1,4 @@
-"""The bundle server: bundles under the home folder, read-only, by hash. Whoever fetches checks every byte.
+"""The bundle server: bundles under the home folder, read-only, by hash. Anyone who fetches checks every byte.
 
 Only names that a bundle can have are looked at: `manifest.json`, and blobs by their own hash.
 """

@@ -44,8 +44,8 @@ def show(context: Context, task: int | None, past: bool = False) -> None:
 
 
 def watch(context: Context, task: int | None, past: bool = False) -> None:
-    """Show it anew with each block, until Ctrl-C or, of one task, until that is over. What is no terminal gets each
-    change once. Raises SettingsError with `--json`.
+    """Show it again with each block, until Ctrl-C or, of one task, until that is over. What is not a terminal gets
+    each change once. Raises SettingsError with `--json`.
     """
     if context.output.as_json:
         raise SettingsError(

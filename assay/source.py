@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 MODULE = "assay_task_source"
 PROTOCOL = str(Path(protocol.__path__[0])) + os.sep
 LOADING = (__file__, "<frozen importlib")
-"""Frames of these files run the submitter's file and are none of its own."""
+"""Frames of these files run the submitter's file; they are not part of it."""
 
 
 @dataclass(frozen=True)

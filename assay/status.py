@@ -30,7 +30,7 @@ from protocol.tasks.draws import segments_of
 from protocol.tasks.task import Terms
 
 UNPLAYED = (TaskStatus.BIDDING, TaskStatus.TRAINING, TaskStatus.REFUNDED)
-"""There are no games on tasks that were not submitted."""
+"""There are not games on tasks that were not submitted."""
 
 
 def report(client: Client, tasks: list[int], *, brief: bool = False) -> list[TaskStatusReport]:

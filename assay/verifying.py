@@ -148,8 +148,8 @@ def _verify_proof(
 
 
 def _unknown(context: Context, connection: Connection, proof: Proof) -> list[str]:
-    """What is not known of the contracts: whoever makes a proof may have deployed some for it. Raises ProofMismatch
-    where they are not those of the file that the command names.
+    """What is unknown about the contracts: the maker of a proof may have deployed contracts for it. Raises
+    ProofMismatch where they are not those of the file that the command names.
     """
     said, named = proof.deployment.addresses, context.settings.deployment
     if named is not None:
@@ -225,7 +225,7 @@ def _replay(
 
 
 def _compare_tree(client: Client, view: TaskView, own: Sequence[bytes], report: Report) -> None:
-    """Compare one's own roots of all segments with the trees on the chain, where nobody serves the solver's."""
+    """Compare our own roots of all segments with the trees on the chain, where nobody serves the solver's."""
     last = view.size - 1
     report.checked.append(
         f"all {last} segments were computed again, and their tree compared with the committed root"

@@ -125,7 +125,7 @@ class Assignment:
         self._committer.close(wait)
 
     def retire(self) -> None:
-        """The task is over: its checkpoints are still served, all else is let go."""
+        """The task is over: its checkpoints are still served, all else is released."""
         self.close(wait=False)
         self._context.catalog.retire(self.task, partial(_materials, self._context, self.task, self.terms))
 

@@ -50,7 +50,7 @@ class Assignments:
         return self._loaded[task]
 
     def load(self, task: int) -> Assignment:
-        """Load one now, on a thread of its own: the first task of a process loads torch. Raises BundleError."""
+        """Load one now, on its own thread: the first task of a process loads torch. Raises BundleError."""
         load_torch()
         from solver.assignment import Assignment
 

@@ -293,7 +293,7 @@ class Auction:
         context.begin(task, "bid", partial(context.client.market.bid, task, price), tokens=amount(price))
 
     def _follow(self, view: TaskView) -> None:
-        """A task with a bid of one's own: assign it when bidding is over, answer a lower bid before."""
+        """A task with our own bid: assign it when bidding is over, answer a lower bid before."""
         context, task = self._context, view.task
         mine = view.bidder == context.client.address
         if view.status is TaskStatus.BIDDING:

@@ -99,8 +99,8 @@ def _folders(context: Context, terms: Terms) -> tuple[Path, Path]:
 
 
 def _take_over(candidate: Path, kept: Path) -> None:
-    """Move a candidate at once: whoever misses a file at the one place finds all at the other. Where another party is
-    fetching the same, file by file, the manifest last, so that what is named is complete.
+    """Move a candidate in one rename: a reader that misses a file in one place finds all in the other. Where another
+    party is fetching the same, file by file, the manifest last, so that what is named is complete.
     """
     with suppress(OSError):  # where there are files already
         kept.parent.mkdir(parents=True, exist_ok=True)

@@ -35,7 +35,7 @@ class Committer:
         if self.busy:
             return
         self.finish()
-        # Announced before it is sent: whoever sees the root on-chain can ask for what is under it.
+        # Announced before it is sent, so that anyone who sees the root on-chain can ask for what is under it.
         self._run_store.commit(size)
         self._running = self._worker.submit(self._progress, size)
 

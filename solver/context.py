@@ -132,8 +132,8 @@ class Context:
         return free if limit is None else max(0, min(free, limit - self.folders.used()))
 
     def begin(self, task: int, what: str, call: Callable[[], Receipt | None], **about: object) -> None:
-        """Send a transaction of a task beside the loop (`sends`). That the contract refuses it is no failure, nor that
-        there is none: somebody else may have made it needless.
+        """Send a transaction of a task beside the loop (`sends`). That the contract refuses it is not a failure, nor
+        that there is none: somebody else may have made it needless.
         """
         self.sends.begin(task, what, partial(self._send, what, call, task=task, **about))
 

@@ -42,7 +42,7 @@ Answer = Callable[[Mapping[str, Any]], Mapping[str, Any]]
 
 
 class Control:
-    """Serves while the context lasts; `answer` is called on threads of its own. Raises AnotherNode, ControlError."""
+    """Serves while the context lasts; `answer` is called on its own threads. Raises AnotherNode, ControlError."""
 
     def __init__(self, home: Home, answer: Answer) -> None:
         self._answer = answer

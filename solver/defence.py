@@ -1,9 +1,9 @@
-"""Games against this solver: found, watched, answered in time, on a thread of their own (dispute.md section 6).
+"""Games against this solver: found, watched, answered in time, on their own thread (dispute.md section 6).
 
-Which moves to make is `Strategy.defence`; here they are sent, each once, whatever is restarted. While they are computed
-nothing else computes (`turns`), but what another game asks for that is due before: a long replay makes way for it
-between two steps. The moves that a game asks for are handed over together, and while they wait for their blocks the
-next game's are computed: the time of a move is that of computing it, and once that of inclusion.
+Which moves to make is `Strategy.defence`; here they are sent, each once, whatever is restarted. While they are
+computed nothing else computes (`turns`), but what another game asks for that is due before: a long replay makes way
+for it between two steps. The moves that a game asks for are handed over together, and while they wait for their
+blocks the next game's are computed: the time of a move is that of computing it, and once that of inclusion.
 """
 
 from __future__ import annotations
@@ -103,8 +103,8 @@ class Defence:
         """Answer what is due now, the most urgent first. True if a move was handed over: there may be more at once.
 
         The most urgent is the one with the least left on this solver's clock beside what its further moves may take
-        without any computing (`urgencies`). After a while the order is looked at anew, for more may be asked for. Games
-        that wait need no answer yet.
+        without any computing (`urgencies`). After a while the order is looked at again, for more may be asked for.
+        Games that wait need no answer yet.
         """
         self._drop_what_is_over()
         if not (self._open or self._context.database.live(*TAKEN)):  # there is nothing to lose
@@ -142,8 +142,8 @@ class Defence:
             self._reserved = None
 
     def _make_way(self) -> None:
-        """Between two steps of an answer: answer other games that are due before it. Looks take a fifth of the time at
-        most. What one's own task asks for waits where there is no room for more of its states (`_has_room`); nothing
+        """Between two steps of an answer: answer other games that are due before it. Looks take a fifth of the time
+        at most. What our own task asks for waits where there is no room for more of its states (`_has_room`); nothing
         that is due after it is answered meanwhile.
         """
         if time.monotonic() - self._looked < max(self._context.settings.pace, 4 * self._look_took):
@@ -300,7 +300,7 @@ class Defence:
         self._sent[number] = list(zip(moves, sent, strict=True))
 
     def _close(self, number: int) -> None:
-        """Watch a game no more. After a task's last one, what was replayed for it is let go."""
+        """Watch a game no more. After a task's last one, what was replayed for it is released."""
         del self._open[number]
         self._sent.pop(number, None)
         task = self._tasks.pop(number)

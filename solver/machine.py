@@ -26,9 +26,9 @@ UNMEASURED: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """Operations a second of a program of which nothing is known: `least` to defend it, `most` where only its terms are
-    known and its bundle is to be fetched before it is bid on. `families` are those of a measurement. `source` is
-    "setting", "measured", "assumed", or "none": then there are no bids.
+    """Operations a second of a program of which nothing is known: `least` to defend it, `most` where only its terms
+    are known and its bundle is to be fetched before it is bid on. `families` are those of a measurement. `source` is
+    "setting", "measured", "assumed", or "none": then there are not bids.
     """
 
     least: float

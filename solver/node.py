@@ -5,7 +5,7 @@ contracts. That of the newest takes new work; those of earlier ones end what was
 journal, HTTP server and turn at computing is all of theirs.
 
 Nothing here decides a move, a price or a number: that is `Strategy`, `bidding` and the program. The main thread never
-computes. The defence, every training and the HTTP service have threads of their own, which compute in turns. What goes
+computes. The defence, every training and the HTTP service have their own threads, which compute in turns. What goes
 wrong in one task stays in that task (`failures`).
 """
 
@@ -211,7 +211,7 @@ class SolverNode(Node):
             self.context.log.warning("ledger is behind", error=str(error))
 
     def _close(self) -> None:
-        """Let go of everything."""
+        """Release everything."""
         context = self.context
         context.catalog.ready = False
         self._defence.close()

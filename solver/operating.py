@@ -105,7 +105,7 @@ def drain(wait: WaitOption = False, home: HomeOption = None, as_json: JsonOption
 
 
 def stop(wait: WaitOption = False, home: HomeOption = None, as_json: JsonOption = False) -> None:
-    """Stop as Ctrl-C does, once no deadline is near: with exit code 130, and tasks are left as they are."""
+    """Stop as Ctrl-C does, once no deadline is near: with exit code 130, and tasks are left unchanged."""
     from solver.asking import order
 
     order(at_home(home), "stop", as_json, wait)

@@ -21,7 +21,7 @@ WAITING = 1
 class Pipeline:
     """Appends states to `run_store`. Used by one thread. `on_kept` is called on the pipeline's thread after each.
 
-    An error on that thread is final: it is raised, as it is, by every later call, and no later state is kept.
+    An error on that thread is final: every later call raises it again, and no later state is kept.
     """
 
     def __init__(self, run_store: RunStore, on_kept: Callable[[], None] = lambda: None) -> None:

@@ -1,7 +1,7 @@
-"""A bucket or folder that the world reads: written through fsspec, read by everyone else at an address of its own.
+"""A bucket or folder that the world reads: written through fsspec, read by everyone else at its own address.
 
-Who may write is said where fsspec's file systems look for it, such as AWS_ACCESS_KEY_ID or ~/.aws for s3://, and never
-in a setting. That all may read is for the bucket's owner to allow; `require_readable` finds out.
+Who may write is said where fsspec's file systems look for it, such as AWS_ACCESS_KEY_ID or ~/.aws for s3://, and
+never in a setting. That all may read is for the bucket's owner to allow; `require_readable` finds out.
 """
 
 from __future__ import annotations
@@ -105,7 +105,7 @@ class PublicPlace:
                 got=error,
                 remedy="for s3:// install the extra `storage`: pip install 'assay[storage]'",
             ) from error
-        except Exception as error:  # each file system has errors of its own
+        except Exception as error:  # each file system has its own errors
             raise PublicPlaceError(
                 f"{self._url}/{name}",
                 expected="to be written and read",

@@ -109,7 +109,7 @@ def _standing_in(mark: str) -> Any:
 
 
 async def _mark(address: Address) -> str:
-    """What is served there; "" for what is no mark. Raises BadAnswer, TimeoutError."""
+    """What is served there; "" for what is not a mark. Raises BadAnswer, TimeoutError."""
     body = bytearray()
     async with asyncio.timeout(SECONDS), HttpClient() as client:
         await client.get(address, MOST, body)

@@ -139,8 +139,8 @@ class RunStore:
         return self.program.state_of([tensor.data for tensor in self.checkpoint(number).tensors])
 
     def retire(self, again: Callable[[], Materials]) -> None:
-        """The task is over: let go of the dataset and the executor. `again` makes them for whoever still asks what lies
-        between two checkpoints, each time anew.
+        """The task is over: release the dataset and the executor. `again` makes them for the party that still asks
+        what lies between two checkpoints, each time again.
         """
         self._materials = again
 
@@ -195,7 +195,7 @@ class RunStore:
         return last[1]
 
     def _mend(self, number: int, error: Exception) -> Checkpoint:
-        """Compute a damaged checkpoint again from the one before it, and store it anew.
+        """Compute a damaged checkpoint again from the one before it, and store it again.
 
         Without a lock: two threads that find the damage at once write the same blobs, and a lock that is held while a
         step waits for its turn would hold the defence.

@@ -139,11 +139,11 @@ def _insides(api: FastAPI, catalog: Catalog, questions: OneAtATime, budget: Budg
             from protocol.program.errors import ProgramError
 
             try:
-                run.frame(i, j)  # step by step, each in a turn of its own
+                run.frame(i, j)  # step by step, each in its own turn
                 # In one more turn: frames below it, and values that it does not hold, are computed when asked for.
                 with catalog.turns.ordinary():
                     return ask(frame_at(run, i, j, call_path(path)))
-            except (ProgramError, IndexError) as error:  # a path that is no calls, a leaf that is none
+            except (ProgramError, IndexError) as error:  # a path without calls, a leaf that does not exist
                 raise HTTPException(404, str(error)) from error
 
         return await by_replay(task, i, j, answer)

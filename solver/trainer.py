@@ -1,4 +1,4 @@
-"""A task's training on a thread of its own: nothing that a task computes holds the loop that looks after all tasks."""
+"""A task's training on its own thread: nothing that a task computes holds the loop that looks after all tasks."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Accusing a seat whose digest is not of the states that a look has found (dispute.md section 3).
 
-It takes the solver's step tree. Where that is one's own, one chunk of it is shown, at a place chosen at random, and the
+It takes the solver's step tree. Where that is our own, one chunk of it is shown, at a place chosen at random, and the
 seat has to show it in its digest; where it is not, the solver is false, and the game goes on against it.
 """
 
@@ -54,7 +54,7 @@ def jobs(context: Context, seen: Observation) -> Iterator[Job]:
         return
     for look, told in different(context, seen):
         if not look.attested:
-            continue  # whoever accuses could be silent, and another be paid for it: the contract refuses
+            continue  # an accuser could stay silent and let another be paid for it: the contract refuses
         stands = context.looks.of(view.task, look.number)
         if stands is None or stands.accused is not None or stands.accusations >= TRIES:
             continue

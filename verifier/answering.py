@@ -1,6 +1,6 @@
 """Answering an accusation of an own seat, or look, with its leaf's siblings (dispute.md section 3).
 
-Where one's own states have another chunk in that place the solver's step tree is false: then a game is played instead.
+Where our own states have another chunk in that place the solver's step tree is false: then a game is played instead.
 """
 
 from __future__ import annotations

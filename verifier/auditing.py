@@ -1,15 +1,15 @@
 """The seats of one verifier: replay their segments, hold the result, attest, challenge what is not as committed.
 
-Each is decided anew from the chain and the database, so that a restart or a failure costs at most a replay. A segment
-comes to its verdict by steps: fetch the bundle, load it, ask the solver for the state before the segment, replay.
-Where the solver does not serve it, the task is run from its start; or, where the terms have jurors, `item_claims`
-claims that it cannot be had. What own jurors (`juror`) need is fetched and loaded here too. Only fetching and asking
-wait for a stranger, and they have threads of their own, at most one a task. The result is one more segment, without
-steps (`findings.Committed`).
+Each is decided again from the chain and the database, so that a restart or a failure costs at most a replay. A
+segment comes to its verdict by steps: fetch the bundle, load it, ask the solver for the state before the segment,
+replay. Where the solver does not serve it, the task is run from its start; or, where the terms have jurors,
+`item_claims` claims that it cannot be had. What own jurors (`juror`) need is fetched and loaded here too. Only
+fetching and asking wait for a stranger, and they have their own threads, at most one a task. The result is one more
+segment, without steps (`findings.Committed`).
 
 A seat attests the digest of the states that its replays passed, under its own salt, so a segment that two own seats
 have, or that was replayed before the draw, is replayed for each of them. Without every digest nothing is attested.
-Where a solver that is challenged withholds states, the digests are those of one's own run from the start. A look is a
+Where a solver that is challenged withholds states, the digests are those of our own run from the start. A look is a
 seat with one segment and without the result; what `looking` compares is digested here too.
 """
 
@@ -54,7 +54,7 @@ _Missing = dict[int, tuple[Material | None, Committed, list[int]]]
 def attestations(context: Context, seen: Observation) -> Iterator[Job]:
     """Attest the seats whose segments were all replayed, once the result is held.
 
-    A solver that is challenged is attested only in its open game, which lets nobody be paid: whoever challenges is not
+    A solver that is challenged is attested only in its open game, which lets nobody be paid: the challenger is not
     silent, and an attestation says what was computed.
     """
     task = seen.view.task
@@ -257,7 +257,7 @@ def _replay(
 def _digest_own(
     context: Context, seen: Observation, material: Material, committed: Committed, segment: int
 ) -> None:
-    """Digest a segment, or the result, of one's own run: what is attested while the solver, which is challenged,
+    """Digest a segment, or the result, of our own run: what is attested while the solver, which is challenged,
     withholds what it has committed to. Raises ChainError, CommitmentError, TwoReplays, OSError.
     """
     seats, digesters = _undigested(context, seen, material, segment)

@@ -1,6 +1,7 @@
-"""The bonds of commitments: free in the vault before they are needed, and for the largest stakes where tokens are few.
+"""The bonds of commitments: free in the vault before they are needed, and for the largest stakes where tokens are
+few.
 
-Each account of a process has tokens of its own. A bond is a term of its task, doubled by the contract for those without
+Each account of a process has its own tokens. A bond is a term of its task, doubled by the contract for those without
 a seat while many are held (`Commitments.bond`).
 """
 

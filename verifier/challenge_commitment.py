@@ -37,7 +37,7 @@ def nothing(_challenge: Challenge) -> Sequence[Owed]:
 
 
 class ChallengeCommitment:
-    """Commits to one challenge and opens it, from the challenge's own account. Made anew after a restart."""
+    """Commits to one challenge and opens it, from the challenge's own account. Made again after a restart."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""One challenge: whose turn it is in its game, which needs the chain alone, and one's own moves, which need the task's
+"""One challenge: whose turn it is in its game, which needs the chain alone, and our own moves, which need the task's
 trees.
 
 Which move to make is `Strategy.challenger`; here it is sent, once, whatever is restarted. Nothing here waits for the
@@ -26,7 +26,7 @@ from verifier.strategy import Challenger
 
 
 class Trees:
-    """What a move is made of: one's own run of the task, and what the solver has revealed. The large part of a game."""
+    """What a move is made of: our own run of the task, and what the solver has revealed. The large part of a game."""
 
     def __init__(
         self, client: Client, material: Material, challenge: Challenge, first: int, challenger: Challenger
@@ -61,7 +61,7 @@ class Trees:
 
 
 class ChallengeDriver:
-    """Drives one challenge. Made anew after a restart; what it needs is in the database and on the chain.
+    """Drives one challenge. Made again after a restart; what it needs is in the database and on the chain.
 
     Called by one thread at a time.
     """
@@ -91,7 +91,7 @@ class ChallengeDriver:
         self.own_turn = True
         """Whether the next move is this side's: a process that is to stop makes it first."""
         self.deadline = math.inf
-        """When one's own next move is to be computed, infinite while none is due: of the clock further moves may take a
+        """When our own next move is to be computed, infinite while none is due: of the clock further moves may take a
         part.
         """
 

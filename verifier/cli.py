@@ -156,8 +156,8 @@ def inform(
     home: HomeOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Show the salt of a seat, and take half of the lock of whoever gave it away. Not while `watch` runs from the
-    account: offer it to its service then.
+    """Show the salt of a seat, and take half of the lock of the party that gave it away. Not while `watch` runs from
+    the account: offer it to its service then.
     """
     with _client(at_home(home), connection) as client:
         from time import sleep

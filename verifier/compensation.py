@@ -1,7 +1,7 @@
-"""What a conviction owes to own seats, and fetching it (dispute.md section 8): anyone may make these calls, within the
-time for claims.
+"""What a conviction owes to own seats, and fetching it (dispute.md section 8): anyone may make these calls, within
+the time for claims.
 
-A seat that spoke up, by a game of its account on a segment of its own, has the game's cost and its fee; an attested one
+A seat that spoke up, by a game of its account on its own segment, has the game's cost and its fee; an attested one
 without the convicted segment has its fee. A commitment that was opened late is paid by that call
 (`challenge_commitment`).
 """

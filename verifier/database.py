@@ -248,7 +248,7 @@ class Database(NodeDatabase):
         return [task for (task,) in self._execute("SELECT task FROM held WHERE until < ?", (now,))]
 
     def held_after_end(self) -> list[int]:
-        """Tasks that are over and whose results are held, the one that is to be let go first before all others."""
+        """Tasks that are over and whose results are held, the one that is to be released first before all others."""
         rows = self._execute("SELECT task FROM held WHERE until < ? ORDER BY until, task", (UNTIL_OVER,))
         return [task for (task,) in rows]
 
@@ -305,7 +305,7 @@ class Database(NodeDatabase):
         game: int | None = None,
         outcome: str | None = None,
     ) -> None:
-        """Note how far the challenge of a task and seat is; None leaves a field as it is."""
+        """Note how far the challenge of a task and seat is; None leaves a field unchanged."""
         self._execute(
             "UPDATE challenges SET opening_until = coalesce(?, opening_until), game = coalesce(?, game), "
             "outcome = coalesce(?, outcome) WHERE task = ? AND seat = ?",
@@ -363,7 +363,7 @@ class Database(NodeDatabase):
         return StateRow(number, bool(rows[0][0]), root, rows[0][1]) if rows else None
 
     def own_segments(self, task: int) -> int:
-        """Segments of a task that one's own run from the start has come through."""
+        """Segments of a task that our own run from the start has come through."""
         ((count,),) = self._execute(
             "SELECT count(*) FROM states WHERE task = ? AND own AND number > 0", (task,)
         )
@@ -377,7 +377,7 @@ class Database(NodeDatabase):
         )
 
     def drop_state(self, task: int, row: StateRow) -> None:
-        """Forget a kept state. A run has no gaps: with a state of one's own go those after it, which it gives again."""
+        """Forget a kept state. A run has no gaps: forgetting one of our own states forgets those after it."""
         self._execute(
             "DELETE FROM states WHERE task = ? AND own = ? AND (number = ? OR own AND number > ?)",
             (task, row.own, row.number, row.number),

@@ -32,7 +32,7 @@ class Different:
     """The commitment is not what the program gives.
 
     With the solver's `roots` r_0 …, `segment` is false given the state before it. Without them (None) the segment is
-    not known yet, and one's own run from the initial state is kept. `digests` are those of one's own states of the
+    not known yet, and our own run from the initial state is kept. `digests` are those of our own states of the
     segment, one for each digester, if it was replayed.
     """
 

@@ -50,7 +50,7 @@ class Games:
 
     @property
     def moves_due(self) -> bool:
-        """Whether one's own clock runs in a game, or a commitment is still to be opened."""
+        """Whether our own clock runs in a game, or a commitment is still to be opened."""
         return bool(self._opening.busy) or any(game.own_turn for game in self._drivers.values())
 
     def is_busy(self, task: int) -> bool:

@@ -1,8 +1,8 @@
 """Informing: who shows the salt of an attested seat while its task is not over takes half of the seat's lock
 (dispute.md section 3).
 
-So whoever computed a seat's digest for it can do so, and anybody to whom the salt was given. It takes a commitment, and
-in a later block the call itself. The digest that the call needs comes from the chain.
+So a service that computed a seat's digest can do so, and anyone who was given the salt. It takes a commitment, and in
+a later block the call itself. The digest that the call needs comes from the chain.
 """
 
 from __future__ import annotations
@@ -123,7 +123,7 @@ def require_seat(task: int, number: int, seats: Sequence[Seat], own: Container[s
         raise SaltRefused(
             what,
             expected="a seat of another account",
-            got="one's own",
+            got="your own account",
             remedy="show it to nobody: who informs of itself loses half of the lock",
         )
     return seats[number]

@@ -1,9 +1,9 @@
 """Work that runs beside the node's loop: one job per key at a time, a bounded number in all, rests after failures.
 
-So a game never waits for another game's receipt, nor a move for a replay. What is due before all that runs waits for no
-worker. Whatever a job raises is its task's failure: the task rests in this kind of work, and the others come first.
-Jobs are idempotent: what a job did not finish is decided anew, from the chain and the database, when it is offered
-again.
+So a game never waits for another game's receipt, nor a move for a replay. What is due before all that runs waits for
+no worker. Whatever a job raises is its task's failure: the task rests in this kind of work, and the others come
+first. Jobs are idempotent: what a job did not finish is decided again, from the chain and the database, when it is
+offered again.
 """
 
 from __future__ import annotations
@@ -231,7 +231,7 @@ class Jobs:
         """Take the finished jobs away; the failures among them, whose tasks now rest."""
         failures = []
         with self._lock:
-            self._waiting.clear()  # what is due is decided anew
+            self._waiting.clear()  # what is due is decided again
             ended = [running for running in self._running.values() if running.done.is_set()]
             for running in ended:
                 del self._running[running.job.key]

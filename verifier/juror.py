@@ -1,9 +1,9 @@
 """Being a juror: fetch what a seat says it cannot have, keep and serve it, vote, and open what the claimant asks for.
 
-`auditing` fetches, for what a juror needs is what a seat would need. Whoever votes yes serves the item from before its
-vote until the task is over, and what else the claimant needs (`keeping`), as far as it can be had and the disk has room
-beside what is spared for duties: a claim names one item. Who still
-has nothing at three quarters of its time votes no, for silence is punished.
+`auditing` fetches, for what a juror needs is what a seat would need. Anyone who votes yes serves the item from before
+its vote until the task is over, and what else the claimant needs (`keeping`), as far as it can be had and the disk
+has room beside what is spared for duties: a claim names one item. Who still has nothing at three quarters of its time
+votes no, for silence is punished.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def further(context: Context, seen: Observation) -> list[int]:
 
 def keeping(context: Context, seen: Observation) -> Iterator[Job]:
     """Fetching and keeping one of the states that are served further, each time another: what nobody serves keeps no
-    other waiting. It waits for strangers, and is for a worker of its own.
+    other waiting. It waits for strangers, and is for its own worker.
     """
     task = seen.view.task
     lacking = [item for item in further(context, seen) if not context.items.has_state(task, item)]

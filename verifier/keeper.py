@@ -1,6 +1,6 @@
 """Making the calls that move tasks on (`protocol.node.party.exits`), but none for a solver that is challenged here.
 
-Others may be first: a refusal is no failure.
+Others may be first: a refusal is not a failure.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ def observe(context: Context, view: TaskView, now: int) -> Observation:
 
 
 def due(context: Context, seen: Observation) -> Exit | None:
-    """The call that this verifier makes now. It ends nothing that it challenges, never pays a solver that it has found
-    false, settles nothing that an own look may still take a lock in, and nothing before an own claim is off, and
-    punishes no silence of its own. Raises ChainError.
+    """The call that this verifier makes now. It ends nothing that it challenges, never pays a solver that it has
+    found false, settles nothing that an own look may still take a lock in, and nothing before an own claim is off,
+    and does not punish its own silence. Raises ChainError.
     """
     what = exit_due(seen, context.client.deployment, GRACE)
     if what in ENDS and item_claims.bound(context, seen):

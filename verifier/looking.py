@@ -1,4 +1,5 @@
-"""Looks (dispute.md section 3): opening one's digest to whoever looks at it, comparing what others open, taking locks.
+"""Looks (dispute.md section 3): opening one's digest to the party that looks at it, comparing what others open,
+taking locks.
 
 A look that finds another root than its own needs the solver's step tree of the segment: unless it is on the chain, a
 challenge that only asks is played (`games`), and its game is dropped by `accuse`. Where the solver's tree is not the
@@ -47,7 +48,7 @@ def jobs(context: Context, seen: Observation) -> Iterator[Job]:
         # Half of the lock is the looking account's.
         grace = 0 if look.account in context.clients else GRACE
         if stands.accused is not None:
-            # Also where another look has the lock by now, or whoever looks is gone: nothing is settled before.
+            # Also where another look has the lock by now, or the looker is gone: nothing is settled before.
             if seen.now > stands.until + grace and not _is_contested(context, stands.game):
                 yield Job(task, f"take {look.number}", partial(_take_unanswered, context, task, look))
             continue

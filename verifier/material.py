@@ -68,13 +68,13 @@ class Material:
     replayer: Replayer
 
     def run(self, challenge: Challenge) -> Replay:
-        """One's own run below a challenge: from the solver's state before the false segment, or from the start."""
+        """Our own run below a challenge: from the solver's state before the false segment, or from the start."""
         if challenge.segment is None:
             return self._replay(challenge, self._own_roots)
         return self._replay(challenge, lambda: None)
 
     def _own_roots(self) -> Sequence[bytes]:
-        """The roots of one's own run to its end; what was lost of it is computed again."""
+        """The roots of our own run to its end; what was lost of it is computed again."""
         while not self.states.extend(self.terms.segments):
             pass
         return self.states.own_roots()
@@ -204,7 +204,8 @@ class Materials:
         try:
             cached_bundle(self._bundles, terms, limits, others)
         except BundleError as error:
-            # An answer that is too long says nothing of the room: whoever floods would never have a claim against it.
+            # An answer that is too long says nothing of the room: otherwise a flooding server would never have a claim
+            # against it.
             if isinstance(error, TensorsTooLarge) and most < self._limits.total_bytes:
                 raise _disk_full(room) from error
             self._refused.add(terms.bundle_hash)
@@ -224,7 +225,7 @@ class Materials:
             bundle = load_bundle(self._bundles / terms.bundle_hash.hex(), limits=self._limits)
             require_terms(bundle, terms)
         except BundleError:
-            self._damaged.add(terms.bundle_hash)  # fetched anew
+            self._damaged.add(terms.bundle_hash)  # fetched again
             raise
         made = self._made(task, terms, endpoint, bundle)
         with self._lock:

@@ -52,7 +52,7 @@ def _digest_states(execute: Execute) -> None:
         ") STRICT, WITHOUT ROWID",
         "SELECT task, segment, root FROM former",
     )
-    # A root of a step tree is no digest. It was attested to contracts that no later release speaks to.
+    # A root of a step tree is not a digest. It was attested to contracts that no later release speaks to.
     rebuild(
         execute,
         "attested",

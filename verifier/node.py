@@ -117,9 +117,9 @@ class VerifierNode(Node):
         self._answers = Jobs(ANSWERS, longest_rest=8, due=due, queued=True)
         """Of looks and jurors: they have less time than replays, so they wait for none, and rest for none's failure."""
         self._informs = Jobs(1, longest_rest=8)
-        """Of its own, so that strangers' salts keep no attestation waiting."""
+        """Separate, so that strangers' salts do not delay attestations."""
         self._keeps = Jobs(1, longest_rest=math.inf)
-        """Of its own, so that what a claimant may need keeps no duty waiting."""
+        """Separate, so that what a claimant may need does not delay duties."""
         self._games = Games(self.context, self._fetches, self._engagements)
         self._offered = OfferedSalts(
             client, self.context.clients, self.context.database, self.context.metrics
@@ -160,7 +160,7 @@ class VerifierNode(Node):
         return application(self.context.results, self.context.items, self._offered.offer)
 
     def _close(self) -> None:
-        """Let go of everything."""
+        """Release everything."""
         self._fetches.abandon()  # what is on disk by then is not fetched again
         self._keeps.abandon()
         self._games.close()

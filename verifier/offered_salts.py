@@ -1,7 +1,8 @@
 """Salts that others give away: kept from their offer to the seat's attestation, and shown if they fit it.
 
 They come over HTTP (`server`). Only one that fits costs gas, of the main account. An offer asks nothing of the chain;
-an attestation is looked up once, or more often if a kept salt fits it, which costs whoever offered it half of a lock.
+an attestation is looked up once, or more often if a kept salt fits it, which costs the party that offered it half of
+a lock.
 """
 
 from __future__ import annotations

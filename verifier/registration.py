@@ -47,10 +47,10 @@ def speed_of(client: Client, settings: VerifierSettings, accounts: int) -> float
 def ensure_registered(
     client: Client, settings: VerifierSettings, others: Mapping[str, float] | None = None, full: bool = False
 ) -> None:
-    """Lock the stake and make the offer of the settings, unless the account is registered. A suspended account is made
-    whole: whoever starts the process says that it can attest again. `others` are speeds that further accounts of the
-    process offer, by address. Where the disk limit is reached (`full`), an account that is in no draw stays in none.
-    Raises NotEnoughTokens, SettingsError, ChainError.
+    """Lock the stake and make the offer of the settings, unless the account is registered. A suspended account is
+    made whole: by starting the process the operator says that it can attest again. `others` are speeds that further
+    accounts of the process offer, by address. Where the disk limit is reached (`full`), an account that is in no draw
+    stays in none. Raises NotEnoughTokens, SettingsError, ChainError.
     """
     log = logs.get("verifier").bind(account=client.address)
     unit = client.deployment.parameters.stake_unit

@@ -104,7 +104,7 @@ class Replayer:
     def audit(self, committed: Committed, segment: int, digesters: Sequence[Digester] = ()) -> Finding | None:
         """Compare segment 1 … size - 1 of a commitment, or the result (`size`), with what is here; nobody is asked.
 
-        None if it cannot be told yet: one's own run from the start has come on by a segment, call again. Raises
+        None if it cannot be told yet: our own run from the start has come on by a segment, call again. Raises
         TwoReplays as `digest_own` does.
         """
         roots = self._known(committed)
@@ -128,10 +128,10 @@ class Replayer:
     def digest_own(
         self, committed: Committed, segment: int, digesters: Sequence[Digester]
     ) -> tuple[bytes, ...] | None:
-        """What `Equal.digests` are, of one's own run, whatever was committed; nobody is asked.
+        """What `Equal.digests` are, of our own run, whatever was committed; nobody is asked.
 
-        None if that run has not come to the result yet: call again. Raises TwoReplays if the segment, replayed for its
-        digests, does not end as it did in that run.
+        None if that run has not come to the result yet: call again. Raises TwoReplays if the segment, replayed for
+        its digests, does not end as it did in that run.
         """
         if not self._states.extend(committed.size - 1):
             return None
@@ -151,7 +151,7 @@ class Replayer:
 
     def roots(self, committed: Committed) -> Sequence[bytes]:
         """The roots r_0 … of a commitment that was found equal: as the solver served them, or serves them now, or of
-        one's own run, which then goes on to its end.
+        our own run, which then goes on to its end.
         """
         served = self._segment_roots(committed)
         if served is not None:
@@ -163,7 +163,7 @@ class Replayer:
     def open_chunk(
         self, committed: Committed, segment: int, digester: Digester, place: Place
     ) -> Opening | None:
-        """One's own leaf at a place of a segment, under a salt, with its siblings; None where the state has no such
+        """Our own leaf at a place of a segment, under a salt, with its siblings; None where the state has no such
         chunk. The segment is replayed up to that state; and to its end where the roots of its states are not kept, or
         not what this replay gives.
         """

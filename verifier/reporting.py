@@ -44,7 +44,7 @@ class Reports:
             if seen.now > seat.until and not waits and late not in self._late:
                 self._late.add(late)
                 self._context.metrics.late.inc()
-                # Whoever is silent in a seat is in no draw until `ensure_registered` is called again.
+                # Anyone who is silent in a seat is in no draw until `ensure_registered` is called again.
                 self._context.log.error(
                     "too late to attest", task=seen.view.task, seat=seat.number, account=seat.account
                 )

@@ -69,7 +69,7 @@ def tidy(folder: Path, database: Database) -> None:
 
 
 def release(context: Context, now: int) -> None:
-    """Let go of results that need not be held any more; `now` is the chain's."""
+    """Release results that need not be held any more; `now` is the chain's."""
     for task, why in _due(context, now):
         context.results.drop(task)
         context.database.let_go(task)

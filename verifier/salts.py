@@ -1,8 +1,8 @@
 """The salts of own seats (encoding.md section 8) and of own challenges. They follow from the account's key and the
 chain, so none is lost with a database.
 
-A seat's salt is worth half of its seat's lock to whoever learns it before looks are drawn: it is never logged, and has
-no place in an error's text or a repr.
+A seat's salt is worth half of its seat's lock to the party that learns it before looks are drawn: it is never logged,
+and has no place in an error's text or a repr.
 """
 
 from __future__ import annotations

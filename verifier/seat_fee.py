@@ -1,8 +1,8 @@
 """What a seat costs an account whatever it replays: the least fee that its offer names by default. Pure.
 
-While an account has a seat no draw finds it. So a seat has a price of its own, without which a solver could have all
-honest accounts drawn for a task of its own, for nothing (docs/security.md section 4). The replays are the other floor,
-by operations.
+While an account has a seat no draw finds it. So a seat has its own price, without which a solver could have all
+honest accounts drawn for its own task, for nothing (docs/security.md section 4). The replays are the other floor, by
+operations.
 """
 
 from __future__ import annotations

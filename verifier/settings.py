@@ -34,8 +34,8 @@ class VerifierSettings(NodeSettings):
 
     account: str = "dev:2"
     further_accounts: tuple[str, ...] = ()
-    """Accounts that take seats too, each one at a time for a stake of its own. Each challenges what is false in its
-    seats, with tokens for bonds and coin for games of its own; what is found without a seat, `account` challenges.
+    """Accounts that take seats too, each one at a time for its own stake. Each challenges what is false in its seats,
+    with tokens for bonds and coin for its own games; what is found without a seat, `account` challenges.
     """
     stake: Tokens = Decimal(1000)
     """Tokens that each account locks at most: the largest power of two of the deployment's units that they pay. What is

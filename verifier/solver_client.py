@@ -158,7 +158,7 @@ class SolverClient:
         with self._lock:
             self._failures += 1
             if self._failures >= TRIES:
-                # At least as long as it held up the caller: whoever trickles does not get all of its time.
+                # At least as long as it held up the caller: a trickling server does not get all of its time.
                 self._failures, self._rests_until = 0, time.monotonic() + max(REST_SECONDS, seconds)
 
 

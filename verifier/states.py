@@ -1,4 +1,4 @@
-"""States of one task at the ends of segments: one's own, run from the initial state on, and the solver's, as served.
+"""States of one task at the ends of segments: our own, run from the initial state on, and the solver's, as served.
 
 A served state is taken only if it has the committed root. Both kinds are kept on disk while the task lasts, for a
 solver that served a checkpoint once may refuse it when it is challenged. So are roots: the solver's, and those of
@@ -44,11 +44,11 @@ class States:
         self._store = store
 
     def own_roots(self) -> list[bytes]:
-        """State roots r_0, r_1, … of one's own run, as far as it has got."""
+        """State roots r_0, r_1, … of our own run, as far as it has got."""
         return [row.root for row in self._database.states(self._task, own=True)]
 
     def extend(self, last: int) -> bool:
-        """Run on towards checkpoint `last`, by one segment at most; whether one's own run has got there."""
+        """Run on towards checkpoint `last`, by one segment at most; whether our own run has got there."""
         rows = self._database.states(self._task, own=True)
         if not rows:
             rows = [self._keep(0, True, self._initial())]
@@ -59,7 +59,7 @@ class States:
         return len(rows) > last
 
     def own(self, number: int) -> State:
-        """Checkpoint `number` of one's own run."""
+        """Checkpoint `number` of our own run."""
         while not self.extend(number):
             pass
         return self._load(self._database.states(self._task, own=True)[number])
@@ -138,6 +138,6 @@ class States:
         try:
             return load_checkpoint(self._store, row.manifest, state_root=row.root)
         except CommitmentError:
-            # Damaged: the next try makes it anew. The others stay, for a solver may not serve them again.
+            # Damaged: the next try makes it again. The others stay, for a solver may not serve them again.
             self._database.drop_state(self._task, row)
             raise

@@ -38,7 +38,7 @@ def honest_executor(work: Work) -> Executor:
 
 
 def honest_challenger(game: GameView, run: Run, revealed: Revealed, provider: Provider) -> Move | None:
-    """The move that one's own run gives."""
+    """The move that our own run gives."""
     from protocol.dispute import challenger
 
     return challenger.next_move(game, run, revealed, provider)

@@ -1,4 +1,4 @@
-"""What all readers refuse: names that are missing, types that are no numbers, unequal lengths, too much data."""
+"""What all readers refuse: names that are missing, types that are not numbers, unequal lengths, too much data."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def require_path(path: Path, expected: str) -> None:
 
 
 def require_file(path: Path) -> None:
-    """Refuse a path that is no file, and a file without bytes."""
+    """Refuse a path that is not a file, and a file without bytes."""
     require_path(path, "a file")
     if not path.is_file():
         got = "a folder" if path.is_dir() else "neither a file nor a folder"

@@ -1,7 +1,7 @@
 """NAME: a small network that learns which of two spirals a point lies on. Change the model, the data, the loss.
 
-This file runs on your machine alone, once, when the task is captured. Solvers and verifiers get what `capture` makes of
-it: the step as a program, and all numbers of data and weights. Whoever wants to can read these.
+This file runs on your machine alone, once, when the task is captured. Solvers and verifiers get what `capture` makes
+of it: the step as a program, and all numbers of data and weights. Anyone who wants to can read these.
 """
 
 from __future__ import annotations

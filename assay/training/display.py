@@ -1,5 +1,5 @@
 """What a task looks like while its handle waits: lines at a terminal as `assay watch` prints them; in a notebook one
-output that is written anew.
+output that is rewritten.
 """
 
 from __future__ import annotations

@@ -101,7 +101,7 @@ class Handle:
         The status then. `on_progress` is told each second how far the task has come, `on_metrics` the metrics of all
         steps from the first on, as `callbacks` of `train` are.
 
-        Ctrl-C leaves the task as it is. Raises ResultError, BundleError where nobody serves the result; ChainError.
+        Ctrl-C does not affect the task. Raises ResultError, BundleError where nobody serves the result; ChainError.
         """
         if on_metrics is not None:
             self._relay.told.add(on_metrics)
@@ -129,8 +129,9 @@ class Handle:
         return self._final
 
     def load_into(self, model: nn.Module) -> Result:
-        """Copy the result's parameters and buffers into a model that is made as the captured one was. Raises LoadError,
-        and leaves the model as it is, where names, shapes or types differ; and as `result` does.
+        """Copy the result's parameters and buffers into a model that is made as the captured one was. Raises
+        LoadError, and leaves the model unchanged, where names, shapes or types differ; also raises what `result`
+        raises.
         """
         from assay.training.loading import load_result
 
@@ -163,7 +164,7 @@ class Handle:
             return cancelling.cancel(client, self.task)
 
     def close(self) -> None:
-        """Let go of the chain's node. The task goes on."""
+        """Disconnect from the chain's node. The task goes on."""
         self._close()
 
     def __enter__(self) -> Self:

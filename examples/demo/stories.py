@@ -135,5 +135,6 @@ STORIES = (
 """In the order of the telling."""
 
 POSTED = tuple(sorted(STORIES, key=lambda story: "fgahebcdijkompln".index(story.letter)))
-"""In the order in which their tasks are posted; task ids count from 1. The longest games first, then what waits for the
-end of a window; last those that verifiers of their own register for, who are in the draws of no earlier task."""
+"""In the order in which their tasks are posted; task ids count from 1. The longest games first, then what waits for
+the end of a window; last those that their own verifiers register for, who are in the draws of no earlier task.
+"""

@@ -43,7 +43,7 @@ class Audit(BoundContract):
 
     def draw(self, task: int, signature: bytes, hints: Hints) -> Receipt:
         """Execute the first draw of the queue, the task's, by the signature of its round (64 bytes) and the hints of
-        the round's message. `protocol.node.party.rounds` does it for the queue as it is.
+        the round's message. `protocol.node.party.rounds` does this for the whole queue.
         """
         return self.write("draw", task, signature, hints)
 

@@ -45,9 +45,9 @@ class BoundContract:
         self.connection.ask_ahead(self.contract, self.address, function, *lists, block=block)
 
     def write(self, function: str, *arguments: Any, intent: str | None = None, value: int = 0) -> Receipt:
-        """Send a call with `value` wei and wait for its receipt. Without an `intent` it is one of its own, but for the
-        same call of a command that was cut short: what that sent is waited for. Raises AccountError without a
-        sender, and what `Sender.send` raises.
+        """Send a call with `value` wei and wait for its receipt. Without an `intent` the call is a new one, unless a
+        command that was cut short sent the same call: then that transaction is waited for. Raises AccountError
+        without a sender, and what `Sender.send` raises.
         """
         sender, call = self._sender(function), self._call(function, arguments, value)
         if intent is not None:

@@ -1,4 +1,4 @@
-"""One client for all contracts of a deployment, each with a class of its own.
+"""One client for all contracts of a deployment, each with its own class.
 
 with connect("http://127.0.0.1:8545", account="dev:0") as client:
     client.market.task(1)
@@ -143,7 +143,7 @@ class Client:
         )
 
     def close(self) -> None:
-        """Give the account's lock back, and let go of the sockets."""
+        """Give the account's lock back, and released of the sockets."""
         if self.sender is not None:
             self.sender.close()
         if not self._shared:

@@ -41,8 +41,8 @@ Answer = TypeVar("Answer")
 
 
 class _Pinned(threading.local):
-    """The block that a thread reads at, and what it was told of it so far: that stays as it is, however often it looks
-    at the same block.
+    """The block that a thread reads at, and what it was told of it so far: that stays unchanged, however often it
+    looks at the same block.
     """
 
     def __init__(self) -> None:
@@ -110,7 +110,7 @@ class Connection:
         return int(self.request("eth_gasPrice"), 16)
 
     def close(self) -> None:
-        """Let go of the sockets. A later question opens new ones."""
+        """Close the sockets. A later question opens new ones."""
         self._nodes.close()
 
     def require_chain(self, chain_id: int) -> None:

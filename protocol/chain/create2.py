@@ -1,8 +1,8 @@
 """Contracts at addresses known beforehand: CREATE2 (EIP-1014) through the deterministic deployment proxy.
 
-The proxy (github.com/Arachnid/deterministic-deployment-proxy) is at one address on every chain that has it, anvil among
-them. It creates what anybody hands it, so an address follows from the salt and the creation code alone, and whoever
-creates a contract before us has created ours.
+The proxy (github.com/Arachnid/deterministic-deployment-proxy) is at one address on every chain that has it, anvil
+among them. It creates what anybody hands it, so an address follows from the salt and the creation code alone, and if
+somebody creates the contract before us, it is the same contract.
 """
 
 from __future__ import annotations

@@ -159,7 +159,7 @@ def require_salt(salt: str) -> None:
         raise DeploymentError(
             "salt of a deployment",
             expected=f"text of at most {MAX_SALT} characters",
-            got=f"{len(salt)} characters" if len(salt) > MAX_SALT else "bytes that are no text in UTF-8",
+            got=f"{len(salt)} characters" if len(salt) > MAX_SALT else "bytes that are not text in UTF-8",
             remedy="choose another --salt",
         )
 
@@ -174,14 +174,14 @@ def load_deployment(source: int | Path) -> Deployment:
             "deployment",
             expected=f"a file at {path}",
             got=type(error).__name__,
-            remedy="run `assay deploy`, or copy the file from whoever deployed",
+            remedy="run `assay deploy`, or copy the file from the deployer",
         ) from error
     if len(data) > MAX_BYTES:
         raise DeploymentError(
             f"deployment {path}",
             expected=f"at most {MAX_BYTES} bytes",
             got=len(data),
-            remedy="this is no deployment file",
+            remedy="this is not a deployment file",
         )
     try:
         return Deployment.model_validate_json(data)
@@ -198,7 +198,7 @@ def load_deployment(source: int | Path) -> Deployment:
             f"deployment {path}",
             expected=f"an assay-deployment of version {VERSION}",
             got=first_fault(error),
-            remedy="write it anew with `assay deploy`",
+            remedy="write it again with `assay deploy`",
         ) from error
 
 

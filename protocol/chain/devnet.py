@@ -117,7 +117,7 @@ class Devnet:
         self.connection.request("anvil_mine", hex(blocks), attempts=1)
 
     def make_blocks_every(self, seconds: int) -> None:
-        """From now on a block each so many seconds, whoever sends, and none for each transaction."""
+        """From now on a block each so many seconds, no matter who sends, and none for each transaction."""
         self.connection.request("evm_setIntervalMining", seconds, attempts=1)
 
     def skip(self, seconds: int) -> None:

@@ -54,7 +54,7 @@ class WrongChain(ChainError):
 
 
 class ChainReset(WrongChain):
-    """The chain at the node's URL was begun anew: its id is the same, its first block another."""
+    """The chain at the node's URL was restarted: its id is the same, its first block another."""
 
     def __init__(self, url: str, expected: str, got: str) -> None:
         ChainError.__init__(

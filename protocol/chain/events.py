@@ -1,11 +1,11 @@
 """Following a chain's events: from any block on, in bounded ranges, and honest about re-organisations.
 
-A follower keeps the hashes of the blocks it stopped at. When one of them is no longer the chain's, it goes
-back to the last one that is and says so (`Batch.rewound`): whoever has acted on later events reads the
-contracts again.
+A follower keeps the hashes of the blocks it stopped at. When one of them is no longer the chain's, it goes back to
+the last one that is and says so (`Batch.rewound`): a caller that has acted on later events must read the contracts
+again.
 
 Asked for a range that ends above its head, a node that is behind answers with what it has, as if nothing else had
-happened. So the newest blocks are read one by one and by hash: who does not have a block refuses.
+happened. So the newest blocks are read one by one and by hash: a node that does not have a block refuses.
 """
 
 from __future__ import annotations
@@ -118,7 +118,7 @@ class Follower:
             try:
                 logs = self._logs({"fromBlock": hex(begin), "toBlock": hex(end)})
             except RpcRefused:
-                # Nodes limit the range or the answer's size, each with words of its own: ask for less.
+                # Nodes limit the range or the answer's size, each with its own words: ask for less.
                 if begin == end:
                     raise
                 end = (begin + end) // 2

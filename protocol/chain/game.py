@@ -1,7 +1,7 @@
 """The dispute game: games, claims and moves (contracts/src/interfaces/IDisputeGame.sol).
 
-Moves are decided by `protocol.dispute` and sent here as they are; only what opens and closes a game has a
-method of its own.
+Moves are decided by `protocol.dispute` and sent here as they are; only what opens and closes a game has its own
+method.
 """
 
 from __future__ import annotations

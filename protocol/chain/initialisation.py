@@ -1,8 +1,8 @@
 """Which contracts a deployment's market and vault know, and since when.
 
 The deployer alone initialises, once, the vault last. Every task, verifier and challenge begins with a lock in the
-vault, and only its modules lock there: no event that a party needs is older than the vault's initialisation, whoever
-created the contracts, and whenever.
+vault, and only its modules lock there: no event that a party needs is older than the vault's initialisation, no
+matter who created the contracts, and whenever.
 """
 
 from __future__ import annotations
@@ -141,6 +141,6 @@ def block_before_initialisation(connection: Connection, at: Addresses) -> int:
             f"block in which the vault at {at.vault} was initialised",
             expected="a node that knows the state of that block",
             got=error.message,
-            remedy="name the URL of an archive node, or copy the deployment file from whoever has it",
+            remedy="name the URL of an archive node, or copy the deployment file from the party that has it",
         ) from error
     return before

@@ -152,7 +152,7 @@ class Journal:
         return [Entry(row[0], row[1], row[2], row[3], row[4], Status(row[5]), row[6]) for row in rows]
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         with self._lock:
             self._database.close()
 

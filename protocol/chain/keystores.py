@@ -118,13 +118,13 @@ def _require_affordable(file: Path, document: Mapping[str, Any]) -> None:
         raise _malformed(file, "no crypto.kdfparams")
     n, r, p, c, length = (given.get(name, 1) for name in ("n", "r", "p", "c", "dklen"))
     if not all(isinstance(value, int) and value > 0 for value in (n, r, p, c, length)):
-        raise _malformed(file, "kdfparams that are no positive numbers")
+        raise _malformed(file, "kdfparams that are not positive numbers")
     if 128 * n * r > MAX_MEMORY or p > MAX_PARALLEL or c > MAX_ITERATIONS or length > MAX_LENGTH:
         raise AccountError(
             f"key file {file}",
             expected=f"a key derivation of at most {MAX_MEMORY >> 20} MiB and {MAX_ITERATIONS:,} iterations",
             got="a dearer one",
-            remedy="write it anew with the program that it is from, with usual costs",
+            remedy="write it again with the program that it is from, with usual costs",
         )
 
 

@@ -76,5 +76,5 @@ def require_within_bounds(parameters: Parameters) -> None:
 
 
 def _shown(field: str, value: int) -> str:
-    """For people; of a field that is no amount, as its file says it."""
+    """For people; of a field that is not an amount, as its file says it."""
     return tokens(value) if field in AMOUNTS else f"{value:,}"

@@ -42,7 +42,7 @@ def ask(prompt: str, option: str) -> str:
         raise NoTerminal(
             prompt.strip().rstrip(":"),
             expected=f"a terminal to ask at, or {option}",
-            got="standard input that is no terminal",
+            got="standard input that is not a terminal",
             remedy=f"name a file with {option}" if option.startswith("--") else "run it at a terminal",
         )
     try:

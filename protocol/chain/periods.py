@@ -82,11 +82,11 @@ def periods(
     looks: bool,
     given: Mapping[str, int],
 ) -> dict[str, int]:
-    """All of `NAMES`; what is `given` stays. `copies` are the states that the solver may have to serve at once, to all
-    seats or to a jury (`protocol.tasks.offers.copies_at_once`).
+    """All of `NAMES`; what is `given` stays. `copies` are the states that the solver may have to serve at once, to
+    all seats or to a jury (`protocol.tasks.offers.copies_at_once`).
 
     Bounds of the deployment hold where there is room for them. A task that needs more than the deployment's most gets
-    the most, and whoever takes tasks says why it does not take this one.
+    the most, and a solver or verifier then says why it does not take the task.
     """
     least, most = parameters.min_period, parameters.max_period
     inclusion = INCLUSION_BLOCKS * block_time
@@ -120,7 +120,7 @@ def _within(least: int, seconds: float, most: int) -> int:
 
 
 def _rounded(seconds: float) -> int:
-    """Up to two digits: a number for people, which small changes of a program leave as it is."""
+    """Up to two digits: a number for people, which small changes of a program leave unchanged."""
     whole = ceil(seconds)
     unit: int = 10 ** max(0, len(str(whole)) - 2)
     return -(-whole // unit) * unit

@@ -216,7 +216,7 @@ class Nodes:
         self._next(self._chosen)
 
     def close(self) -> None:
-        """Let go of the sockets. A later question opens new ones."""
+        """Close the sockets. A later question opens new ones."""
         for node in self._nodes:
             node.close()
         if self._all is not None:

@@ -56,8 +56,8 @@ class Sender(Unmined):
     def send(self, call: Call, intent: str | None = None) -> Receipt:
         """Carry out an intent once, and return its receipt, also when an earlier process began it.
 
-        Without an `intent` the call is one of its own. Raises Reverted (before or after mining),
-        InsufficientFunds, NotMined, NonceTaken, RpcUnavailable, RpcRefused.
+        Without an `intent` the call is a new one. Raises Reverted (before or after mining), InsufficientFunds,
+        NotMined, NonceTaken, RpcUnavailable, RpcRefused.
         """
         sent = self.hand_over([(call, intent or f"once:{uuid.uuid4()}")])
         started = time.monotonic()
@@ -155,8 +155,8 @@ class Sender(Unmined):
         return [nonce for nonce in range(used, held) if nonce not in known]
 
     def tend(self) -> None:
-        """`recover`, but not more often than every `look_again` seconds, whoever asks, and not where everything is
-        mined and stays so.
+        """`recover`, but not more often than every `look_again` seconds, no matter who asks, and not where everything
+        is mined and stays so.
         """
         rested = time.monotonic() - self._tended > min(self.sending.look_again, self.sending.replace_after)
         if rested and not self._asks_nothing:
@@ -239,7 +239,7 @@ def _given_up(call: Call) -> RpcRefused:
     return RpcRefused(
         call.label,
         "no attempt left: each was refused, or its nonce taken",
-        "repeat the command: it is signed anew",
+        "repeat the command: it is signed again",
     )
 
 

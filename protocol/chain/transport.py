@@ -1,7 +1,7 @@
 """JSON-RPC over HTTP to one node of a chain: answers end in time, are no longer than `MOST`, and fit their questions.
 
-A node that trickles headers or a body has no more time than one that is silent, and length is counted as unpacked. What
-is no response to what was asked is NotAnAnswer.
+A node that trickles headers or a body has no more time than one that is silent, and length is counted as unpacked.
+What is not a response to what was asked is NotAnAnswer.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ Asked = tuple[str, Sequence[Any]]
 
 
 class NotAnAnswer(InternalError):
-    """What came is no response to what was asked."""
+    """What came is not a response to what was asked."""
 
 
 class AnswerTooLong(NotAnAnswer):
@@ -78,7 +78,7 @@ class Transport:
         return responses if all(one.get("id") is not None for one in responses) else None
 
     def close(self) -> None:
-        """Let go of the sockets. A later question opens new ones."""
+        """Close the sockets. A later question opens new ones."""
         self._session.close()
 
 
@@ -128,7 +128,7 @@ class _Provider(HTTPProvider):
         self.request_counter = _Numbers()
 
     def decode_rpc_response(self, raw_response: bytes) -> Any:  # type: ignore[override]
-        """Raises NotAnAnswer where a gateway has mixed up its clients, or answers with a page of its own."""
+        """Raises NotAnAnswer where a gateway has mixed up its clients, or answers with its own page."""
         try:
             found = parse_json(raw_response)
         except ValueError as error:

@@ -102,8 +102,9 @@ class Unmined:
         return Entry("0x" + signed.hash.hex(), intent, label, nonce, raw, Status.PENDING, None)
 
     def _free_nonces(self, count: int) -> list[int]:
-        """The first nonces that neither the node nor the journal holds a transaction for; fills gaps. What the journal
-        holds and the node does not is no gap: the node is behind, or has lost it, and `_push` hands it over.
+        """The first nonces that neither the node nor the journal holds a transaction for; fills gaps. What the
+        journal holds and the node does not is not a gap: the node is behind, or has lost it, and `_push` hands it
+        over.
         """
         first = self.connection.transaction_count(self.address, "pending")
         taken = {entry.nonce for entry in self.journal.since(first)}
@@ -261,7 +262,7 @@ class Unmined:
 def _is_refusal(error: ChainError) -> bool:
     """Whether a node will not take a transaction, as far as it says so."""
     if isinstance(error, RpcUnavailable):
-        return False  # it may have arrived; whoever waits looks for it and hands it over again
+        return False  # it may have arrived; the waiting caller looks for it and sends it again
     message = error.message.lower() if isinstance(error, RpcRefused) else ""
     # Known to the node, mined, or a replacement of ours is.
     return not any(words in message for words in ("already", "nonce too low", "underpriced"))

@@ -90,7 +90,7 @@ class _Held:
 
 
 class Turns:
-    """Any thread may ask. Whoever has the turn may ask again inside it. Raises Stopped once it is closed."""
+    """Any thread may ask. Anyone who has the turn may ask again inside it. Raises Stopped once it is closed."""
 
     def __init__(self, shared: bool = False) -> None:
         self._shared = shared

@@ -1,7 +1,7 @@
 """Addresses of strangers' HTTP servers, parsed once, where they come in; and what of an address may be printed.
 
-Whoever opens a connection takes an `Address`: its parts go to the socket and onto the wire as they are, and nothing
-parses them again. So a host that is no name, or a port that is none, is found here and nowhere later.
+Anyone who opens a connection takes an `Address`: its parts go to the socket and onto the wire as they are, and
+nothing parses them again. So a host that is not a name, or a port that is none, is found here and nowhere later.
 """
 
 from __future__ import annotations
@@ -94,8 +94,8 @@ def parsed(text: str) -> Address | None:
 
 
 def require_web_url(url: str) -> str:
-    """A URL of a node or of a server of the operator's own, as it is: with whatever path, query or user it has. Raises
-    ValueError unless it is http or https, with a host.
+    """A URL of the operator's own node or server, unchanged: with any path, query or user. Raises ValueError unless
+    it is http or https, with a host.
     """
     try:
         parts = urlsplit(url.strip())

@@ -129,7 +129,7 @@ class NodeDatabase:
                 raise self._refuse(
                     f"version {self.VERSION}",
                     f"application {application:#x}, version {version}",
-                    "it was left as it is: use the release that wrote it, or a later one",
+                    "it was left unchanged: use the release that wrote it, or a later one",
                 )
             damage = self._execute("PRAGMA quick_check(1)")
             if damage != [("ok",)]:

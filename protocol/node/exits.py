@@ -24,7 +24,7 @@ def reported() -> Iterator[None]:
     except KeyboardInterrupt:
         _end("interrupted", ExitCode.INTERRUPTED)
     except BrokenPipeError:
-        # Whoever read our output has seen enough, such as `head`; nothing may be flushed to it at exit.
+        # Anyone who read our output has seen enough, such as `head`; nothing may be flushed to it at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(int(ExitCode.FINE))
     except Exception as error:

@@ -22,8 +22,8 @@ from protocol.node.addresses import Address
 from protocol.node.lookups import IP, Permit, look_up
 
 LEAST_RATE = 1 << 20
-"""Bytes a second that a server must send and its client must read, over a whole answer: 1.5 GB of state in 25 minutes.
-Whoever is slower keeps time or memory from the others.
+"""Bytes a second that a server must send and its client must read, over a whole answer: 1.5 GB of state in 25
+minutes. Anyone who is slower keeps time or memory from the others.
 """
 ATTEMPT_SECONDS: Final = 1.0
 """For a connection to each of a name's addresses but the last, which has all the time that is left."""
@@ -44,7 +44,7 @@ class NotServed(BadAnswer):
 
 
 class Broken(BadAnswer):
-    """The name leads nowhere, nobody answers, or what comes is no TLS or HTTP. `kind` is the library's own error."""
+    """The name leads nowhere, nobody answers, or what comes is not TLS or HTTP. `kind` is the library's own error."""
 
     def __init__(self, error: Exception) -> None:
         self.kind = type(error).__name__
@@ -118,7 +118,7 @@ class HttpClient:
     async def _ask(
         self, address: Address, most: int, into: Body, parameters: Mapping[str, str] | None
     ) -> None:
-        # What `into` raises, such as for a full disk, is no fault of the server's.
+        # What `into` raises, such as for a full disk, is not a fault of the server's.
         async with aclosing(self._pieces(address, most, parameters)) as pieces:
             async for piece in pieces:
                 into.extend(piece)
@@ -169,7 +169,7 @@ class HttpClient:
             raise Broken(error) from error
 
     async def close(self) -> None:
-        """Let go of the connections; how the other side takes it does not matter."""
+        """Close the connections; how the other side takes it does not matter."""
         with suppress(Exception):
             await self._pool.aclose()
 

@@ -1,12 +1,12 @@
 """What one client's address may take of an HTTP server, so that others are answered.
 
-A server without shares is whoever's opens most connections: 100 clients that reopened half requests kept everybody out
-for as long as they liked. Here an address has few connections and fewer half requests, and when there are too many
-connections in all, the one goes that has made the server wait longest. An honest request comes in one piece, within a
-round trip: it waits for nothing that a hostile client holds.
+Without shares the client that opens most connections owns the server: 100 clients that kept reopening half-sent
+requests kept everybody else out. Here an address has few connections and fewer half requests, and when there are too
+many connections in all, the one that has made the server wait longest is closed. An honest request comes in one
+piece, within a round trip: it waits for nothing that a hostile client holds.
 
-Of what an address asks on all its connections one request is answered at a time, and the others are not even read: the
-event loop serves first come first, so between a question and its answer each other address has a few requests
+Of what an address asks on all its connections one request is answered at a time, and the others are not even read:
+the event loop serves first come first, so between a question and its answer each other address has a few requests
 answered, however many it sends.
 """
 
@@ -73,8 +73,8 @@ class _Connections:
 
 
 class SharedProtocol(TimedProtocol):
-    """Lets what is over an address's share wait, then refuses it with 503; begins one request of an address at a time;
-    makes room for whoever comes.
+    """Lets what is over an address's share wait, then refuses it with 503; begins one request of an address at a
+    time; makes room for the party that comes.
     """
 
     _proxies: ClassVar[frozenset[IP]]

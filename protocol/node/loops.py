@@ -1,4 +1,4 @@
-"""An event loop of one's own for code that is no coroutine, also inside of a thread that runs a loop already.
+"""A separate event loop for code that is not a coroutine, also inside a thread that already runs a loop.
 
 A notebook's kernel calls its cells from its loop. There the work is done in a thread beside, and waited for.
 """
@@ -36,7 +36,7 @@ class OwnLoop:
 
 
 def run(work: Coroutine[Any, Any, T]) -> T:
-    """What comes of a coroutine, in a loop of its own."""
+    """What comes of a coroutine, in its own loop."""
     loop = OwnLoop()
     try:
         return loop.run(work)

@@ -10,7 +10,7 @@ _PROC: Final = Path("/proc/self")
 
 
 def forget_peak() -> None:
-    """Count the largest use anew from now on, where the system lets a process do so."""
+    """Count the largest use again from now on, where the system lets a process do so."""
     with suppress(OSError):
         (_PROC / "clear_refs").write_text("5")
 

@@ -1,7 +1,7 @@
 """How a database of an earlier format becomes one of the next, and the copy of the file that is kept before.
 
 A format is a number, `PRAGMA user_version`. A party's `migrations.py` has one `Migration` for each step between two
-formats. Each runs in a transaction of its own that also sets the new number, so a process killed anywhere finds a whole
+formats. Each runs in its own transaction that also sets the new number, so a process killed anywhere finds a whole
 database of one format or of the next.
 """
 
@@ -66,7 +66,7 @@ def shape(execute: Execute) -> dict[str, list[Any]]:
 
 
 def rebuild(execute: Execute, table: str, create: str, rows: str = "") -> None:
-    """Make a table anew by the statement `create`. `rows` is the SELECT that fills it from the one before, which is
+    """Make a table again by the statement `create`. `rows` is the SELECT that fills it from the one before, which is
     called `former` there; without it the rows are dropped.
     """
     execute(f"ALTER TABLE {table} RENAME TO former")

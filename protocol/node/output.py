@@ -49,7 +49,7 @@ class Output:
             print(json.dumps(self._envelope(data), indent=2), flush=True)
 
     def line(self, data: Any) -> None:
-        """One of many results, in a line of its own; printed only with `--json`."""
+        """One of many results, in its own line; printed only with `--json`."""
         if self.as_json:
             print(json.dumps(self._envelope(data)), flush=True)
 

@@ -1,4 +1,4 @@
-"""The HTTP server in a thread of its own; its socket is bound before anything is announced."""
+"""The HTTP server in its own thread; its socket is bound before anything is announced."""
 
 from __future__ import annotations
 

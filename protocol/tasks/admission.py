@@ -1,15 +1,15 @@
 """Whether all that a party may have to compute can be done in time, whatever is asked of it and whenever.
 
 An *engagement* is asked of a party at most once, at any time, and is due within so many seconds of that; a *standing*
-one, such as a registration that takes seats, again and again. Computing goes by earliest deadline first, and only what
-is never interrupted, a step, holds what is due before it. So an interval of d seconds may ask for the work of all
-engagements that have at most d seconds for it, and nothing else (the processor demand of Baruah, Rosier and Howell,
-Real-Time Systems 2, 1990; a self-suspending engagement is bounded by the same sum, decision 135). Where that fits for
-every d at a third of the measured rates, everything is done in time.
+one, such as a registration that takes seats, again and again. Computing goes by earliest deadline first, and only
+what is never interrupted, a step, holds what is due before it. So an interval of d seconds may ask for the work of
+all engagements that have at most d seconds for it, and nothing else (the processor demand of Baruah, Rosier and
+Howell, Real-Time Systems 2, 1990; a self-suspending engagement is bounded by the same sum, decision 135). Where that
+fits for every d at a third of the measured rates, everything is done in time.
 
-Each transaction takes the time until its receipt. Each time that an engagement asks for the machine anew it is seen at
-the next look at the chain, and may have to wait for steps that have begun. All of this shortens its own time and takes
-none of the machine. `owed` says what a task's terms may ask for. Pure: no clock, no chain.
+Each transaction takes the time until its receipt. Each time that an engagement asks for the machine again it is seen
+at the next look at the chain, and may have to wait for steps that have begun. All of this shortens its own time and
+takes none of the machine. `owed` says what a task's terms may ask for. Pure: no clock, no chain.
 """
 
 from __future__ import annotations

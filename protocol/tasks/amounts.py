@@ -1,7 +1,7 @@
 """All amounts of a task from its budget, length, times and prices: dispute.md section 8.
 
 Pure: clients and `sim` call the same functions. Amounts are integers in units of the token, times seconds, rates
-fractions a year. Every rounding favours deterrence and whoever is to be paid: costs, fees and stakes round up.
+fractions a year. Every rounding favours deterrence and the payee: costs, fees and stakes round up.
 
 B is the budget, K the segments, q those of a seat, V the seats, c = B / K what training a segment costs at most:
 
@@ -116,11 +116,12 @@ OPTIONAL: Final = tuple(field.name for field in fields(Amounts))
 
 
 def derive(setting: Setting, rules: Rules, given: Mapping[str, int] | None = None) -> Amounts:
-    """The amounts of a task. What is `given`, by names of `Amounts`, stays as it is, and the rest follows from it;
-    nothing here keeps it from breaking a bound of the terms, or from deterring nobody (`deterrent`, `deterrent_lock`).
+    """The amounts of a task. What is `given`, by names of `Amounts`, stays unchanged, and the rest follows from it;
+    nothing here keeps it from breaking a bound of the terms, or from deterring nobody (`deterrent`,
+    `deterrent_lock`).
 
-    Raises NoRecommendation where no stake that a lock holds deters, or no bond is both at least its least and at most a
-    quarter of the stake.
+    Raises NoRecommendation where no stake that a lock holds deters, or no bond is both at least its least and at most
+    a quarter of the stake.
     """
     return _cheapest(setting, rules, tuple(sorted((given or {}).items())))
 
@@ -313,7 +314,7 @@ def _covers_claim(setting: Setting, fee: int) -> int:
 
 
 def _covers_given(given: Mapping[str, int]) -> int:
-    """A stake of which the amounts that were chosen are no greater shares than terms allow."""
+    """A stake of which the amounts that were chosen are not greater shares than terms allow."""
     shares = {"reward": 8, "retrain_reward": 8, "bond": 4, "delay_penalty": 1}
     return max(share * given.get(name, 0) for name, share in shares.items())
 

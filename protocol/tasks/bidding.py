@@ -47,9 +47,10 @@ def ladder(start: int, *, late: bool = False) -> Iterator[int]:
 
 
 def longest_overtime(budget: int, extension: int) -> int:
-    """Seconds that the overtime never reaches, whoever bids.
+    """Seconds that the overtime never reaches, no matter who bids.
 
     A bid moves the end by at most one extension, so different bids first take the overtime to 1, 2, … extensions, and
-    each of these is at least 4, 8, … % below the one before it. There are no more of them than bids in the late ladder.
+    each of these is at least 4, 8, … % below the one before it. There are no more of them than bids in the late
+    ladder.
     """
     return (sum(1 for _ in ladder(budget, late=True)) + 1) * extension

@@ -107,8 +107,8 @@ def floor(terms: Terms, needed: float, costs: Costs, draw_delay: float) -> Floor
 def least_price(
     needed: float, costs: Costs, *, stake: int, delay_penalty: int, bidding: float, audit: float
 ) -> Floor:
-    """`floor`, of a task of which there are no terms yet: seconds of the bidding, and of the audit from the submission
-    to the end of the challenge period.
+    """`floor`, of a task of which there are not terms yet: seconds of the bidding, and of the audit from the
+    submission to the end of the challenge period.
     """
     machine, power = ceil(needed * costs.machine), ceil(needed * costs.power)
     before = delay_penalty * (bidding + needed)

@@ -3,7 +3,7 @@
 Pure: terms, the solver's own figures and the best bid go in, a price or a reason comes out.
 
 Bids are open and go down (dispute.md section 2, "bid"): so ask for a share of the budget first, answer a lower bid by
-the least undercut, and stop at one's own floor.
+the least undercut, and stop at our own floor.
 """
 
 from __future__ import annotations
@@ -94,9 +94,9 @@ class Rule(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """Why there is no bid, in words of the solver, and by which rule. `least` is the value with which the rule would
-    hold of what the terms say too little of: seconds of training, of the attestation period or of a game, units of a
-    half bond or of the price; 0 where there is none.
+    """Why there is no bid, in words of the solver, and by which rule. `least` is the value with which the rule
+    would hold of what the terms say too little of: seconds of training, of the attestation period or of a game, units
+    of a half bond or of the price; 0 where there is none.
     """
 
     reason: str

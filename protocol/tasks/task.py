@@ -310,7 +310,7 @@ def replay_allowance(segment_steps: int, step_operations: int, state_bytes: int)
 def replay_seconds_of(
     segment_steps: int, step_operations: int, state_bytes: int, operations_a_second: float
 ) -> float:
-    """`replay_seconds` of a segment of which there are no terms yet."""
+    """`replay_seconds` of a segment of which there are not terms yet."""
     return (
         segment_steps * step_operations / operations_a_second + state_bytes * (segment_steps + 1) / HASH_RATE
     )

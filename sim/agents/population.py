@@ -126,7 +126,8 @@ def population(
 ) -> Population:
     """A population from strategies and numbers of members; groups of nobody are left out.
 
-    Raises ParameterError when there are no solvers or no verifiers, a group has fewer members than none, or no slots.
+    Raises ParameterError when there are not solvers or no verifiers, a group has fewer members than none, or no
+    slots.
     """
     everybody = Population(
         _groups("solvers", solvers),

@@ -33,7 +33,7 @@ class Checker:
         self._reveals = spread(population.verifiers, shown).astype(np.bool_)
         accusing = [group.strategy.accuses for group in population.verifiers]
         self._accuses = spread(population.verifiers, accusing).astype(np.bool_)
-        # Whoever copies comes last, when there is something to copy.
+        # Anyone who copies comes last, when there is something to copy.
         self._order = sorted(
             enumerate(population.verifiers), key=lambda numbered: numbered[1].strategy.watches
         )
@@ -164,7 +164,7 @@ class _Checking:
         self._second: SecondLooks | None = None
         outages = random.outages.uniform(shape[0]) if parameters.downtime else np.ones(shape)
         every = np.arange(shape[1])
-        # A copy: whoever acted paid for it, also where its seat is drawn again.
+        # A copy, because the account that acted paid for it even where its seat is drawn again.
         self._sit(every, self._accounts.copy(), random.checks.uniform(shape[0]), outages)
         self._looks = self._pass_by()
         if task.own_games is not None:

@@ -1,5 +1,5 @@
-"""Second looks: segments of attested seats are picked, other accounts replay them, and whoever cannot answer for its
-digest loses its lock (docs/dispute.md section 3).
+"""Second looks: segments of attested seats are picked, other accounts replay them, and an account that cannot open
+its digest loses its lock (docs/dispute.md section 3).
 
 A look is picked, drawn, attested, and looked at itself on the next level. All is decided here; `sim.engine.look_ends`
 books it. Arrays are (V q, rows): a slot for each segment of each seat, in the order of the seats.
@@ -203,7 +203,7 @@ def _judge(
 
 
 def _replayed(attempts: Sequence[Attempt], shape: tuple[int, ...]) -> Flags:
-    """Looks that were replayed by whoever attested them."""
+    """Looks that were replayed by the party that attested them."""
     replayed: Flags = np.zeros(shape, dtype=np.bool_)
     for _, check in attempts:
         replayed |= check.attests & check.replays

@@ -139,7 +139,7 @@ def weakest(strength: Floats) -> Auction:
 
 
 def in_turn(asks: Amounts, budget: Amounts, auction: Auction) -> Assignment:
-    """Tasks that run side by side, sold one after another: whoever has won one is busy.
+    """Tasks that run side by side, sold one after another: the winner of one is busy.
 
     Asks (tasks, solvers, rows), budgets and all of the result (tasks, rows).
     """

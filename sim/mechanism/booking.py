@@ -13,7 +13,7 @@ from sim.mechanism.ledger import Ledger
 SUBMITTER = 0
 """Account of everybody who posts tasks."""
 DRAWER = 1
-"""Account of whoever executes draws."""
+"""Account of the party that executes draws."""
 FIRST_SOLVER = 2
 
 

@@ -1,7 +1,7 @@
 """Draws of seats, and the segments of a seat (contracts/src/AuditBoard.sol, libraries/DrawWords.sol).
 
 A task has V seats. Each is drawn among the accounts that have no seat, weighted by their stake: a slot is a unit of
-it. So the seats' accounts are distinct. Each seat has q distinct segments of 1 ... K of its own.
+it. So the seats' accounts are distinct. Each seat has its own q distinct segments of 1 ... K.
 """
 
 from __future__ import annotations
@@ -74,6 +74,6 @@ def distinct(uniform: Floats, segments: int) -> Segments:
         number[:] = uniform[j] * newest
         number += 1
         for before in taken[:j]:
-            # One comparison at a time: whoever was replaced equals none of the earlier ones any more.
+            # One comparison at a time: a replaced account equals none of the earlier ones any more.
             np.copyto(number, newest, where=number == before)
     return taken

@@ -1,4 +1,4 @@
-"""What accounts attest in seats and looks: digests of states under salts of their own (docs/encoding.md section 8)."""
+"""What accounts attest in seats and looks: digests of states under their own salts (docs/encoding.md section 8)."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ class Target(NamedTuple):
         return segment_path(self.attestation.roots, self.attestation.result, self.position)
 
     def opening(self, trained: Trained, at: Chunk) -> Opening:
-        """One chunk in the digest of whoever has replayed: the answer to an accusation."""
+        """One chunk in the digest of the party that has replayed: the answer to an accusation."""
         data, digester = trained.tensors(self.segment, at.step), Digester(self.attestation.salt, THINNING)
         return open_chunk_of(
             digester.tensor_tree(data[at.tensor], at.step),

@@ -134,7 +134,7 @@ class Liveness(Study):
         return claims
 
     def _error(self, table: Table, expected: Floats) -> Floats:
-        """A task is a coin; where less than one is expected to stall in all, one is no contradiction."""
+        """A task is a coin; where less than one is expected to stall in all, one is not a contradiction."""
         tasks = by_point(table, "run").shape[1] * table["rounds"][0]
         coin = np.maximum(np.sqrt(expected * (1 - expected) / tasks), 1 / tasks)
         seen = standard_error(table, "stalled")

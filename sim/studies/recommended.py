@@ -85,7 +85,7 @@ class Recommended(Study):
     rounds = 8
 
     def parameters(self) -> MarketParameters:
-        """The largest task; others have terms of their own."""
+        """The largest task; others have their own terms."""
         return parameters_for(SEGMENTS[-1])
 
     def axes(self) -> Mapping[str, Sequence[float]]:
@@ -168,7 +168,7 @@ class _Played:
         means, errors = self.profit.mean(axis=1), standard_error(table, "profit_solver_disguised") / TOKEN
         self.advantage: Floats = means - means[self.base]
         self.error: Floats = np.hypot(errors, errors[self.base])
-        """Each point has random numbers of its own, so the errors of both add up."""
+        """Each point has its own random numbers, so the errors of both add up."""
 
     def _edges(self) -> dict[str, list[int]]:
         """Numbers of the points of each edge that was played; those of none are as the operator asked."""

@@ -1,6 +1,7 @@
-"""What a study is: a question, a grid of points, what is played at each, and findings drawn from the table of results.
+"""What a study is: a question, a grid of points, what is played at each, and findings drawn from the table of
+results.
 
-A study is a subclass of `Study` in a file of its own that overrides what differs; `sim.studies.catalogue` lists them.
+A study is a subclass of `Study` in its own file that overrides what differs; `sim.studies.catalogue` lists them.
 docs/studies.md shows how to write one.
 """
 

@@ -1,6 +1,7 @@
-"""The whole question of a sweep: a study, its points, how often each is played, and the seed; and its cut into chunks.
+"""The whole question of a sweep: a study, its points, how often each is played, and the seed; and its cut into
+chunks.
 
-The cut follows from the question alone, never from the machine, so that whoever resumes a sweep finds the same chunks.
+The cut follows from the question alone, never from the machine, so that a resumed sweep has the same chunks.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Tasks in flight together: which seats stay empty, and which tasks nobody can lock a stake for.
 
-The contracts as they stand: whoever has a seat of a task in flight is not found by the draw of another one
+The contracts as they stand: an account with a seat of a task in flight is not found by the draw of another one
 (`AuditBoard`), and a stake is locked until its task is over. Assumes accounts of one unit that all answer, and tasks
 that are drawn one after the other, each with the locks of the `overlap` - 1 before it.
 """

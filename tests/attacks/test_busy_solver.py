@@ -85,10 +85,10 @@ def test_a_challenge_is_answered_while_another_task_trains_a_long_segment(scene:
 
 
 def test_sixteen_nodes_are_revealed_together_in_one_block(scene: Stage) -> None:
-    """Row 6: a demand of 16 nodes, and one block until the clock's last second. All reveals wait for it,
-    where a solver that waited for each receipt had sent one of them.
+    """Row 6: a demand of 16 nodes, and one block until the clock's last second. All reveals wait for it, where a
+    solver that waited for each receipt had sent one of them.
 
-    At 7ebdc6a each of them was estimated and signed under one lock, with a look of its own at fees and balance: 64
+    At 7ebdc6a each of them was estimated and signed under one lock, with its own look at fees and balance: 64
     questions, and five blocks on busy cores.
     """
     devnet = scene.devnet

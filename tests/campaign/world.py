@@ -210,7 +210,7 @@ class World(Stage):
         return self._disk
 
     def at(self, home: str) -> World:
-        """The same world for a party of this process with a home folder of its own."""
+        """The same world for a party of this process with its own home folder."""
         other = copy(self)
         other.home = Home(self.folder / home)
         return other

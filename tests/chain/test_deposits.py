@@ -48,7 +48,7 @@ def run() -> Replay:
 
 @pytest.fixture
 def game(arena: Arena) -> int:
-    """A blind game on a task of its own; nobody has credit."""
+    """A blind game on its own task; nobody has credit."""
     for client in (arena.solver, arena.challenger):
         withdraw_credit(client)
     (task,) = arena.submitted(subject(), [run()])

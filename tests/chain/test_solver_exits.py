@@ -123,7 +123,7 @@ def test_a_beacon_that_is_dead_ends_the_task_for_half_of_the_price(scene: Stage)
 
 
 class Held(HonestExecutor):
-    """Makes no step until it is let go."""
+    """Makes no step until it is released."""
 
     def __init__(self, work: Work, go: Event) -> None:
         super().__init__(work.program, work.fixed, Interpreter(work.kernels))

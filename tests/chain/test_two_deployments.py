@@ -59,7 +59,7 @@ ONCE = (
 
 
 class Party:
-    """A party's command in a process of its own, with the home folder of the stage."""
+    """A party's command in its own process, with the home folder of the stage."""
 
     def __init__(self, scene: Stage, party: str, command: str, account: int, *flags: str) -> None:
         self.address = str(development_account(account, scene.devnet.chain_id).address)

@@ -73,7 +73,7 @@ def test_what_grows_until_a_third_of_the_tasks_is_done_does_not_fail(tmp_path: P
 
 
 def test_sessions_are_judged_apart(tmp_path: Path) -> None:
-    """Processes that start anew hide no growth, and one that begins larger has not grown."""
+    """Processes that start again hide no growth, and one that begins larger has not grown."""
 
     def growing(task: int) -> Party:
         return replace(PARTY, resident=(300 + task) * MIB)

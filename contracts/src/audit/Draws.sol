@@ -19,9 +19,10 @@ import {Registrations} from "./Registrations.sol";
 import {Math} from "@openzeppelin/contracts/utils/math/Math.sol";
 
 /// @title The queue of draws, of seats, of looks and of juries, and how one is executed: dispute.md section 3.
-/// @notice A draw cannot be chosen. Its round is fixed before it is published. Draws are executed in the order in which they were
-/// asked for, also those of tasks that are over. Whoever is bound or freed by one, or freed otherwise, takes no part in draws
-/// that were asked for before that; nor does a later resignation or registration change them.
+/// @notice A draw cannot be chosen. Its round is fixed before it is published. Draws are executed in the order in
+/// which they were asked for, also those of tasks that are over. Anyone who is bound or freed by one, or freed
+/// otherwise, takes no part in draws that were asked for before that; nor does a later resignation or registration
+/// change them.
 abstract contract Draws is Registrations {
     using Cells for Cells.Table;
     using DrawWords for DrawWords.Stream;

@@ -124,8 +124,8 @@ interface IAuditBoard {
     /// @notice One of them, or look 32 level + slot, or juror 160 + slot; empty before its draw, and if there is no such seat.
     function seatOf(TaskId task, uint256 seat) external view returns (Seat memory);
 
-    /// @notice The jury of the task: number + 1 of the seat that claims, 0 if there is no jury; whether its draw is still to come; the
-    /// last second for votes; the slots that voted yes and no, a bit for each.
+    /// @notice The jury of the task: number + 1 of the seat that claims, 0 if there is no jury; whether its draw is
+    /// still to come; the last second for votes; the slots that voted yes and no, a bit for each.
     function juryOf(TaskId task)
         external
         view

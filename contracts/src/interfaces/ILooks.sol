@@ -4,10 +4,12 @@ pragma solidity 0.8.37;
 import {GameId, TaskId} from "../types/Ids.sol";
 import {Leaf} from "../types/Openings.sol";
 
-/// @title What a seat, or a look, may lose its lock for: a salt that was shown, a digest that was not opened, or is false.
-/// @notice A salt is as good as the lock until looks are drawn, so nobody can have others compute a digest without trusting them with
-/// it. Then the account of each seat that is looked at opens its digest, and whoever looks compares. A look of level 1 repeats a
-/// segment of a seat, one of level n + 1 the look of level n in its slot; `look` is 32 level + slot.
+/// @title What a seat, or a look, may lose its lock for: a salt that was shown, a digest that was not opened, or is
+/// false.
+/// @notice A salt is as good as the lock until looks are drawn, so nobody can have others compute a digest without
+/// trusting them with it. Then the account of each seat that is looked at opens its digest, and the looker compares. A
+/// look of level 1 repeats a segment of a seat, one of level n + 1 the look of level n in its slot; `look` is 32 level
+/// + slot.
 interface ILooks {
     /// @notice A place in the states of a segment: a chunk of a tensor of state `step`, 0 ... C. `turns` and `depth` name the chunk's
     /// leaf in the tensor's tree (encoding.md section 8).

@@ -10,7 +10,7 @@ import {Judging} from "./Judging.sol";
 import {LeafTree} from "./LeafTree.sol";
 import {StepProgram} from "./StepProgram.sol";
 
-/// @title What each move costs, as a transaction of its own: cold storage, calldata and the 21,000 included.
+/// @title What each move costs, as a separate transaction: cold storage, calldata and the 21,000 included.
 /// @notice Targets of dispute.md section 11. Paths are short here; a path of 16 hashes more costs about 20,000.
 contract GameGasTest is Judging, Snapshot {
     /// @dev An isolated transaction has no base fee, so it is data that brings the deposits of demands here.

@@ -76,7 +76,7 @@ abstract contract Booked is Deployment {
 
     // ------------------------------------------------------------------ inside
 
-    /// @dev Whoever is honest does what is due of it.
+    /// @dev Anyone who is honest does what is due of it.
     function _duties() internal virtual;
 
     /// @dev A task in this status, searched from a random one on; 0 if there is none.

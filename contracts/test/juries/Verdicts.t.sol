@@ -102,7 +102,7 @@ contract VerdictsTest is Claiming {
         vm.expectEmit();
         emit IJuries.Judged(task, 0, 3, IJuries.Verdict.Available, 4, 2);
         _close();
-        // Whoever objects gains the verdict alone.
+        // Anyone who objects gains the verdict alone.
         assertEq(_free(claimant), FUNDS - SEAT_STAKE - BACK);
         assertEq(_free(liar), FUNDS - SEAT_STAKE);
         assertEq(_stakeOf(liar), SEAT_STAKE - LOCK);
@@ -267,7 +267,7 @@ contract VerdictsTest is Claiming {
         _close();
     }
 
-    /// @dev Half of an even jury is no majority, for yes and for no.
+    /// @dev Half of an even jury is not a majority, for yes and for no.
     function test_close_halfOfTheJury_undecided_succeeds() public {
         jurors = 6;
         _voted(3, 7, 56);

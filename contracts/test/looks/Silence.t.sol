@@ -196,7 +196,8 @@ contract LookSilenceTest is Looking {
         _releaseAll();
     }
 
-    /// @dev A draw of silent looks that lapses ends them; its purse still pays who executes it, whoever is found is bound by nothing.
+    /// @dev A draw of silent looks that lapses ends them; its purse still pays who executes it, no matter who is found
+    /// is bound by nothing.
     function test_lapse_silentLooks_succeeds() public {
         _looked(3);
         _attest(32);

@@ -1,4 +1,4 @@
-"""Phases of a step, one after the other: each a loss and an optimiser of its own, as in adversarial training."""
+"""Phases of a step, one after the other: each a loss and its own optimiser, as in adversarial training."""
 
 from __future__ import annotations
 

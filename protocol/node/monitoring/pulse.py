@@ -10,7 +10,7 @@ from time import monotonic
 from typing import Final
 
 PERIODS: Final = 10
-"""Of its own that a loop may take for one turn."""
+"""What a loop may take for one turn of its work."""
 LEAST_SECONDS: Final = 150.0
 """That a turn may take however short the period is: a question to a chain that hangs is given up after five times 20 s
 (protocol/chain/connection.py).

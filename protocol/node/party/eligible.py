@@ -14,7 +14,7 @@ from protocol.tasks.task import Terms
 
 ELIGIBLE_A_SEAT: Final = 3
 ELIGIBLE_SHARE: Final = 0.5
-"""With less, whoever wrote the terms may have chosen who can be drawn."""
+"""With less, the author of the terms may have chosen who can be drawn."""
 
 
 def least_eligible(chain_id: int, verifiers: int, jurors: int = 0) -> int:

@@ -1,4 +1,5 @@
-"""Which call moves a task on now, whoever makes it, and making it (dispute.md section 2: every state has an exit).
+"""Which call moves a task on now, no matter who makes it, and making it (dispute.md section 2: every state has an
+exit).
 
 Anyone may make any of these calls, so races are harmless: the contract refuses the later one. Draws are one queue, so
 who wants its own task's executes the first one, again and again.

@@ -1,4 +1,4 @@
-"""When the claim of a task can be ended, whoever does it (dispute.md section 3). Pure.
+"""When the claim of a task can be ended, no matter who does it (dispute.md section 3). Pure.
 
 Anyone may close or drop a claim, so races are harmless: the contract refuses the later call.
 """

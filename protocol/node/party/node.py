@@ -80,7 +80,7 @@ class Node(ABC):
 
     @abstractmethod
     def _prepare(self) -> None:
-        """What comes before the first look; begun anew where the chain is away. Raises as `_tick` does."""
+        """What comes before the first look; restarted where the chain is away. Raises as `_tick` does."""
 
     @abstractmethod
     def _tick(self) -> None:

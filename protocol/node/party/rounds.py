@@ -1,7 +1,7 @@
 """What a party does with the beacon's rounds: it executes draws, and shows that the beacon lives.
 
-Anyone may do either, so it is no error when somebody else was faster. `signature_of` gives a round's checked signature:
-`Relays.signature`, which raises NoRelay.
+Anyone may do either, so it is not an error when somebody else was faster. `signature_of` gives a round's checked
+signature: `Relays.signature`, which raises NoRelay.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ ALIVE_SECONDS: Final = 86_400
 """Age of the last round that was shown up to which the market takes tasks (contracts/src/TaskMarket.sol)."""
 
 GRACE: Final = 5
-"""Seconds in which whoever waits for a draw may execute it: all others would check its signature too, and pay for a
-transaction that comes too late.
+"""Seconds during which only the party waiting for a draw executes it. Otherwise every party would check its
+signature, and pay for a transaction that comes too late.
 """
 SignatureOf = Callable[[int], bytes]
 

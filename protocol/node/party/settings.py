@@ -22,7 +22,7 @@ WebUrl = Annotated[str, AfterValidator(require_web_url)]
 
 
 def _webhook(given: SecretStr | None) -> SecretStr | None:
-    from protocol.node.monitoring.webhook import Webhook  # an HTTP client is no part of most commands
+    from protocol.node.monitoring.webhook import Webhook  # an HTTP client is not part of most commands
 
     if given is not None:
         Webhook.parse(given.get_secret_value())
@@ -99,7 +99,7 @@ class NodeSettings(ConnectionSettings):
     port: Annotated[int, Field(ge=0, le=65_535)] = 0
     """Of the service for strangers; 0: any free one."""
     monitor_host: str = "127.0.0.1"
-    """Where /healthz, /readyz and /metrics are served, which are no stranger's business."""
+    """Where /healthz, /readyz and /metrics are served, which are not for strangers."""
     monitor_port: Annotated[int, Field(ge=0, le=65_535)] | None = None
     """0: any free one. Unsaid: the party's own, or any free one where `port` is 0."""
     webhook: Annotated[

@@ -67,7 +67,7 @@ class TritonInt8(UnifiedKernel):
     def tiling(self, px: int, py: int) -> Tiling:
         """See `ProductKernel`. Tiles of rows go in groups of eight."""
         height, width = self._tile(px, py)
-        # Rows of each width are sliced by a kernel of their own.
+        # Rows of each width are sliced by their own kernel.
         long = sorted({*(width + 1 for width in WIDTHS), self._section + 1})
         return Tiling((height, 8 * height), (width,), (TERMS,), tuple(long))
 

@@ -3,10 +3,10 @@
 Nothing here changes a program. A frame is searched for every call of `softmax` whose operand comes from a product by
 scalings and masks and whose result goes, dropped or not, into a product; and for the backward pass of the same. If no
 other instruction reads what lies between, fast execution may run the compiled chain in its place, with the same bits
-(`numerics.kernels.attention`). A trace, a dispute and whoever has no such kernel run the instructions.
+(`numerics.kernels.attention`). Traces, disputes and machines without such a kernel run the instructions.
 
-Functions are recognised by their kernels, which were found by program id. What does not fit in every detail stays as
-it is: results between that somebody reads, a mask drawn in another way, a product with a bias or turned round.
+Functions are recognised by their kernels, which were found by program id. What does not fit in every detail stays
+unchanged: results between that somebody reads, a mask drawn in another way, a product with a bias or turned round.
 """
 
 from __future__ import annotations

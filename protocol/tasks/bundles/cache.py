@@ -1,4 +1,4 @@
-"""Bundles that a party keeps in a folder of its own: fetched once, verified each time, fetched again when damaged."""
+"""Bundles that a party keeps in its own folder: fetched once, verified each time, fetched again when damaged."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def cached_bundle(
 
 
 def link_bundle(places: Iterable[Path], bundles: Path, bundle_hash: bytes) -> None:
-    """Take a whole bundle from another party's folder on this machine, by its hash below one of `places`, into one's
+    """Take a whole bundle from another party's folder on this machine, by its hash below one of `places`, into our
     own below `bundles`: without a second copy, and each may delete its own. Not where that cannot be: then it is
     fetched.
     """

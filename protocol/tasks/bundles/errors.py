@@ -20,7 +20,7 @@ class BundleUnavailable(BundleError):
 
 
 class WrongFile(BundleUnavailable):
-    """The server sends what its hash does not name: other bytes, or more of them. It, or whoever stands before it, may
+    """The server sends what its hash does not name: other bytes, or more of them. It, or a proxy in front of it, may
     send the right file later.
     """
 
@@ -30,7 +30,9 @@ class BundleTooLarge(BundleError):
 
 
 class TensorsTooLarge(BundleTooLarge):
-    """The bundle itself, as its hash says, has more bytes of tensors than there is room for, whoever serves it."""
+    """The bundle itself, as its hash says, has more bytes of tensors than there is room for, no matter who
+    serves it.
+    """
 
 
 class BundleMalformed(BundleError):

@@ -1,8 +1,8 @@
-"""Getting a bundle and believing nothing: sizes first, then hashes, then programs, roots and types, before
-anything runs.
+"""Getting a bundle and believing nothing: sizes first, then hashes, then programs, roots and types, before anything
+runs.
 
-Blobs go into a local store by their hash, so that a restart fetches only what is missing. There is no archive
-to unpack and no path that the bundle chooses: a file's place follows from its hash.
+Blobs go into a local store by their hash, so that a restart fetches only what is missing. There is no archive to
+unpack and no path that the bundle chooses: a file's place follows from its hash.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def fetch_bundle(
 
 
 def load_bundle(folder: Path, store: BlobStore | None = None, limits: Limits | None = None) -> Bundle:
-    """The bundle in a local folder of one's own, verified like any other."""
+    """The bundle in a local folder, verified like any other."""
     source = FileSource(str(folder))
     limits = limits or Limits()
     data = read(source, MANIFEST, limits.manifest_bytes)

@@ -1,9 +1,9 @@
-"""Where the files of a bundle come from: an HTTP server or an fsspec URL that the operator allows. Files are
-asked for by name only.
+"""Where the files of a bundle come from: an HTTP server or an fsspec URL that the operator allows. Files are asked
+for by name only.
 
-Plain http serves as https does: every file is checked against hashes that the chain holds, and whoever reads the terms
-may read the bundle, so nobody on the way can change anything or learn what is not public. Where it may lead is
-`protocol.node.reach`. Redirects, encodings (a small answer that unpacks to a large one) and answers longer than
+Plain HTTP is sufficient: every file is checked against hashes on the chain, and a bundle is as public as its terms,
+so nobody on the way can change anything or learn anything that is not public. `protocol.node.reach` says which
+addresses are allowed. Redirects, encodings (a small answer that unpacks to a large one) and answers longer than
 announced are refused.
 """
 
@@ -39,7 +39,7 @@ class Source(Protocol):
         """
 
     def close(self) -> None:
-        """Let go of connections."""
+        """Close connections."""
 
 
 def read(source: Source, name: str, limit: int) -> bytes:
@@ -78,7 +78,7 @@ class FileSource:
         self._system: Any
         try:
             self._system, self._base = url_to_fs(url.rstrip("/"))
-        except Exception as error:  # each file system has errors of its own
+        except Exception as error:  # each file system has its own errors
             raise _refused(url, "an address that fsspec opens", type(error).__name__) from error
 
     def copy(self, name: str, limit: int, into: Body) -> None:
@@ -110,8 +110,8 @@ class HttpSource:
     def __init__(self, address: Address, deadline: float, permit: Permit | None = None) -> None:
         self._address = address
         self._deadline = deadline
-        # A loop of its own, for only there can a whole exchange be given up: a read that waits for each byte anew
-        # would follow a server that trickles its headers for ever.
+        # A separate loop, for only there can a whole exchange be given up: a read that waits for each byte again would
+        # follow a server that trickles its headers for ever.
         self._loop = OwnLoop()
         self._client = HttpClient(READ_SECONDS, permit)
 

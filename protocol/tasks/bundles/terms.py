@@ -30,8 +30,8 @@ def committed_terms(bundle: Bundle) -> dict[str, Any]:
 
 
 def require_terms(bundle: Bundle, terms: Terms) -> None:
-    """Raises BundleMismatch, naming the field, where the terms are not what the bundle gives. Whoever bids
-    calls it first.
+    """Raises BundleMismatch, naming the field, where the terms are not what the bundle gives. Anyone who bids calls
+    it first.
     """
     for name, due in committed_terms(bundle).items():
         promised = getattr(terms, name)

@@ -135,7 +135,7 @@ def test_between_the_steps_of_an_answer_another_may_be_given() -> None:
 
 
 def test_of_two_defences_the_one_whose_answer_is_due_first_computes() -> None:
-    """Of two deployments, each with a thread of its own: a long answer makes way between two of its steps."""
+    """Of two deployments, each with its own thread: a long answer makes way between two of its steps."""
     turns, order = Turns(), list[str]()
     begun, waits = Event(), Event()
 

@@ -31,7 +31,7 @@ def connected(place: tuple[str, int], host: str) -> socket.socket:
 
 
 class Watched:
-    """An app that notes whom it answers; after every `pause` answers to others a client of its own asks."""
+    """An app that notes whom it answers; after every `pause` answers to others its own client asks."""
 
     def __init__(self, pause: int) -> None:
         self.client: socket.socket | None = None
