@@ -17,7 +17,9 @@ from typing import Final
 from protocol.tasks.bidding import OPENING
 
 USUAL: Final = Fraction(2)
-"""Times the least price: for machines that are slower or dearer than the default one, and for gas that rises."""
+"""Times the least price: for machines that are slower or more expensive than the default one, and for gas
+that rises.
+"""
 LEAST: Final = Fraction(5, 4)
 MOST: Final = Fraction(4)
 COMPARABLE: Final = 8
@@ -34,14 +36,14 @@ class Sold:
 
 
 def budget_of(least: int, operations: int, sold: Sequence[Sold] = ()) -> int:
-    """The budget of a training of so many operations that costs a solver with default settings `least`, where these
+    """The budget of a training of that many operations that costs a solver with default settings `least`, where these
     tasks were sold; rounded up to two digits, so that small changes of a price of gas leave it unchanged.
     """
     return rounded_up(_between(least, _asked(least, operations, sold)))
 
 
 def comparable(operations: int, sold: Sequence[Sold]) -> list[Sold]:
-    """Those of about the size of a training of so many operations."""
+    """Those of about the size of a training of that many operations."""
     return [
         one
         for one in sold

@@ -65,7 +65,7 @@ def beacon(
 ) -> None:
     """Sign a beacon's rounds with the account's key, by the chain's time, and serve them as drand does, until Ctrl-C.
 
-    Anyone who has the key knows all rounds beforehand: for tests, not where money is real.
+    Anyone who has the key knows all rounds in advance: for tests, not where money is real.
     """
     from assay.beacon import serve
 

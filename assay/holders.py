@@ -1,8 +1,8 @@
-"""Who holds a task's data, and what they serve of it: its solver, then the accounts of attested seats.
+"""Anyone who holds a task's data, and what they serve of it: its solver, then the accounts of attested seats.
 
 Nothing that they send is believed: a state must have the committed root, and segment roots must make the committed
-tree. Who has not served what was asked for is asked after the others, and after `MOST_FAILURES` no more; who took its
-time to serve nothing is not asked again at all.
+tree. Anyone who has not served what was asked for is asked after the others, and after `MOST_FAILURES` no more; who
+took its time to serve nothing is not asked again at all.
 """
 
 from __future__ import annotations
@@ -128,7 +128,7 @@ def _tensors(url: str, task: int, number: int, program: StepProgram, limits: Lim
 
 
 def _source(url: str, below: str, nbytes: int, limits: Limits) -> Source:
-    """Files below a server's address, all of which take as long as so many bytes may."""
+    """Files below a server's address, all of which take as long as that many bytes may."""
     seconds = min(limits.seconds, ANSWER_SECONDS + math.ceil(nbytes / LEAST_RATE))
     return open_source(Address.parse(url) / below, replace(limits, seconds=seconds))
 

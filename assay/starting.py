@@ -64,8 +64,8 @@ def read_start(folder: Path) -> Start:
 
 
 def seed_of(task: RunTable, start: Start | None) -> int:
-    """The task's seed: what it names; else the next one after that of the task it goes on from, and 0 without one.
-    Raises StartError for that task's own, with which all batches would be drawn again.
+    """The task's seed: what it names; otherwise the next one after that of the task it goes on from, and 0 without
+    one. Raises StartError for that task's own, with which all batches would be drawn again.
     """
     if start is None:
         return task.seed

@@ -103,7 +103,7 @@ def prepare(captured: Captured, home: Home, arithmetic: int = ARITHMETIC) -> Pre
 
 
 def require_served(terms: Terms, seconds: float = SERVED_SECONDS) -> None:
-    """Raises NotServed unless the bundle can be had within so many seconds where the terms will say, BundleRefused
+    """Raises NotServed unless the bundle can be had within that many seconds where the terms will say, BundleRefused
     where it never can.
     """
     limits = Limits(seconds=seconds)

@@ -40,7 +40,7 @@ from protocol.tasks.task import ASSUMED_SPEED, replay_seconds
 
 @dataclass(frozen=True)
 class Choice:
-    """Which segments to replay: so many drawn by chance, those that are named, or all."""
+    """Which segments to replay: that many drawn by chance, those that are named, or all."""
 
     count: int | None = None
     named: tuple[int, ...] = ()

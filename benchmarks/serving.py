@@ -62,7 +62,7 @@ def percentile(found: list[float], share: float) -> float:
 
 
 def answers(kind: str = "", addresses: int = 0) -> list[Answer]:
-    """An honest client's questions, one after the other; hostile clients of a kind on so many addresses."""
+    """An honest client's questions, one after the other; hostile clients of a kind on that many addresses."""
     with serving() as (port, server), attacking(port, kind, addresses):
         return [answer(port, server) for _ in range(QUESTIONS)]
 

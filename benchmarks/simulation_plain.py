@@ -78,7 +78,7 @@ class Market:
             self.settle(solver, price, [account for account, _, _ in seats])
 
     def check(self) -> list[Seat]:
-        """Who has each seat, the segment that it challenges, 0 for none, and its segments."""
+        """Anyone who has each seat, the segment that it challenges, 0 for none, and its segments."""
         terms, last = self.terms, self.terms["segments"]
         seats: list[Seat] = []
         for verifier in self.luck.sample(range(terms["verifier_count"]), terms["verifiers"]):

@@ -98,7 +98,9 @@ def closure(requirements: Iterable[str]) -> set[str]:
 
 
 def licence_of(metadata: PackageMetadata) -> str:
-    """The SPDX expression, else the short text of the old field, else the classifiers; "unknown" without any."""
+    """The SPDX expression, otherwise the short text of the old field, otherwise the classifiers; "unknown" without
+    any.
+    """
     fields = metadata.json
     for key in ("license_expression", "license"):
         text = str(fields.get(key, "")).strip()

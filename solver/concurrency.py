@@ -16,13 +16,13 @@ from protocol.errors import InternalError
 
 
 class Busy(InternalError):
-    """Too many are waiting, or the wait was too long. The client asks again later, or on-chain."""
+    """Too many clients are waiting, or the wait was too long. The client asks again later, or on-chain."""
 
 
 class OneAtATime:
-    """`waiting` clients may wait, each for at most `patience` seconds. For one event loop.
+    """At most `waiting` clients wait, each for at most `patience` seconds. For one event loop.
 
-    Nobody has asked for `idle` seconds: `on_idle` is called, for what the last answers came from to be released.
+    `on_idle` is called when nobody has asked for `idle` seconds, to release what the last answers were made from.
     """
 
     def __init__(self, waiting: int = 8, patience: float = 30.0, idle: float = 60.0) -> None:
@@ -70,5 +70,5 @@ class Budget:
         self._taken += count
 
     def give_back(self, count: int) -> None:
-        """The answer is sent, or its client is gone."""
+        """The answer is sent, or its client has disconnected."""
         self._taken -= count

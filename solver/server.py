@@ -1,7 +1,7 @@
 """The solver's HTTP service: checkpoints, trees and values of its tasks, as far as they are committed on-chain.
 
-Clients believe nothing they read here; every answer is checked against an on-chain root. What is not served can be
-demanded on-chain (dispute.md section 6), so a busy server may refuse without losing anything but a little gas.
+Clients believe nothing they read here; every answer is checked against an on-chain root. Anything not served can be
+demanded on-chain (dispute.md section 6), so refusing while busy costs only a little gas.
 """
 
 from __future__ import annotations

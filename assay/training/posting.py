@@ -65,10 +65,10 @@ def train(
     data and weights.
 
     Model, objective, optimiser, data and the options up to `preflight` are as those of `protocol.capture.capture`.
-    The task has `steps` steps in so many `segments`, each of which ends with a committed checkpoint; they must divide
-    the steps. `seed` is the key of all random numbers, 0 if unsaid. `terms` are those of a task file, whole tokens
-    and seconds by name; what is left out is derived. With `start`, a result, its handle or the folder it was written
-    to, training goes on from its weights and the optimiser's state; the seed is then the next one.
+    The task has `steps` steps in that many `segments`, each of which ends with a committed checkpoint; they must
+    divide the steps. `seed` is the key of all random numbers, 0 if unsaid. `terms` are those of a task file, whole
+    tokens and seconds by name; what is left out is derived. With `start`, a result, its handle or the folder it was
+    written to, training goes on from its weights and the optimiser's state; the seed is then the next one.
 
     Nothing is paid unasked: with `yes` the task is posted, else `ask`, such as `assay.prompt`, is given the `Price`
     and says whether. Without either nothing is sent, and NotConfirmed has the price. The bundle must be served

@@ -1,4 +1,4 @@
-"""Who is told of a training's metrics: each step once, in order, and only what was checked."""
+"""Anyone who is told of a training's metrics: each step once, in order, and only what was checked."""
 
 from __future__ import annotations
 

@@ -47,7 +47,7 @@ ENDS: Final = {
 
 class Watch:
     """Watches one task. `folder` is where the result goes, None if it is only checked; `file` the task's own, for its
-    evaluation. `pace` seconds pass between two looks while things happen, else the time of a block.
+    evaluation. `pace` seconds pass between two looks while things happen, otherwise the time of a block.
     """
 
     def __init__(

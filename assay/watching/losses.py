@@ -18,7 +18,7 @@ from protocol.tasks.task import Terms
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """Metrics that were read after so many re-organisations."""
+    """Metrics that were read after that many re-organisations."""
 
     rewinds: int
     points: Sequence[Point]

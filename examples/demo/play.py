@@ -26,8 +26,9 @@ need.
 """
 POLL_SECONDS = 0.5
 WHOLE = ("opened late", "moot", "solver_false")
-"""Ends of what a seat has staked that give it back: also where its own game comes to the judgment first, for then too
-the reward is the accomplice's, whose commitment is older."""
+"""Ends of what a seat has staked that give it back: also where its own game comes to the judgment first, because then
+too the reward is the accomplice's, whose commitment is older.
+"""
 
 Say = Callable[[str], None]
 

@@ -224,7 +224,7 @@ class Stage:
                 self.children.start("accomplice", command, self._home("accomplice"), {"ASSAY_POLL": "0.2"})
 
     def _post(self, url: str) -> None:
-        """All tasks, one after the other, so that their ids are known beforehand."""
+        """All tasks, one after the other, so that their ids are known in advance."""
         signature_of = Relays(
             self.client.deployment.beacon, (self._beacon,), self.client.beacon.is_signed_round
         ).signature

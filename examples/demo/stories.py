@@ -60,7 +60,8 @@ SEAT_TERMS = {
 }
 
 OUTSOURCED_TERMS = {
-    # Who outsources has 128 of about 151 slots and no seat, so it sits in one of these but once in 18,000 demos.
+    # Anyone who outsources has 128 of about 151 slots and no seat, so it sits in one of these but once in 18,000
+    # demos.
     "verifiers": 5,
     "segments_per_verifier": 1,
     "seat_lock": 4 * TOKEN,

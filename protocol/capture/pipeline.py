@@ -81,11 +81,11 @@ def capture(
     the step writes are part of the state; frozen parameters, those that the loss does not reach and other buffers
     become constants.
 
-    With `micro_batches` the batch is divided into so many equal parts, each a unit with a forward and backward its
+    With `micro_batches` the batch is divided into that many equal parts, each a unit with a forward and backward its
     own pass; gradients, loss and metrics are means over the units, and batch norm's statistics follow them in order
-    (`assembly.micro_batches`). It takes the activations of one unit, and up to so many processes can share a step.
+    (`assembly.micro_batches`). It takes the activations of one unit, and up to that many processes can share a step.
 
-    The state has loss and metrics of the last step; with `history` also those of so many last steps, which
+    The state has loss and metrics of the last step; with `history` also those of that many last steps, which
     `step_program.history(state)` gives as a table.
 
     `resume` is the final state of an earlier task of the same model and kind of optimiser: training goes on from its

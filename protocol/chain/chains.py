@@ -14,7 +14,7 @@ from protocol.node.home import Home
 TABLE: Final = Path(__file__).with_name("chains.toml")
 
 Finality = Literal["latest", "safe", "finalized"] | Annotated[int, Field(ge=0)]
-"""The newest final block: a tag of the node, or so many blocks behind its head."""
+"""The newest final block: a tag of the node, or that many blocks behind its head."""
 
 
 class Chain(BaseModel):
@@ -30,7 +30,7 @@ class Chain(BaseModel):
 
 
 def chain_of(chain_id: int) -> Chain:
-    """The chain's entry in the home folder's table or the package's, else the default. Raises ChainTableError."""
+    """The chain's entry in the home folder's table or the package's, otherwise the default. Raises ChainTableError."""
     own = Home.find().root / TABLE.name
     entries = _read(TABLE) | (_read(own) if own.is_file() else {})
     try:

@@ -1,7 +1,7 @@
 """A connection to a chain: retried reads of blocks, contracts and accounts, through one or more of its nodes.
 
 Reads are retried, for asking twice changes nothing; those of one block also where a node says that it has no such
-block, for it may be behind the last one that answered. `broadcast` is the only write and is never retried here:
+block, because it may be behind the last one that answered. `broadcast` is the only write and is never retried here:
 whether to send again is decided with the journal (`transactions`).
 """
 

@@ -1,4 +1,4 @@
-"""Contracts at addresses known beforehand: CREATE2 (EIP-1014) through the deterministic deployment proxy.
+"""Contracts at addresses known in advance: CREATE2 (EIP-1014) through the deterministic deployment proxy.
 
 The proxy (github.com/Arachnid/deterministic-deployment-proxy) is at one address on every chain that has it, anvil
 among them. It creates what anybody hands it, so an address follows from the salt and the creation code alone, and if

@@ -71,7 +71,7 @@ def prepare(
 ) -> tuple[Plan, Deployment]:
     """What `deploy` will create, and its file but for `block` and `arithmetic`. Sends nothing.
 
-    Raises what can be known beforehand: DeploymentError, ParametersError, UnsuitableChain, ArtifactMissing,
+    Raises what can be known in advance: DeploymentError, ParametersError, UnsuitableChain, ArtifactMissing,
     UnknownArithmetic, and Reverted with the error of a constructor.
     """
     require_deployable(connection, token, network)

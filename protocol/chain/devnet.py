@@ -31,7 +31,7 @@ _NATIVE = Path(__file__).parents[2] / "node_modules/@foundry-rs/anvil-linux-amd6
 
 
 def anvil_program() -> str:
-    """Path of anvil: what `ANVIL` names, else the npm package's native program, else the one on PATH.
+    """Path of anvil: what `ANVIL` names, otherwise the npm package's native program, otherwise the one on PATH.
 
     Never npm's launcher, which exits 0 on failure and orphans the real process. Raises AnvilMissing.
     """

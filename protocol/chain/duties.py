@@ -24,7 +24,7 @@ GAME: Final = (
     "compensate",
 )
 """A seat's calls where the solver serves its data: to an instruction of a program that a step calls, or one that this
-calls, the dearest judgment, and the claim of what the game cost.
+calls, the most expensive judgment, and the claim of what the game cost.
 """
 DEFENCE: Final = ("expand steps", "expand trace", "expand callee", "expand callee")
 """The solver's answers in that game."""

@@ -28,7 +28,7 @@ class Inclusion:
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._waiting: dict[int, tuple[float, float]] = {}
-        """By nonce: when it was handed over first, and when it was last looked for in vain."""
+        """By nonce: when it was handed over first, and when it was last looked for for nothing."""
         self._taken: deque[float] = deque(maxlen=KEPT)
 
     def begin(self, nonce: int) -> None:

@@ -75,7 +75,7 @@ class Journal:
         path.parent.mkdir(parents=True, exist_ok=True)
         with ExitStack() as opened:
             try:
-                # One connection, kept: when a file's last one is closed, all that its log holds is written once more.
+                # One connection, kept: when a file's last one is closed, all that its log holds is written again.
                 self._database = opened.enter_context(
                     closing(sqlite3.connect(path, timeout=10.0, check_same_thread=False))
                 )

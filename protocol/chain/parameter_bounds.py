@@ -39,13 +39,14 @@ def bounds(parameters: Parameters) -> Iterator[Bound]:
     yield Bound("max_period", parameters.min_period + 2 * clock, _UINT32)
     yield Bound("opening_period", clock, _UINT32)
     yield Bound("draw_delay", 1, _UINT32)
-    # Else one silent seat could end a task: the shortest attestation period's draws all go into it.
+    # Otherwise one silent seat could end a task: the shortest attestation period's draws all go into it.
     yield Bound("stall_period", ESCROW_DRAWS * (parameters.min_period + parameters.draw_delay), _UINT32)
     # Who resigned can still be drawn by a round that was fixed before, and is liable until the task can be ended.
     yield Bound("unbonding_period", parameters.draw_delay + parameters.stall_period, _UINT32)
     yield Bound("stake_unit", 1, MAX_LOCK >> MAX_LEVEL)
     yield Bound("draw_fee", 0, parameters.stake_unit)
-    # Else the greatest stake, a quarter of which bounds the bond, could have no room for it at the shortest clock.
+    # Otherwise the greatest stake, a quarter of which bounds the bond, could have no room for it at the shortest
+    # clock.
     yield Bound("game_floor", 1, MAX_LOCK // 64)
     yield Bound("capital_rate", 0, min(RATE_UNIT, RATE_UNIT * YEAR // max(32 * clock, 1)))
     yield Bound("min_jurors", 1, MAX_JURORS)

@@ -17,7 +17,7 @@ MAX_BYTES = 1 << 16
 
 @dataclass(frozen=True, slots=True)
 class PasswordSource:
-    """Where one password comes from: `file`, else a prompt. `option` names the option that gives the file."""
+    """Where one password comes from: `file`, otherwise a prompt. `option` names the option that gives the file."""
 
     file: Path | None
     option: str = "--password-file"

@@ -85,8 +85,8 @@ def setting(
 
 
 def default_jurors(parameters: Parameters) -> int:
-    """Jurors of a task whose submitter does not say: the fewest of the deployment, if these are enough to judge. Else
-    the deployment is for a small network, whose tasks have neither juries nor looks.
+    """Jurors of a task whose submitter does not say: the fewest of the deployment, if these are enough to judge.
+    Otherwise the deployment is for a small network, whose tasks have neither juries nor looks.
     """
     return parameters.min_jurors if parameters.min_jurors >= LARGE_JURY else 0
 

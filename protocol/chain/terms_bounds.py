@@ -20,7 +20,7 @@ def bounds(terms: Terms, parameters: Parameters) -> Iterator[Bound]:
     yield Bound("bidding_period", least, most)
     yield Bound("extension", least, terms.bidding_period)
     yield Bound("training_period", least, most)
-    # Else one silent seat could have the task stalled: so many draws go into the stall period.
+    # Otherwise one silent seat could have the task stalled: that many draws go into the stall period.
     longest = parameters.stall_period // ESCROW_DRAWS - parameters.draw_delay
     yield Bound("attest_period", least, min(most, longest))
     yield Bound("move_time", least, terms.attest_period)

@@ -85,7 +85,7 @@ class Sender(Unmined):
         assert not self.connection.is_viewing, "gas and fees are those of now"
         with self._nonces:
             unsent = {intent: call for call, intent in wanted if not self._begun(intent)}
-        # Without the lock, for it may take long; what has a nonce by then is not signed again.
+        # Without the lock, because it may take long; what has a nonce by then is not signed again.
         gas = dict(zip(unsent, gas_of(self.connection, self.address, [*unsent.values()]), strict=True))
         sent: dict[str, Sent] = {}
         with self._nonces:
@@ -191,7 +191,9 @@ class Sender(Unmined):
     def _outcome(
         self, one: Sent, entries: list[Entry], found: dict[str, Any] | None, used: int
     ) -> Receipt | ChainError | None:
-        """As `outcomes`, for what was sent as `entries`; the chain has `found` a receipt, and `used` so many nonces."""
+        """As `outcomes`, for the transactions sent as `entries`; the chain has `found` a receipt, and `used` that many
+        nonces.
+        """
         if one.refused is not None:
             return one.refused
         if not entries:

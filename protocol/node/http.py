@@ -129,7 +129,7 @@ def server(app: Any, proxies: Iterable[IPv4Address | IPv6Address] = ()) -> uvico
 
 
 def _allow_files(count: int) -> None:
-    """Let this process have so many open files, as far as the system permits; commonly it begins with 1,024."""
+    """Let this process have that many open files, as far as the system permits; commonly it begins with 1,024."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = count if hard == resource.RLIM_INFINITY else min(count, hard)
     if soft != resource.RLIM_INFINITY and soft < wanted:

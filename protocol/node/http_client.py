@@ -1,5 +1,5 @@
-"""GET of so many bytes from a stranger's server, and POST: redirects and encodings refused, no byte read beyond what is
-due.
+"""GET of that many bytes from a stranger's server, and POST: redirects and encodings refused, no byte read beyond
+what is due.
 
 Whatever goes wrong with a peer is a BadAnswer, whichever library notices: name lookup, socket, TLS or HTTP. The time
 limit is the caller's, around the whole exchange: no timeout of single reads ends a server that trickles.

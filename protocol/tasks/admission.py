@@ -1,11 +1,11 @@
 """Whether all that a party may have to compute can be done in time, whatever is asked of it and whenever.
 
-An *engagement* is asked of a party at most once, at any time, and is due within so many seconds of that; a *standing*
-one, such as a registration that takes seats, again and again. Computing goes by earliest deadline first, and only
-what is never interrupted, a step, holds what is due before it. So an interval of d seconds may ask for the work of
-all engagements that have at most d seconds for it, and nothing else (the processor demand of Baruah, Rosier and
-Howell, Real-Time Systems 2, 1990; a self-suspending engagement is bounded by the same sum, decision 135). Where that
-fits for every d at a third of the measured rates, everything is done in time.
+An *engagement* is asked of a party at most once, at any time, and is due within that many seconds of that; a
+*standing* one, such as a registration that takes seats, again and again. Computing goes by earliest deadline first,
+and only what is never interrupted, a step, holds what is due before it. So an interval of d seconds may ask for the
+work of all engagements that have at most d seconds for it, and nothing else (the processor demand of Baruah, Rosier
+and Howell, Real-Time Systems 2, 1990; a self-suspending engagement is bounded by the same sum, decision 135). Where
+that fits for every d at a third of the measured rates, everything is done in time.
 
 Each transaction takes the time until its receipt. Each time that an engagement asks for the machine again it is seen
 at the next look at the chain, and may have to wait for steps that have begun. All of this shortens its own time and
@@ -92,7 +92,7 @@ Owed = Engagement | Standing
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """The first sum that does not fit: so many seconds are `needed` for these within `there` seconds."""
+    """The first sum that does not fit: that many seconds are `needed` for these within `there` seconds."""
 
     names: tuple[str, ...]
     needed: float
@@ -106,7 +106,7 @@ class Refusal:
 
 
 def admission(owed: Sequence[Owed], clocks: Clocks, rates: Rates) -> Refusal | None:
-    """Whether everything is done in time, else the sum that is not: that with the earliest deadline.
+    """Whether everything is done in time, otherwise the sum that is not: that with the earliest deadline.
 
     Where it was None for some, and is None with more, the first ones are still done in time: so one engagement may be
     taken after the other, each with all before it.
@@ -138,12 +138,14 @@ def longest_step(engagements: Iterable[Engagement], rates: Rates) -> float:
 
 
 def seconds_beside(clocks: Clocks, step: float = 0.0, transactions: int = 1, waits: int = 1) -> float:
-    """What so many transactions and waits for the machine take beside computing; `step` is the longest step's time."""
+    """What that many transactions and waits for the machine take beside computing; `step` is the longest
+    step's time.
+    """
     return transactions * clocks.inclusion + waits * (clocks.look + BEGUN * step)
 
 
 def most_operations(one: Standing, count: int, rates: Rates) -> float:
-    """Operations a second that each of so many standing engagements can take for all of them to be admitted."""
+    """Operations a second that each of that many standing engagements can take for all of them to be admitted."""
     left = max(0.0, one.shortest - one.beside)
     return rates.operations / SAFETY / count * (left / one.shortest)
 

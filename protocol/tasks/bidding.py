@@ -19,7 +19,7 @@ OPENING: Final = Fraction(9, 10)
 
 
 def percent(extensions: int) -> int:
-    """Least undercut in hundredths, after so many whole extensions of overtime: 2, 4, 8, 16, 32, 64, 64, …"""
+    """Least undercut in hundredths, after that many whole extensions of overtime: 2, 4, 8, 16, 32, 64, 64, …"""
     return FIRST_PERCENT << min(extensions, MOST_DOUBLINGS)
 
 

@@ -1,9 +1,9 @@
 """Draws of seats and looks from the beacon's words: encoding.md section 7. The contracts compute the same.
 
-A draw's seed is hashed from what the chain fixed before the beacon's word and from the word. Its random words are those
-of Philox under the seed. Who sits in a seat follows from the draw's own seed and the board's registrations; which
-segments a seat has follows from the seed of the task's first draw alone, so a seat that is drawn again keeps them.
-Pure. contracts/src/libraries/DrawWords.sol is replayed against `tests/vectors/draws.json` too.
+A draw's seed is hashed from what the chain fixed before the beacon's word and from the word. Its random words are
+those of Philox under the seed. Anyone who sits in a seat follows from the draw's own seed and the board's
+registrations; which segments a seat has follows from the seed of the task's first draw alone, so a seat that is drawn
+again keeps them. Pure. contracts/src/libraries/DrawWords.sol is replayed against `tests/vectors/draws.json` too.
 """
 
 from __future__ import annotations

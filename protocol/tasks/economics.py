@@ -83,10 +83,10 @@ def picked_chance(look_chance: int, segments: int) -> Fraction:
 def least_look_lock(saved: int, look_chance: int, segments: int, honest: Fraction) -> int:
     """The least even lock with which skipping does not pay: (1 - (1 - e)^q) h L / 2 > `saved`.
 
-    `saved` is what a seat of `segments` segments saves by replaying none of them. Half of a lost lock is counted alone:
-    who is caught may be its own looker, or bribe it. Who skips a share f of the steps of each segment saves f of the
-    cost, and one accusation meets what was skipped with chance f; 1 - (1 - e f)^q is concave in f, so f = 1 asks for
-    the most. It asks for no less of a look than of a seat: (1 - (1 - e)^q) / q <= e.
+    `saved` is what a seat of `segments` segments saves by replaying none of them. Half of a lost lock is counted
+    alone: who is caught may be its own looker, or bribe it. Anyone who skips a share f of the steps of each segment
+    saves f of the cost, and one accusation meets what was skipped with chance f; 1 - (1 - e f)^q is concave in f, so
+    f = 1 asks for the most. It asks for no less of a look than of a seat: (1 - (1 - e)^q) / q <= e.
 
     Raises StakeError where no segment is ever picked, or no looker replays.
     """

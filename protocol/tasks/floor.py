@@ -88,11 +88,13 @@ class Floor:
 
 
 def floor(terms: Terms, needed: float, costs: Costs, draw_delay: float) -> Floor:
-    """The floor of a task whose training takes `needed` seconds, where a draw waits `draw_delay` seconds for its round.
+    """The floor of a task whose training takes `needed` seconds, where a draw waits `draw_delay` seconds for its
+    round.
 
-    The penalty is locked from the bid to the submission, the stake from there to the end of the challenge period, which
-    begins with the draw. Who is late with chance r loses its costs, the penalty and the price; so a price p is worth
-    its while from p (1 - r) = costs + r penalty on, and the risk's part is r (costs + penalty) / (1 - r).
+    The penalty is locked from the bid to the submission, the stake from there to the end of the challenge period,
+    which begins with the draw. Anyone who is late with chance r loses its costs, the penalty and the price; so a
+    price p is worth its while from p (1 - r) = costs + r penalty on, and the risk's part is r (costs + penalty) / (1
+    - r).
     """
     return least_price(
         needed,

@@ -23,16 +23,16 @@ from protocol.tasks.floor import Costs, Floor, floor, game_cost
 from protocol.tasks.task import Terms
 
 SLACK = 1.25
-"""Times the training that must fit into the time for it: games come first, other work slows the machine, and a restart
-trains a segment again. Who is late loses the whole price and the penalty. The worst that games may ask for meanwhile is
-not in it: half of sixteen lost bonds is more than that (decision 135).
+"""Times the training that must fit into the time for it: games come first, other work slows the machine, and a
+restart trains a segment again. Anyone who is late loses the whole price and the penalty. The worst that games may ask
+for meanwhile is not in it: half of sixteen lost bonds is more than that (decision 135).
 """
 
 NO_WAIT = Clocks(0.0)
 
 
 class Training(NamedTuple):
-    """Seconds of training that are to be done, within so many from now."""
+    """Seconds of training that are to be done, within that many from now."""
 
     seconds: float
     left: float
@@ -118,7 +118,7 @@ def copies_at_once(terms: Terms) -> int:
 
 def _late(trainings: Mapping[str, Training]) -> Iterator[tuple[str, Training]]:
     """Of trainings that share a device by earliest deadline first: each that would be late, named with all before it,
-    for they go first (decision 173).
+    because they go first (decision 173).
     """
     names: list[str] = []
     seconds = 0.0

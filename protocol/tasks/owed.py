@@ -34,7 +34,7 @@ def game(name: str, terms: Terms) -> Engagement:
 
 
 def seat(name: str, terms: Terms, segments: int, until: int) -> Engagement:
-    """The replays of so many segments, each state of which is digested, and the result; attested by `until`."""
+    """The replays of that many segments, each state of which is digested, and the result; attested by `until`."""
     replays = _replays(terms, segments, 1)
     # Of each segment's last state the solver's root too, and all of the result.
     hashed = replays.hashed_bytes // terms.thinning + (segments + 1) * terms.state_bytes
@@ -51,7 +51,7 @@ def answers(name: str, terms: Terms) -> Engagement:
 
 
 def moves_left(phase: Phase, depth: int, demands: int) -> int:
-    """Answers that a solver may still owe in a game of this phase, `depth` frames down, after so many demands."""
+    """Answers that a solver may still owe in a game of this phase, `depth` frames down, after that many demands."""
     if phase in (Phase.SPLIT, Phase.BLOCK):
         return SPLITS
     below = TRACES - depth + SPLITS
@@ -64,6 +64,6 @@ def _step(terms: Terms) -> Work:
 
 
 def _replays(terms: Terms, count: int, transactions: int) -> Work:
-    """A segment's steps, and the hashing of each of its states, so many times."""
+    """A segment's steps, and the hashing of each of its states, that many times."""
     steps = terms.segment_steps
     return Work(count * steps * terms.step_operations, count * (steps + 1) * terms.state_bytes, transactions)

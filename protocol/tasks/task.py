@@ -190,7 +190,7 @@ class Terms:
             "move_time": (1, self.attest_period),
             "look_chance": (0, RATE_OF_ALL if self.seat_segments <= MAX_LOOKS else 0),
             "jurors": (0, MAX_JURORS),
-            # Who is silent in a seat loses its fee and pays the next draw.
+            # Anyone who is silent in a seat loses its fee and pays the next draw.
             "seat_lock": (max(self.seat_fee, LOOK_LOCK * self.game_cost if self.look_chance else 0), u128),
         }
 

@@ -83,8 +83,8 @@ class Setting:
     jurors: int = 0
     """Of a jury, 0 without: a claim may take a share of the stake."""
     utilisation: Fraction = Fraction(3, 10)
-    """Share of the time in which what a verifier keeps for a lock is locked. It counts where there are looks: else a
-    lock is about what a seat is paid.
+    """Share of the time in which what a verifier keeps for a lock is locked. It counts where there are looks:
+    otherwise a lock is about what a seat is paid.
     """
 
     def gas_cost(self, gas: int) -> int:

@@ -38,7 +38,7 @@ MEGABIT: Final = 125_000
 
 
 def costs(gas: Fraction) -> Costs:
-    """Its costs, at so many token units for one gas."""
+    """Its costs, at that many token units for one gas."""
     return Costs.of(
         cost_per_hour=COST_PER_HOUR,
         watts=WATTS,

@@ -1,4 +1,5 @@
-"""Who is in a market: groups of solvers, verifiers and bystanders, each of one strategy, and the submitter's strategy.
+"""Anyone who is in a market: groups of solvers, verifiers and bystanders, each of one strategy, and the submitter's
+strategy.
 
 Members of a group lie side by side.
 """

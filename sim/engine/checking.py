@@ -1,4 +1,6 @@
-"""Who looks at a submitted task: accounts that are drawn for its seats, again where they are silent, and bystanders."""
+"""Anyone who looks at a submitted task: accounts that are drawn for its seats, again where they are silent, and
+bystanders.
+"""
 
 from __future__ import annotations
 
@@ -120,11 +122,11 @@ class Checker:
         return check
 
     def reveals(self, accounts: Indices) -> Flags:
-        """Who shows its secret when it is looked at; for NOBODY anything."""
+        """Anyone who shows its secret when it is looked at; for NOBODY anything."""
         return np.asarray(self._reveals.take(accounts, mode="wrap"))
 
     def accuses(self, accounts: Indices) -> Flags:
-        """Who accuses also what can answer; for NOBODY anything."""
+        """Anyone who accuses also what can answer; for NOBODY anything."""
         return np.asarray(self._accuses.take(accounts, mode="wrap"))
 
     def look_luck(self) -> Stream:
@@ -252,7 +254,8 @@ class _Checking:
         return convicted
 
     def _won(self, games: Games) -> Flags:
-        """Who has seen what is false wins, and everybody does against a solver that serves nothing or is silent.
+        """Anyone who has seen what is false wins, and everybody does against a solver that serves nothing or is
+        silent.
 
         It is silent in each game by itself.
         """
@@ -353,7 +356,7 @@ class _Checking:
             false = view.wrong if late else view.hit
             accounts = np.broadcast_to(self._checker.bystanders(mine), false.shape)
             right = (looks.replays[mine] > 0) & false
-            # Who replays all sees the first one, and false ones are numbered first.
+            # Anyone who replays all sees the first one, and false ones are numbered first.
             named = np.where(right, 1 if late else looks.segment[mine], self._any(right.shape))
             unopened = None if look.unopened is None else look.unopened * tasks
             self._games.append(

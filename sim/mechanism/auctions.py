@@ -1,4 +1,5 @@
-"""Who trains a task, and for how much: the contracts' open descending bids, and other formats to compare them with.
+"""Anyone who trains a task, and for how much: the contracts' open descending bids, and other formats to compare them
+with.
 
 Asks are (solvers, rows) whole token units, the least that each would work for; `NO_ASK` stands for a solver that does
 not bid.
@@ -124,7 +125,7 @@ def posted_price(asks: Amounts, budget: Amounts) -> Assignment:
 def weakest(strength: Floats) -> Auction:
     """Of those that ask the budget or less the weakest wins and is paid its ask: not in the contracts.
 
-    `strength` (solvers, rows) is taken to be known: nothing certifies it (decision 45). Who cannot meet a
+    `strength` (solvers, rows) is taken to be known: nothing certifies it (decision 45). Anyone who cannot meet a
     task's deadline does not bid on it.
     """
 

@@ -41,8 +41,8 @@ class Pool:
     def seats(self, uniform: Floats, bound: Indices) -> Indices:
         """The accounts of n seats, one after the other, from as many numbers of 0 to 1, (n, rows).
 
-        `bound`, (m, rows), are accounts that cannot be drawn: they have a seat, or were silent in one.
-        A seat is empty with chance (share of the bound slots)^TRIES, else its slot is a uniform one of the others: the
+        `bound`, (m, rows), are accounts that cannot be drawn: they have a seat, or were silent in one. A seat is
+        empty with chance (share of the bound slots)^TRIES, otherwise its slot is a uniform one of the others: the
         same as trying slots in turn.
         """
         found: Indices = np.full(uniform.shape, NOBODY, dtype=np.int64)

@@ -82,8 +82,8 @@ class Auditing:
         return account
 
     def ask_for_looks(self, level: int, candidates: Sequence[int], looks: int) -> None:
-        """The attestation that follows asks for a draw of a level, after so many looks: at a second at which it picks
-        what the story wants.
+        """The attestation that follows asks for a draw of a level, after that many looks: at a second at which it
+        picks what the story wants.
         """
         scenario = self.stage.scenario
         if level <= len(scenario.picked):

@@ -40,7 +40,7 @@ class Attestation:
     def of(
         cls, client: Client, account: int, task: int, number: int, trained: Trained, *, replayed: bool
     ) -> Attestation:
-        """Of a seat or look that the account was drawn for. Who has not replayed makes up what it attests."""
+        """Of a seat or look that the account was drawn for. Anyone who has not replayed makes up what it attests."""
         chain, board = client.deployment.chain_id, client.audit
         key = bytes(development_account(account, chain).key)
         secret = seat_secret(key, chain, board.address, task, number)

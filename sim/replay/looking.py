@@ -68,8 +68,8 @@ class Looking:
             client.looks.reveal(self._task, look.number, made.secret, made.digest, target.root, target.path)
 
     def lookers(self, asked: Sequence[int]) -> dict[int, int]:
-        """Accounts of the slots that are asked for, where somebody was found: by the draw that picked them, else they
-        are drawn again.
+        """Accounts of the slots that are asked for, where somebody was found: by the draw that picked them, otherwise
+        they are drawn again.
         """
         self._tries += 1
         if self._tries > 1:

@@ -62,7 +62,7 @@ class _Seated(Checker):
         return self.drawn
 
     def again(self, rows: Indices, asked: Flags, bound: Indices, luck: Stream) -> Indices:
-        """The chain's, once more."""
+        """The chain's, again."""
         del rows, bound, luck
         return self.auditing.redraw(asked)
 

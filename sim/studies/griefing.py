@@ -48,7 +48,7 @@ REDRAW: Final = (RECOMMENDED.draw_delay + DAY) / DAY
 
 
 class Reformed(Verifier):
-    """Who is silent in the attack, as it would be without one."""
+    """Anyone who is silent in the attack, as it would be without one."""
 
     name: ClassVar[str] = "reformed"
 
@@ -251,7 +251,7 @@ def _waited(point: Point, days: str, amount: float) -> float:
 
 
 def _delay(point: Point) -> float:
-    """What it costs a submitter to wait for its result once more."""
+    """What it costs a submitter to wait for its result again."""
     return waiting_cost(
         amount=point["worth"], seconds=point["deadline_days"] * DAY, yearly_rate=point["yearly_rate"]
     )

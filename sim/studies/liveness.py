@@ -1,4 +1,5 @@
-"""Liveness: how often right tasks are drawn again and how many stall because verifiers are offline or gas is dear.
+"""Liveness: how often right tasks are drawn again and how many stall because verifiers are offline or gas is
+expensive.
 
 All verifiers are thrifty: they act when the fee, and what silence would cost, cover gas and replays. Everybody meets
 the same gas price, so a spike silences all of them at once, and redraws do not help; downtime takes them one by one.

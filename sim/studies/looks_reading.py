@@ -44,7 +44,7 @@ _UTILISATIONS: Final = tuple(Fraction(n, 100) for n in (10, 20, 30, 40, 50, 70, 
 
 
 def looking(parameters: MarketParameters) -> Looking:
-    """What theory takes, token units. Who accuses pays the solver for the game that it ends."""
+    """What theory takes, token units. Anyone who accuses pays the solver for the game that it ends."""
     gas = parameters.gas_price * TOKEN
     return Looking(
         verifiers=parameters.verifiers,

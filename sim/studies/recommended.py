@@ -119,8 +119,9 @@ class Recommended(Study):
         return Case(parameters, self.population(parameters, point))
 
     def population(self, parameters: MarketParameters, point: Point) -> Population:
-        """Solvers that all cheat, or none of them: bids and seed are the same. Verifiers of both kinds, for they are
-        compared."""
+        """Solvers that all cheat, or none of them: bids and seed are the same. Verifiers of both kinds, because they
+        are compared.
+        """
         honest = of_both(point["honest_share"], parameters)
         share = point["false_share"]
         return population(
@@ -253,7 +254,7 @@ class _Played:
             case = self.study.case(point)
             parameters = case.parameters
             false = Disguised(share=point["false_share"]).false(parameters)
-            # Where work is dear some tasks find no bid within the budget; nobody loses or earns by those.
+            # Where work is expensive some tasks find no bid within the budget; nobody loses or earns by those.
             sold = 1 - by_point(self.table, "unsold")[number].mean()
             price = self._price(self.base[number])
             expected = sold * cheating_advantage(

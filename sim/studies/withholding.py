@@ -61,7 +61,7 @@ class Withholding(Study):
     rounds = 512
 
     def axes(self) -> Mapping[str, Sequence[float]]:
-        """Who is honest and free for a jury, and whether somebody trains again."""
+        """Anyone who is honest and free for a jury, and whether somebody trains again."""
         return {
             "honest": (0.7, 0.55, 0.6, 0.9),
             "free": (1.0, 0.9, 0.8, 0.7, 0.6, 0.5),

@@ -28,7 +28,7 @@ _ROWS: Final = 16_384
 _WORK: Final = 1_000_000
 """Task-rounds of a chunk, some seconds: what an interruption costs."""
 _CHUNKS: Final = 32
-"""A sweep has at least so many chunks, or one for each point, so that processes end at the same time."""
+"""A sweep has at least that many chunks, or one for each point, so that processes end at the same time."""
 
 
 @dataclass(frozen=True)

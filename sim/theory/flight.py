@@ -108,7 +108,7 @@ def _redrawn(verifiers: int, bound: int, accounts: int) -> float:
 
 
 def sold_in_flight(*, stakes: int, overlap: int, tasks: int) -> float:
-    """Return the share of the first `tasks` tasks that is sold where solvers own so many stakes together.
+    """Return the share of the first `tasks` tasks that is sold where solvers own that many stakes together.
 
     Of `overlap` tasks in a row the first min(stakes, overlap) are, then nobody has one left. As long as what solvers
     earn buys no further stake, and no stake is lost.

@@ -31,11 +31,10 @@ class Griefing(NamedTuple):
 def false_challenge(*, bond: int, defence: float, delay: float = 0.0, gas: float = 0.0) -> Griefing:
     """Return the griefing of one challenge that is lost, in the contracts as they stand.
 
-    `GameState._dismiss` pays floor(B / 2) to the solver and burns the rest. The challenger loses B and its
-    own `gas`; the solver bears `defence` (gas and re-execution), it and the submitter bear `delay`
-    (`waiting_cost` of what is held while the game runs), and half the bond is paid: harm max(0, defence +
-    delay - floor(B / 2)) against B + gas. Who challenges itself loses the half that burns, whatever that is
-    for.
+    `GameState._dismiss` pays floor(B / 2) to the solver and burns the rest. The challenger loses B and its own `gas`;
+    the solver bears `defence` (gas and re-execution), it and the submitter bear `delay` (`waiting_cost` of what is
+    held while the game runs), and half the bond is paid: harm max(0, defence + delay - floor(B / 2)) against B + gas.
+    Anyone who challenges itself loses the half that burns, whatever that is for.
     """
     paid = count("bond", bond, 0) // 2
     harm = number("defence", defence, 0) + number("delay", delay, 0) - paid

@@ -77,9 +77,9 @@ def withheld_in_the_end(verdict: Verdict, *, honest: float, claims: int = CLAIMS
     seat.
 
     `verdict` is one jury's. Anyone who has the seat is honest at first, and claims; where no verdict is withheld it
-    stays silent, the seat is drawn again, and is an honest account's with chance h, who claims like the first, else
-    the league's, who attests. So w = s / (1 - h (1 - s)), s the chance of an account's claims. Redraws are endless
-    here: a stalled task is not an escape, so this errs in the cheater's favour.
+    stays silent, the seat is drawn again, and is an honest account's with chance h, who claims like the first,
+    otherwise the league's, who attests. So w = s / (1 - h (1 - s)), s the chance of an account's claims. Redraws are
+    endless here: a stalled task is not an escape, so this errs in the cheater's favour.
     """
     h, found = number("honest", honest, 0, 1), after_claims(verdict, claims).withheld
     left = 1 - h * (1 - found)
@@ -139,7 +139,7 @@ def withholding_advantage(
 ) -> float:
     """Return what one earns over honest work that withholds where an honest seat holds a false segment.
 
-    Data are then found withheld in the end with chance `found` (`withheld_in_the_end`), else it escapes.
+    Data are then found withheld in the end with chance `found` (`withheld_in_the_end`), otherwise it escapes.
     """
     lost = number("caught", caught, 0, 1) * number("found", found, 0, 1)
     return saved + terms.gain - lost * withholding_loss(terms, retrained)
@@ -165,7 +165,7 @@ def _submitter(terms: Withheld) -> float:
 
 
 def _more_than_half(jurors: int, accounts: int, kind: int) -> float:
-    """Chance that more than half of the jury are of a kind, of which there are so many among the accounts."""
+    """Chance that more than half of the jury are of a kind, of which there are that many among the accounts."""
     drawn = min(jurors, accounts)
     ways = sum(comb(kind, k) * comb(accounts - kind, drawn - k) for k in range(jurors // 2 + 1, drawn + 1))
     return ways / comb(accounts, drawn)

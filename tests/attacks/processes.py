@@ -1,7 +1,7 @@
 """Solvers and verifiers as separate processes: started as an operator starts them, and seen from outside alone.
 
 `ASSAY_PARTIES` names another checkout of this repository, with its own `.venv`, for the processes to run from. So a
-scenario is seen to fail on the commit before its mend. The checkout needs this one's `tests/adversaries`.
+scenario is seen to fail on the commit before its fix. The checkout needs this one's `tests/adversaries`.
 """
 
 from __future__ import annotations

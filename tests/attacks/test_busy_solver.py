@@ -61,7 +61,7 @@ def questions_of_signing(proxy: RpcProxy) -> int:
 
 
 def until_waiting(scene: Stage, address: str, count: int) -> None:
-    """Wait until an account has so many transactions that are not mined, with nonces that follow each other."""
+    """Wait until an account has that many transactions that are not mined, with nonces that follow each other."""
     connection, deadline = scene.devnet.connection, monotonic() + 60
     while (
         found := connection.transaction_count(address, "pending") - connection.transaction_count(address)

@@ -38,7 +38,7 @@ def named(scene: Stage, name: str) -> int:
 
 
 def asked_for(scene: Stage, draws: int) -> Callable[[TaskView], bool]:
-    """Whether so many draws of a task were asked for."""
+    """Whether that many draws of a task were asked for."""
     return lambda view: scene.submitter.audit.audit(view.task).draws == draws
 
 

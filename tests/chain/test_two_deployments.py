@@ -1,7 +1,7 @@
 """One node serves two deployments of one chain: old tasks end on the old contracts, new ones are taken on the new.
 
 The new contracts are of a second version of the arithmetic (`second_arithmetic`). The parties are processes, killed
-twice: to be upgraded, and once more while each deployment has a task in flight.
+twice: to be upgraded, and again while each deployment has a task in flight.
 """
 
 from __future__ import annotations

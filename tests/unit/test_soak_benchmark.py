@@ -29,7 +29,7 @@ PLAN = Plan(tasks=TASKS, processes=1, accounts=3)
 
 
 def samples(of: Callable[[int], Party], session: int = 1, tasks: range = range(1, TASKS + 1)) -> list[Sample]:
-    """A session in which `of` tells what a verifier takes after so many tasks."""
+    """A session in which `of` tells what a verifier takes after that many tasks."""
     return [
         Sample(session, n, "settled", n, 60.0 * n, n, 10**8, {"solver": PARTY, "verifier-1": of(n)})
         for n in tasks

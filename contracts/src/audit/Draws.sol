@@ -33,7 +33,7 @@ abstract contract Draws is Registrations {
         TaskId task;
         /// When the round was fixed.
         uint40 fixedAt;
-        /// The task waits for it: else its seats bind nobody.
+        /// The task waits for it: otherwise its seats bind nobody.
         bool live;
         uint40 until;
         uint256 tries;
@@ -103,7 +103,7 @@ abstract contract Draws is Registrations {
             if (picks) drawing.live = _take(audit, drawing.terms, seats, count);
             if (drawing.live && seats != 0) audit.until = uint40(_until(drawing.terms.attestPeriod));
             drawing.until = audit.until;
-            // Who has just committed to a challenge has the time to open it.
+            // Anyone who has just committed to a challenge has the time to open it.
             until = uint64(Math.max(drawing.until, block.timestamp));
         }
         // The challenge window stays open until a jury ends.

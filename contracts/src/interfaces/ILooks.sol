@@ -76,8 +76,8 @@ interface ILooks {
     /// @param commitment keccak256(abi.encode(chain id, this contract, task, seat, caller, salt)).
     function commitInforming(bytes32 commitment) external;
 
-    /// @notice Who has committed to it in an earlier block: "this is the seat's salt". Takes half of the seat's lock (`IAuditBoard.caught`)
-    /// while the task is Submitted and the round of the first looks not published.
+    /// @notice Anyone who has committed to it in an earlier block: "this is the seat's salt". Takes half of the seat's
+    /// lock (`IAuditBoard.caught`) while the task is Submitted and the round of the first looks not published.
     /// @param digest That the seat attested. @param salt Whose hash it attested.
     function inform(TaskId task, uint256 seat, bytes32 digest, bytes32 salt) external;
 

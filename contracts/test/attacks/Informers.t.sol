@@ -11,7 +11,8 @@ import {Deployment} from "../market/Deployment.sol";
 contract InformersTest is Deployment {
     uint256 private constant LOCK = 40 * uint256(UNIT);
 
-    /// @dev Who shows his own salt by an accomplice has half back. Not even drawing the seat again himself makes that a gain.
+    /// @dev Anyone who shows his own salt by an accomplice has half back. Not even drawing the seat again himself
+    /// makes that a gain.
     function test_inform_oneself_losesHalf_succeeds() public {
         TaskId task = _attested();
         address account = board.seatOf(task, 1).account;

@@ -163,7 +163,7 @@ contract InformTest is Deployment {
         looks.inform(task, 1, DIGEST, salt);
     }
 
-    /// @dev Who reads the transaction of an informer that waits comes too late: the copy needs its own block.
+    /// @dev Anyone who reads the transaction of an informer that waits comes too late: the copy needs its own block.
     function test_inform_sameBlock_reverts() public {
         TaskId task = _attested();
         bytes32 salt = _salt(board.seatOf(task, 1).account);

@@ -24,7 +24,7 @@ contract MarketInvariants is LooksInvariants {
         targetSelector(FuzzSelector(address(handler), actions));
     }
 
-    /// @notice One campaign checks every sentence: with their own campaigns each would see the same calls once more.
+    /// @notice One campaign checks every sentence: with their own campaigns each would see the same calls again.
     /// forge-config: default.invariant.check-interval = 8
     function invariant_everySentenceHolds() public view {
         invariant_escrowCoversEveryClaim();

@@ -188,7 +188,7 @@ contract ClaimsTest is Claiming {
         _expectNoClaim(0, 0, refusal);
     }
 
-    /// @dev Who has no free tokens for the bond and the draw claims nothing, and nothing is half done.
+    /// @dev Anyone who has no free tokens for the bond and the draw claims nothing, and nothing is half done.
     function test_claim_notEnoughFree_reverts() public {
         _start();
         address account = _account(0);
@@ -268,7 +268,7 @@ contract ClaimsTest is Claiming {
         board.forfeit(task, FIRST - 1, anyone);
     }
 
-    /// @dev Seat 0 is silent and drawn again until the task has had so many draws.
+    /// @dev Seat 0 is silent and drawn again until the task has had that many draws.
     function _silentUntil(uint256 draws) private {
         while (_audit().draws < draws) {
             address silent = _account(0);

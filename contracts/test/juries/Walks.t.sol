@@ -51,7 +51,7 @@ contract WalksTest is Claiming {
         }
     }
 
-    /// @dev A jury votes yes on a state whose first tensor has so many chunks. A separate call: the memory of a call
+    /// @dev A jury votes yes on a state whose first tensor has that many chunks. A separate call: the memory of a call
     /// is given back.
     function vote(uint256 count) external {
         (chunks, jurors) = (count, 3);

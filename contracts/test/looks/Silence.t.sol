@@ -54,7 +54,7 @@ contract LookSilenceTest is Looking {
         assertEq(_audit().looking, 4);
         assertEq(_audit().looked, 2);
         assertEq(_audit().until, vm.getBlockTimestamp() + ATTEST_PERIOD);
-        // Who is looked at has its time from the draw that picked it.
+        // Anyone who is looked at has its time from the draw that picked it.
         assertEq(_audit().pickedAt, pickedAt);
         assertNotEq(_account(34), silent);
         assertNotEq(_account(34), address(0));

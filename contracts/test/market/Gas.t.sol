@@ -27,7 +27,7 @@ contract MarketGasTest is Deployment, Snapshot {
         vm.prank(rival);
         market.bid(task, BUDGET);
         _matches("bid", 200_000);
-        // The dearest: it releases the other's penalty, and moves the end.
+        // The most expensive: it releases the other's penalty, and moves the end.
         vm.warp(market.taskOf(task).bidsUntil);
         vm.prank(solver);
         market.bid(task, BUDGET / 2);

@@ -32,7 +32,7 @@ class Phase:
     first: int = 0
 
     def times(self, steps: int) -> int:
-        """In how many of so many steps it acts."""
+        """In how many of that many steps it acts."""
         return max(0, -(-(steps - self.first) // self.every))
 
 

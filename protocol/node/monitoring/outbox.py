@@ -1,7 +1,7 @@
 """Alerts that wait for the operator's webhook, and the states of tasks that they were told by: an SQLite file.
 
 An alert and the state that it tells of are written in one transaction, so that a process killed anywhere tells each
-change: at least once, for it may be killed between the receiver's answer and the note of it.
+change: at least once, because it may be killed between the receiver's answer and the note of it.
 """
 
 from __future__ import annotations

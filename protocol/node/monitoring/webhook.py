@@ -61,7 +61,7 @@ class Webhook:
         return public_part(f"{self.address}/…")
 
     def post(self, document: Mapping[str, Any], seconds: float = SECONDS) -> None:
-        """Post a document, within so many seconds. Raises NotTaken."""
+        """Post a document, within that many seconds. Raises NotTaken."""
         body = json.dumps(document, ensure_ascii=False).encode(errors="replace")
         assert len(body) <= MOST_BYTES, "texts are cut where they are made"
         asyncio.run(self._post(body, seconds))

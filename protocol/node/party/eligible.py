@@ -18,8 +18,8 @@ ELIGIBLE_SHARE: Final = 0.5
 
 
 def least_eligible(chain_id: int, verifiers: int, jurors: int = 0) -> int:
-    """Eligible accounts below which no task of so many seats is posted or bid on, where no setting says another number:
-    three for each seat and juror, on a development chain one. A jury that is not found ends a task unpaid.
+    """Eligible accounts below which no task of that many seats is posted or bid on, where no setting says another
+    number: three for each seat and juror, on a development chain one. A jury that is not found ends a task unpaid.
     """
     seats = verifiers + jurors
     return seats if chain_id == DEVELOPMENT_CHAIN else ELIGIBLE_A_SEAT * seats
@@ -73,7 +73,7 @@ class Eligible:
 
 
 def eligible(client: Client, terms: Terms) -> Eligible:
-    """Who could be drawn for these terms. Reads the board's events from the deployment on. Raises ChainError."""
+    """Anyone who could be drawn for these terms. Reads the board's events from the deployment on. Raises ChainError."""
     audit = client.audit
     (topic,) = (topic for topic, event in audit.contract.events.items() if event["name"] == "Registered")
     follower = Follower(

@@ -44,7 +44,7 @@ class NotEnoughCoin(AssayError):
 
 
 def require_coin(client: Client, games: int) -> None:
-    """Whether the account's coin and its credit with the game last for so many games at their longest. Raises
+    """Whether the account's coin and its credit with the game last for that many games at their longest. Raises
     NotEnoughCoin, ChainError.
     """
     due = games * client.game.coin_of_longest()

@@ -171,7 +171,7 @@ def _wide_pairs(call: ConvolutionCall) -> int:
 
 
 def _longer(few: ConvolutionCall, call: ConvolutionCall, pairs: int) -> ConvolutionCall:
-    """More rows, then more samples, until there are more than so many pairs of terms."""
+    """More rows, then more samples, until there are more than that many pairs of terms."""
     if pairs > BLOCK_PAIRS:
         few = few._replace(inputs=1, outputs=1, groups=1)
     each = _up(few.samples, 2) * few.result[1]
@@ -181,7 +181,7 @@ def _longer(few: ConvolutionCall, call: ConvolutionCall, pairs: int) -> Convolut
 
 
 def _stretched(few: ConvolutionCall, call: ConvolutionCall, rows: int) -> ConvolutionCall:
-    """With so many rows of results, as far as the call has them."""
+    """With that many rows of results, as far as the call has them."""
     more = min(rows, call.result[0]) - few.result[0]
     if more <= 0:
         return few

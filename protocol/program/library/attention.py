@@ -149,7 +149,7 @@ class _Attention:
         kernel, scalings = self.frame.kernel(number), [link for link in links if link.kind is not None]
         if kernel is None or kernel.function.name != "keep_mask" or len(scalings) != 1:
             raise NoMatch
-        # Rounding a float64 quotient of two f32 once more gives the f32 quotient: 53 >= 2 * 24 + 2.
+        # Rounding a float64 quotient of two f32 again gives the f32 quotient: 53 >= 2 * 24 + 2.
         value, kind = scalings[0].value, scalings[0].kind
         kept = value if kind is Kind.TIMES else 1 / value if kind is Kind.OVER and value > 1e-38 else math.nan
         if not 0 < kept < 1e38:

@@ -25,10 +25,11 @@ if TYPE_CHECKING:
 def cached_bundle(
     bundles: Path, terms: Terms, limits: Limits, others: Sequence[str | Address] = ()
 ) -> Bundle:
-    """The bundle of these terms, from its folder below `bundles`, else from its address in the terms or from `others`.
+    """The bundle of these terms, from its folder below `bundles`, else from its address in the terms or from
+    `others`.
 
-    `limits.seconds` is for each address. Raises BundleError: TensorsTooLarge if anybody has served that much, else that
-    of the first address where all failed.
+    `limits.seconds` is for each address. Raises BundleError: TensorsTooLarge if anybody has served that much,
+    otherwise that of the first address where all failed.
     """
     folder = bundles / terms.bundle_hash.hex()
     bundle = _kept(folder, terms, limits) or _fetched(folder, terms, limits, others)

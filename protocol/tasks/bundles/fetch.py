@@ -111,7 +111,7 @@ def _step(source: Source, store: BlobStore, manifest: Manifest, limits: Limits) 
     parts = (tuple(entry.name for entry in manifest.state), len(manifest.dataset), len(manifest.constants))
     key = (tuple((entry.id, entry.blob) for entry in manifest.programs), tuple(names.items()), parts)
     try:
-        # In any case, for they are put into the store.
+        # In any case, because they are put into the store.
         encoded = [_encoded(source, store, entry) for entry in manifest.programs]
         step = _STEPS.get(key)
         if step is None:
@@ -177,7 +177,7 @@ def _tensor(source: Source, store: BlobStore, entry: TensorEntry) -> Tensor:
     data = _blob(source, store, entry.blob, entry.nbytes, store.map)
     _require(f"length of tensor {entry.name}", entry.nbytes, len(data))
     tensor = Tensor(entry.name, CODES[entry.dtype], tuple(entry.shape), data)
-    # Who runs the step writes canonical bytes: with others in the terms an honest solver would stand accused.
+    # Anyone who runs the step writes canonical bytes: with others in the terms an honest solver would stand accused.
     if not is_canonical(tensor.dtype, data):
         raise BundleMismatch(
             f"canonical bytes of tensor {entry.name}",

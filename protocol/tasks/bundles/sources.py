@@ -110,8 +110,8 @@ class HttpSource:
     def __init__(self, address: Address, deadline: float, permit: Permit | None = None) -> None:
         self._address = address
         self._deadline = deadline
-        # A separate loop, for only there can a whole exchange be given up: a read that waits for each byte again would
-        # follow a server that trickles its headers for ever.
+        # A separate loop, because only there can a whole exchange be given up: a read that waits for each byte again
+        # would follow a server that trickles its headers for ever.
         self._loop = OwnLoop()
         self._client = HttpClient(READ_SECONDS, permit)
 

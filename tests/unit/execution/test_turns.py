@@ -1,4 +1,6 @@
-"""Who computes when: one at a time, the defence before all others, these by what is due first, then by who asked."""
+"""Anyone who computes when: one at a time, the defence before all others, these by what is due first, then by who
+asked.
+"""
 
 from __future__ import annotations
 

@@ -92,7 +92,7 @@ def test_a_task_that_nobody_can_afford_is_not_sold() -> None:
 
 
 def test_a_lost_challenge_costs_the_bond() -> None:
-    """Who accuses does not attest: it loses its seat too, and nobody else is there."""
+    """Anyone who accuses does not attest: it loses its seat too, and nobody else is there."""
     found = play(Solver(), (Accusing(), 1))
     each(
         found,

@@ -1,4 +1,4 @@
-"""A bundle that is held: fetched once, from the party that serves it, verified against the terms, mended when
+"""A bundle that is held: fetched once, from the party that serves it, verified against the terms, repaired when
 damaged.
 """
 

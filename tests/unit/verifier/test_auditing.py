@@ -1,4 +1,5 @@
-"""Who challenges what was found different: every own seat that has the segment, else the account that replayed it.
+"""Anyone who challenges what was found different: every own seat that has the segment, otherwise the account that
+replayed it.
 
 And what a seat attests: its digests, once it has every one, under its own salt.
 """

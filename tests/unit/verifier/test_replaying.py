@@ -278,7 +278,7 @@ class Flipping:
 
 
 def test_a_bit_that_flips_while_digests_are_made_is_in_no_digest(tmp_path: Path) -> None:
-    """The run from the start was as committed; the segment is replayed once more for its digests."""
+    """The run from the start was as committed; the segment is replayed again for its digests."""
     told = Told(HONEST)
     replayer(tmp_path, told).audit(committed(HONEST), 2, ())
     flipping = Replayer(PROGRAM, Flipping(6), tiny.STEPS, replayer(tmp_path, told)._states, told)
