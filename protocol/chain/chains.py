@@ -14,11 +14,13 @@ from protocol.node.home import Home
 TABLE: Final = Path(__file__).with_name("chains.toml")
 
 Finality = Literal["latest", "safe", "finalized"] | Annotated[int, Field(ge=0)]
-"""The newest final block: a tag of the node, or that many blocks behind its head."""
+"""Finality: a tag of the node, or a number of blocks behind its head."""
 
 
 class Chain(BaseModel):
-    """One entry of the table. `block_time` is in seconds, None where it is to be measured; `reorg_depth` in blocks."""
+    """One entry of the table. `block_time` is in seconds, None where it must be measured; `reorg_depth` is in
+    blocks.
+    """
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 

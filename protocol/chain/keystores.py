@@ -35,7 +35,7 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,47}")  # shorter than a private 
 
 
 def key_file(name: str) -> Path:
-    """Where the key of an account lies. Raises AccountError for a name that is none."""
+    """Where the key of an account is stored. Raises AccountError for an invalid name."""
     if not _NAME.fullmatch(name):
         raise AccountError(
             "account name",
@@ -95,7 +95,7 @@ def open_key(document: Mapping[str, Any], password: str, what: str) -> LocalAcco
 
 
 def encrypted(account: LocalAccount, password: str) -> bytes:
-    """A key file's bytes, by scrypt, opened once to see that the password does. Raises AccountError."""
+    """A key file's bytes, by scrypt, opened once to check that the password works. Raises AccountError."""
     document = account.encrypt(password)
     if open_key(document, password, f"key file of {account.address}").address != account.address:
         raise AccountError(f"key file of {account.address}", expected="its key", got="another")
@@ -103,7 +103,7 @@ def encrypted(account: LocalAccount, password: str) -> bytes:
 
 
 def address_in(file: Path) -> str | None:
-    """The address that a key file names, without opening it; None for none, and for a file that is damaged."""
+    """The address that a key file names, without opening it; None without one, and for a damaged file."""
     try:
         stated = read_key_file(file).get("address")
     except AccountError:

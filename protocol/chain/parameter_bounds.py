@@ -1,7 +1,7 @@
 """Bounds on a deployment's parameters, as TermsCheck.checkParameters sets them.
 
 The market's constructor checks the same (contracts/src/libraries/TermsCheck.sol), but only after other contracts were
-paid for, and the proxy that creates it does not pass its error on.
+paid for, and the creating proxy hides its error.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def bounds(parameters: Parameters) -> Iterator[Bound]:
 
 
 def broken_bound(parameters: Parameters) -> Bound | None:
-    """The first bound that the parameters break; None if they are fit for a deployment."""
+    """The first bound that the parameters break; None if they are valid."""
     return next(
         (
             bound
@@ -77,5 +77,5 @@ def require_within_bounds(parameters: Parameters) -> None:
 
 
 def _shown(field: str, value: int) -> str:
-    """For people; of a field that is not an amount, as its file says it."""
+    """For people; a field that is not an amount appears as in its file."""
     return tokens(value) if field in AMOUNTS else f"{value:,}"

@@ -1,5 +1,5 @@
-"""Passwords of key files: from the first line of a file, else asked for at a terminal. Nothing waits for an answer
-where there is no terminal to give one.
+"""Passwords of key files: from the first line of a file, otherwise asked for at a terminal. Without a terminal,
+nothing waits for an answer.
 """
 
 from __future__ import annotations
@@ -37,7 +37,9 @@ class PasswordSource:
 
 
 def ask(prompt: str, option: str) -> str:
-    """What a person types without seeing it. Raises NoTerminal where there is none, AccountError for nothing."""
+    """What a person types with hidden input. Raises NoTerminal where there is no terminal, AccountError for empty
+    input.
+    """
     if not sys.stdin.isatty():
         raise NoTerminal(
             prompt.strip().rstrip(":"),

@@ -1,7 +1,7 @@
-"""Bounds that a deployment's parameters set on terms, as TermsCheck.check has them.
+"""Bounds that a deployment's parameters set on terms, as in TermsCheck.check.
 
-The market refuses what breaks one (contracts/src/libraries/TermsCheck.sol); found here, nothing was sent before. What
-holds under every deployment, `protocol.tasks.task.Terms` checks itself.
+The market refuses terms that break one (contracts/src/libraries/TermsCheck.sol); checking here avoids sending them.
+`protocol.tasks.task.Terms` checks the bounds that hold under every deployment.
 """
 
 from __future__ import annotations

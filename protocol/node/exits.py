@@ -14,8 +14,8 @@ from protocol.errors import AssayError, ExitCode, exit_code_of
 
 @contextmanager
 def reported() -> Iterator[None]:
-    """Run a command: an error of this project ends it with one line on stderr and the exit code of its class; with all
-    lines of its message where they are a list or a traceback.
+    """Run a command: an error of this project ends it with one line on stderr (all lines if the message is a list or
+    a traceback) and the exit code of its class.
 
     Any other error is a defect, as is an InternalError: the line names the file that keeps its traceback.
     """

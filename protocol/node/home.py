@@ -76,8 +76,8 @@ class Home:
 
     @property
     def bundle_folders(self) -> list[Path]:
-        """Where parties of this home keep bundles: the submitter's, and each node's own. Anyone who needs one takes
-        it by `link_bundle`, so that each may delete its own.
+        """Where parties of this home keep bundles: the submitter's, and each node's own. A party takes one with
+        `link_bundle`, so that each may delete its own.
         """
         return [self.bundles, *sorted(self.root.glob("*/*/bundles"))]
 

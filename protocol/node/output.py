@@ -1,5 +1,5 @@
-"""What a command prints: prose; with `--json` that goes to stderr, and stdout has one versioned envelope, or, of a
-command that follows something, one a line.
+"""A command's output: prose on stdout. With `--json` prose goes to stderr, and stdout has one versioned envelope, or
+one per line from a command that follows something.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ from typing import Final
 FIRST_PERCENT: Final = 2
 MOST_DOUBLINGS: Final = 5
 OPENING: Final = Fraction(9, 10)
-"""Of the budget: what a solver asks first, unless its settings or its floor say otherwise."""
+"""Share of the budget that a solver asks first, unless its settings or its floor say otherwise."""
 
 
 def percent(extensions: int) -> int:
@@ -36,8 +36,8 @@ def opening(budget: int) -> int:
 def ladder(start: int, *, late: bool = False) -> Iterator[int]:
     """`start` and the bids after it, each the highest allowed, down to 0.
 
-    In time the end of bidding stays where it is. `late`, each bid comes in the last second that it may, and so adds an
-    extension.
+    By default bids come early and the end of bidding does not move. With `late`, each bid comes in the last possible
+    second, and so adds an extension.
     """
     best, bids = start, 0
     while best >= 0:

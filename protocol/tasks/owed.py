@@ -1,4 +1,6 @@
-"""What the terms of a task may ask of a party, as engagements for `admission`: games, seats, answers to looks. Pure."""
+"""What the terms of a task may require of a party, as engagements for `admission`: games, seats, answers to looks.
+Pure.
+"""
 
 from __future__ import annotations
 
@@ -9,13 +11,13 @@ from protocol.tasks.admission import Engagement, Work
 from protocol.tasks.task import DEMANDS, GAMES_AT_ONCE, MOST_MOVES, SPLITS, STEP_TREES, TRACES, Terms
 
 REPLAYS: Final = 2
-"""Of a segment, for one side of a game: for its step tree, and for the traces below."""
+"""Replays of a segment by one side of a game: for its step tree, and for the traces below."""
 
 
 def games(name: str, terms: Terms) -> Engagement:
-    """A solver's defence in all games of a task that are played at once: a replay in each, which a third of the rates
-    makes room for the traces beside; and in each all answers that may be asked for, one after the other, each of which
-    may find a step under way.
+    """A solver's defence in all games of a task that are played at once. Each needs a replay (a third of the rates
+    leaves time for its traces) and all answers that may be requested, one after the other, each of which may wait for
+    a running step.
     """
     return Engagement(
         name,
@@ -59,11 +61,11 @@ def moves_left(phase: Phase, depth: int, demands: int) -> int:
 
 
 def _step(terms: Terms) -> Work:
-    """What is never interrupted: a step, and the hashing of its state."""
+    """The uninterruptible part: a step, and the hashing of its state."""
     return Work(terms.step_operations, terms.state_bytes)
 
 
 def _replays(terms: Terms, count: int, transactions: int) -> Work:
-    """A segment's steps, and the hashing of each of its states, that many times."""
+    """A segment's steps, and hashing each of its states that many times."""
     steps = terms.segment_steps
     return Work(count * steps * terms.step_operations, count * (steps + 1) * terms.state_bytes, transactions)

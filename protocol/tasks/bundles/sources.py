@@ -27,16 +27,14 @@ from protocol.tasks.bundles.limits import Limits
 PIECE = 1 << 20
 """Bytes of a file that are in memory at a time."""
 READ_SECONDS = 20.0
-"""For each read, below the limit for all of a bundle."""
+"""Seconds for each read, below the limit for a whole bundle."""
 
 
 class Source(Protocol):
-    """Copies one file below a bundle's address, whole, at most `limit` bytes of it."""
+    """Copies one file below a bundle's address, at most `limit` bytes of it."""
 
     def copy(self, name: str, limit: int, into: Body) -> None:
-        """Raises BundleUnavailable, WrongFile, or BundleRefused for a name that leads where it must not; and what
-        `into` raises.
-        """
+        """Raises BundleUnavailable, WrongFile, or BundleRefused for a forbidden name; and what `into` raises."""
 
     def close(self) -> None:
         """Close connections."""
@@ -99,12 +97,12 @@ class FileSource:
             raise _unavailable(path, type(error).__name__) from error
 
     def close(self) -> None:
-        """Nothing is held."""
+        """Nothing to close."""
 
 
 class HttpSource:
-    """A server of plain files; `deadline` (monotonic seconds) is for all of them together, headers included. `permit`
-    raises OutOfReach for what its name leads to.
+    """A server of plain files; `deadline` (monotonic seconds) covers all of them, headers included. `permit` raises
+    OutOfReach for forbidden addresses of its name.
     """
 
     def __init__(self, address: Address, deadline: float, permit: Permit | None = None) -> None:
@@ -116,7 +114,7 @@ class HttpSource:
         self._client = HttpClient(READ_SECONDS, permit)
 
     def copy(self, name: str, limit: int, into: Body) -> None:
-        """The file's bytes, as they come. Raises BundleRefused too."""
+        """The file's bytes, as they arrive. Also raises BundleRefused."""
         self._loop.run(self._copy(self._address / name, limit, into))
 
     async def _copy(self, address: Address, limit: int, into: Body) -> None:
@@ -139,7 +137,7 @@ class HttpSource:
 
 
 def _said(error: BadAnswer) -> str:
-    """What a server answered instead of a file, in few words."""
+    """What a server answered instead of a file, in a few words."""
     if isinstance(error, NotServed):
         return f"HTTP {error.status}"
     if isinstance(error, Encoded):
