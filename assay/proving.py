@@ -22,7 +22,7 @@ from protocol.tasks.task import Terms
 
 @dataclass(frozen=True)
 class Compared:
-    """What of a proof was compared, and what the chain says now, beside the proof: a sentence each."""
+    """What was compared of a proof, and what the chain says now, besides the proof: one sentence each."""
 
     manifest: Manifest
     status: TaskStatus
@@ -82,8 +82,8 @@ def compare_contracts(connection: Connection, proof: Proof) -> tuple[list[str], 
 
 
 def compare(client: Client, proof: Proof) -> Compared:
-    """Compare what a proof says of its task with the contracts. What a settled task came to stays unchanged, so the
-    newest block is read; what an unsettled one had come to, at the proof's block.
+    """Compare a proof's statements on its task with the contracts. A settled task cannot change, so it is read at the
+    newest block; an unsettled one at the proof's block.
 
     Raises ProofMismatch, ResultError where the node has no state of that block, ChainError.
     """

@@ -1,6 +1,7 @@
-"""`assay verify`: a task's segments are computed again and compared with the chain; a proof and a file of weights too.
+"""`assay verify`: a task's segments are computed again and compared with the chain; a proof and a file of weights
+too.
 
-Anybody may: it takes no account, no stake and no solver that answers. What it says names what was not checked.
+Anyone can do it: it needs no account, no stake and no responding solver. Its output names what was not checked.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ from protocol.tasks.task import ASSUMED_SPEED, replay_seconds
 
 @dataclass(frozen=True)
 class Choice:
-    """Which segments to replay: that many drawn by chance, those that are named, or all."""
+    """Which segments to replay: that many drawn by chance, the named ones, or all."""
 
     count: int | None = None
     named: tuple[int, ...] = ()
@@ -50,7 +51,7 @@ class Choice:
         return self.count is not None or bool(self.named) or self.every
 
     def of(self, segments: int) -> list[int]:
-        """Of 1 … `segments`, ascending. Raises SettingsError for one that there is not."""
+        """Of 1 … `segments`, ascending. Raises SettingsError for one that does not exist."""
         if self.named and max(self.named) > segments:
             raise SettingsError(
                 "--segment",
@@ -242,7 +243,7 @@ def _compare_tree(client: Client, view: TaskView, own: Sequence[bytes], report: 
 
 
 def _commitments(client: Client, view: TaskView) -> list[tuple[int, bytes]]:
-    """Sizes and roots of the segment trees that a task's solver has committed to on its way; none where the node does
+    """Sizes and roots of the segment trees that a task's solver committed on the way; none if the node does
     not tell.
     """
     market, connection = client.market, client.connection

@@ -16,7 +16,7 @@ SUFFIXES: Final = (".jpg", ".jpeg", ".png", ".ppm", ".bmp", ".pgm", ".tif", ".ti
 """Of `ImageFolder`; other files are left out."""
 FORMATS: Final = ("JPEG", "PNG", "PPM", "BMP", "TIFF", "WEBP")
 WIDE: Final = ("I", "F")
-"""Beginnings of Pillow's names for pixels of more than 8 bits, which u8 would clip."""
+"""Prefixes of Pillow's modes for pixels of more than 8 bits, which u8 would clip."""
 
 
 def images(

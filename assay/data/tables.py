@@ -20,7 +20,7 @@ STATE: Final = "state.json"
 DICT: Final = "dataset_dict.json"
 """In a folder of several datasets, each in its own folder."""
 WIDTHS: Final = {"BOOLEAN": 1, "INT32": 4, "FLOAT": 4}
-"""Bytes of an element of a Parquet column in memory; 8 of the others that are numbers."""
+"""Bytes in memory of an element of a Parquet column; 8 for other numeric types."""
 
 
 def read_parquet(files: Sequence[Path], wanted: Sequence[str] | None, most: int) -> Arrays:
@@ -66,7 +66,7 @@ def _names(path: Path, schema: Any, wanted: Sequence[str] | None) -> list[str]:
 
 
 def _declared(metadata: Any, names: set[str]) -> Iterator[int]:
-    """Bytes of the columns in memory, by what a Parquet file says of itself."""
+    """Bytes of the columns in memory, as declared by a Parquet file."""
     for group in range(metadata.num_row_groups):
         for number in range(metadata.num_columns):
             column = metadata.row_group(group).column(number)

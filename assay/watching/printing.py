@@ -74,7 +74,7 @@ class Printer:
             self._shown = text
 
     def end(self) -> None:
-        """Leave nothing behind that is not a line."""
+        """Leave only complete lines behind."""
         self._clear()
 
     def _clear(self) -> None:
@@ -85,6 +85,6 @@ class Printer:
 
 
 def clock(time: int) -> str:
-    """A second of the chain's time as this machine's local time; with the date where it is another day's."""
+    """A second of the chain's time as this machine's local time, with the date if it is another day."""
     at, now = datetime.fromtimestamp(time), datetime.now()
     return at.strftime("%H:%M:%S" if abs((now - at).total_seconds()) < _DAY else "%Y-%m-%d %H:%M:%S")
