@@ -1,7 +1,7 @@
 """The submitter's side: development chain, deployment, tasks and results.
 
-In Python `train` posts a task and `attach` finds it again; `data` reads what is trained on. What stands in `__all__`
-is loaded when it is first used, so that a command's start and `import assay` load neither torch nor web3.
+In Python `train` posts a task and `attach` finds it again; `data` reads what is trained on. Names in `__all__` are
+loaded on first use, so that a command's start and `import assay` load neither torch nor web3.
 """
 
 from __future__ import annotations

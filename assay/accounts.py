@@ -52,7 +52,7 @@ def account_import(
     home: HomeOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Take over a key: from a key file, or a raw one from standard input. It is encrypted with a password anew."""
+    """Take over a key: from a key file, or a raw one from standard input. It is encrypted with a new password."""
     from assay import keys
     from protocol.node.output import Output
 
@@ -100,7 +100,7 @@ def account_list(
     home: HomeOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Show the accounts under the home folder: addresses, and with a chain in reach coin, tokens and stakes."""
+    """Show the accounts under the home folder: addresses, and if a chain is reachable coin, tokens and stakes."""
     from assay.balances import show_accounts
 
     show_accounts(context_of("account list", home, as_json, **connection), offline=offline)

@@ -1,4 +1,4 @@
-"""What accounts have on a chain: coin, tokens, and what is in the vault, free and locked. Imported by a command."""
+"""What accounts own on a chain: coin, tokens, and what is in the vault, free and locked. Imported by a command."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class Balance:
 
 
 def show_accounts(context: Context, *, offline: bool) -> None:
-    """Names and addresses of all accounts; with a chain in reach also what they have there."""
+    """Names and addresses of all accounts; if a chain is reachable also their balances."""
     output = context.output
     accounts = list_accounts()
     addresses = [account.address for account in accounts if account.address is not None]
@@ -79,7 +79,7 @@ def show_accounts(context: Context, *, offline: bool) -> None:
 
 
 def _found(context: Context, addresses: Sequence[str]) -> tuple[dict[str, Balance], int | None]:
-    """The balances by address, and the chain's id; nothing where no chain is reached that no setting names."""
+    """The balances by address, and the chain's id; nothing if no chain is reachable and no setting names one."""
     try:
         with context.client() as client:
             return balances(client, addresses), client.connection.chain_id
@@ -97,7 +97,7 @@ def _found(context: Context, addresses: Sequence[str]) -> tuple[dict[str, Balanc
 
 
 def balances(client: Client, addresses: Sequence[str]) -> dict[str, Balance]:
-    """What accounts have under the client's contracts, all at one block but for the coin. Raises ChainError."""
+    """What accounts own under the client's contracts, all at one block except the coin. Raises ChainError."""
     tasks, _ = open_tasks(client)
     with client.connection.view():
         client.token.ask_ahead("balanceOf", *([address] for address in addresses))

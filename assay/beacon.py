@@ -1,7 +1,8 @@
-"""`assay beacon`: the rounds of a beacon network of one's own, signed by the chain's time and served over HTTP.
+"""`assay beacon`: the rounds of your own beacon network, signed by the chain's time and served over HTTP.
 
-For development chains and test networks, not where money is real: one key signs, where drand's rounds need a threshold
-of the League's, and whoever times its answers may learn it. It follows from an account's (protocol.beacon.keys).
+For development chains and test networks, not where money is real: one key signs, where drand's rounds need a
+threshold of the League's, and anyone who times its answers may learn it. The key is derived from an account's
+(protocol.beacon.keys).
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""The budget of a task whose file names none: twice what a solver with default settings asks for at least, or what
-tasks of about its size have cost on the chain. Pure; amounts are token units.
+"""The default budget of a task: twice the least price of a solver with default settings, or what tasks of similar
+size have cost on the chain. Pure; amounts are token units.
 
 The solver's least follows from the task's operations at its default speed and prices (`protocol.tasks.usual_solver`),
-gas, and the capital of its locks. Prices that others paid count between 1.25 and 4 times of that alone: whoever pays
-itself for sham tasks moves nobody's budget further.
+gas, and the capital of its locks. Prices that others paid count only between 1.25 and 4 times that price: an account
+that pays itself for sham tasks cannot move anyone's budget further.
 """
 
 from __future__ import annotations
@@ -17,31 +17,33 @@ from typing import Final
 from protocol.tasks.bidding import OPENING
 
 USUAL: Final = Fraction(2)
-"""Times the least price: for machines that are slower or dearer than the default one, and for gas that rises."""
+"""Multiple of the least price: for machines that are slower or more expensive than the default one, and for rising
+gas.
+"""
 LEAST: Final = Fraction(5, 4)
 MOST: Final = Fraction(4)
 COMPARABLE: Final = 8
-"""Times as many operations, or as few, that another task may have to tell of this one's price."""
+"""A task tells of another's price if their operations differ by at most this factor."""
 DIGITS: Final = 2
 
 
 @dataclass(frozen=True, slots=True)
 class Sold:
-    """A task that a solver was paid for, or will be: scalar operations of its training, and its price."""
+    """A task that a solver was or will be paid for: scalar operations of its training, and its price."""
 
     operations: int
     price: int
 
 
 def budget_of(least: int, operations: int, sold: Sequence[Sold] = ()) -> int:
-    """The budget of a training of so many operations that costs a solver with default settings `least`, where these
-    tasks were sold; rounded up to two digits, so that small changes of a price of gas leave it as it is.
+    """The budget of a training of that many operations that costs a solver with default settings `least`, where these
+    tasks were sold. Rounded up to two digits, so that small changes of the gas price do not change it.
     """
     return rounded_up(_between(least, _asked(least, operations, sold)))
 
 
 def comparable(operations: int, sold: Sequence[Sold]) -> list[Sold]:
-    """Those of about the size of a training of so many operations."""
+    """Those of about the size of a training of that many operations."""
     return [
         one
         for one in sold

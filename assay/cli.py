@@ -65,7 +65,7 @@ def beacon(
 ) -> None:
     """Sign a beacon's rounds with the account's key, by the chain's time, and serve them as drand does, until Ctrl-C.
 
-    Whoever has the key knows all rounds beforehand: for tests, not where money is real.
+    Anyone who has the key knows all rounds in advance: for tests, not where money is real.
     """
     from assay.beacon import serve
 
@@ -90,7 +90,7 @@ def deploy(
 ) -> None:
     """Deploy the contracts and write the deployment file. On a development chain, give out test tokens.
 
-    Their addresses are known before (--dry-run); what is there already is not made again.
+    Their addresses are known before (--dry-run); existing contracts are not created again.
     """
     _require_meaningful(
         check,
@@ -153,7 +153,7 @@ def fund(
     home: HomeOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Give an account of a development chain coin and test tokens; no other chain has them to give."""
+    """Give an account of a development chain coin and test tokens."""
     from assay import funding
 
     context = context_of("fund", home, as_json, **connection, account=f"dev:{dev_account}")
@@ -177,7 +177,7 @@ def init(
     name: Annotated[Path, typer.Argument(help="A new folder; its name is the task's.")],
     as_json: JsonOption = False,
 ) -> None:
-    """Write a folder with a task that works, to be changed: a model file and a task file."""
+    """Write a folder with a working task to start from: a model file and a task file."""
     from assay.initialising import write_example
     from protocol.node.output import Output
 
@@ -197,9 +197,9 @@ def attempt(
     home: HomeOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Train the first steps on this machine, exactly and by plain torch, with no chain.
+    """Train the first steps on this machine, exactly and with plain torch, without a chain.
 
-    Runs the file's own Python source. Says how far the losses are apart, what a step takes, and what the task may cost.
+    Runs the file's own Python source. Says how far the losses differ, what a step takes, and what the task may cost.
     """
     from assay import trying
 
@@ -225,7 +225,7 @@ def split(
     home: HomeOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Make a job of several lanes out of a task, for `solver lane`. Runs the file's own Python source. No chain."""
+    """Make a job of several lanes from a task, for `solver lane`. Runs the file's own Python source. No chain."""
     from assay import splitting
 
     context = context_of("split", home, as_json)
@@ -322,12 +322,12 @@ def status(
     ] = None,
     past: Annotated[bool, typer.Option("--past", help="Also those that are over.")] = False,
     watch: Annotated[
-        bool, typer.Option("--watch", help="Show it anew until Ctrl-C, or until TASK is over.")
+        bool, typer.Option("--watch", help="Show it again until Ctrl-C, or until TASK is over.")
     ] = False,
     home: HomeOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Say where tasks stand: parties, deadlines, seats, games and the way they went."""
+    """Show the state of tasks: parties, deadlines, seats, games and the paths they took."""
     from assay import showing
 
     context = context_of("status", home, as_json, **connection)
@@ -349,7 +349,7 @@ def watch(
 ) -> ExitCode:
     """Follow a task until it is over: bids, progress, losses, audit, games; fetch its result and check it.
 
-    Ctrl-C leaves it. Ends with 0 if it was settled, 3 if its solver was convicted, 2 if there is no result.
+    Ctrl-C stops watching. Ends with 0 if it was settled, 3 if its solver was convicted, 2 if there is no result.
     """
     from assay import commands
 
@@ -365,7 +365,7 @@ def cancel(
     dry_run: DryRunOption = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Take a task back that nobody has bid on; its whole escrow is free again."""
+    """Take back a task that nobody has bid on; its whole escrow is free again."""
     from assay import commands
 
     commands.cancel(context_of("cancel", home, as_json, **connection), task, dry_run)

@@ -53,11 +53,11 @@ class Context:
         self.output = output
 
     def names(self, setting: str) -> bool:
-        """Whether a flag, the environment or the settings file says what a setting is."""
+        """Whether a flag, the environment or the settings file sets a setting."""
         return self._sources[setting] != "default"
 
     def client(self, account: bool = False) -> Client:
-        """The contracts, with the account that sends if there is something to send."""
+        """The contracts, with the account if the command sends something."""
         settings = self.settings
         name = settings.account if account else None
         return connect(
@@ -69,7 +69,7 @@ class Context:
         )
 
     def limits(self, client: Client) -> Limits:
-        """What is taken from strangers, and where they are asked: on a development chain on this machine too."""
+        """What is accepted from strangers, and where they may be asked: on a development chain on this machine too."""
         from protocol.tasks.bundles import Limits
 
         local = client.connection.chain_id == DEVELOPMENT_CHAIN
@@ -119,8 +119,8 @@ def deploy_contracts(
 ) -> None:
     """Deploy what is missing at `rpc`, write the deployment file; on a development chain give out test tokens.
 
-    `parameters` names a preset or a file; without it a development chain gets its own, any other the recommended ones.
-    `beacon` names a network or a file; without it a development chain gets its own, any other evmnet.
+    `parameters` names a preset or a file; the default is the preset for development chains, or the recommended one.
+    `beacon` names a network or a file; the default is the development chain's own, or evmnet.
     """
     settings, output = context.settings, context.output
     connection = Connection(settings.rpc)
@@ -203,7 +203,7 @@ def serve(context: Context) -> None:
 
 
 def result(context: Context, task: int, folder: Path, evaluate: bool, embed: bool) -> None:
-    """Fetch a task's result, check it against the chain, write it and a proof, say its metrics."""
+    """Fetch a task's result, check it against the chain, write it and a proof, print its metrics."""
     from assay import notes, results
     from assay.writing import write
 
@@ -216,7 +216,7 @@ def result(context: Context, task: int, folder: Path, evaluate: bool, embed: boo
 def watch(
     context: Context, task: int, folder: Path | None, evaluate: bool, tensorboard: Path | None
 ) -> ExitCode:
-    """Follow a task until it is over; what it ends with. Metrics go to event files in `tensorboard` too."""
+    """Follow a task until it is over; its outcome. With `tensorboard`, metrics also go to event files."""
     from assay import notes
     from assay.watching.callbacks import TensorBoard
     from assay.watching.command import watch as follow

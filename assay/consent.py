@@ -1,4 +1,4 @@
-"""Nothing is paid unasked: who says that a task is to be posted, and where nobody can."""
+"""Asking before a payment: who confirms that a task is posted, and what happens where nobody can."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ def require_asked(yes: bool, output: Output) -> None:
 
 
 def at_terminal(price: Price) -> bool:
-    """Ask at the terminal of a command; the question goes to stderr, for stdout has its result."""
+    """Ask at the terminal of a command; the question goes to stderr, because stdout has the result."""
     print(_question(price), end="", file=sys.stderr, flush=True)
     return _is_yes(sys.stdin.readline())
 
 
 def prompt(price: Price) -> bool:
-    """Say the price and ask by `input`, at a terminal or in a notebook."""
+    """Print the price and ask with `input`, at a terminal or in a notebook."""
     print(price)
     try:
         return _is_yes(input(_question(price)))
@@ -60,5 +60,5 @@ def _is_yes(said: str) -> bool:
 
 
 def _is_terminal() -> bool:
-    """Whether somebody may be at the other end; a process may have no standard input at all."""
+    """Whether somebody may be there to answer; a process may have no standard input at all."""
     return sys.stdin is not None and sys.stdin.isatty()

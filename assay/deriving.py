@@ -1,7 +1,7 @@
-"""The terms that a task file leaves out, derived for the deployment that it is for, and what trust in them costs.
+"""The terms that a task file leaves out, derived for a deployment, and the cost of trust in them.
 
-The same task has the same terms as long as the chain's price of gas keeps its digit and, for a budget, as long as tasks
-of its size cost the same. `assay.submitting` notes what was chosen before it sends anything.
+The same task has the same terms as long as the first digit of the chain's gas price is the same and, for a budget, as
+long as tasks of its size cost the same. `assay.submitting` notes the choice before it sends anything.
 """
 
 from __future__ import annotations
@@ -44,24 +44,24 @@ from protocol.tasks.offers import Figures
 from protocol.tasks.task import AMOUNTS, INCLUSION_BLOCKS, replay_allowance
 
 ROUNDS: Final = 100
-"""More than there are segments of a seat; a budget that would still grow after as many is one that nobody takes."""
+"""Limit of rounds, above the segments of a seat; a budget that still grows after this many would be taken by nobody."""
 GWEI: Final = 10**9
 
 
 @dataclass(frozen=True)
 class Place:
-    """Where a task is to be posted: what its deployment fixed, the chain's pace, and prices."""
+    """Where a task would be posted: the deployment's fixed parameters, the chain's pace, and prices."""
 
     parameters: Parameters
     gas_price: Fraction = GAS_PRICE
-    """Wei for one gas, from which amounts are derived."""
+    """Wei per gas from which amounts are derived."""
     coin_price: Fraction = COIN_PRICE
     """Tokens for one of the chain's coin."""
     arithmetic: int = ARITHMETIC
     block_time: float = 1.0
-    """Seconds between two blocks; where no chain is reached those of a development chain."""
+    """Seconds between two blocks; a development chain's where no chain is reachable."""
     present_gas_price: Fraction | None = None
-    """Wei for one gas that the chain's node names now; None where no chain is reached."""
+    """Wei per gas that the chain's node names now; None where no chain is reachable."""
 
     @classmethod
     def at(
@@ -73,7 +73,7 @@ class Place:
         block_time: float = 1.0,
         present: int | None = None,
     ) -> Place:
-        """With the prices of settings. Without one for gas it is twice the chain's `present` one, rounded up to a
+        """With the prices of the settings. The default gas price is twice the chain's `present` one, rounded up to a
         digit, and at least the assumed one.
         """
         now = None if present is None else Fraction(present)
@@ -86,7 +86,7 @@ class Place:
 
     @property
     def usual_solver(self) -> Figures:
-        """What a solver with default settings reckons with here."""
+        """The figures of a solver with default settings here."""
         gas = self.gas_price if self.present_gas_price is None else self.present_gas_price
         inclusion = INCLUSION_BLOCKS * self.block_time
         return usual_solver.figures(gas_units(gas, self.coin_price), inclusion, self.parameters.draw_delay)
@@ -103,15 +103,15 @@ class Derived:
     setting: Setting
     amounts: Amounts
     segments_reckoned: int = 1
-    """Segments of a seat that the periods leave time for."""
+    """Most segments of a seat that the periods leave time for."""
 
     @classmethod
     def of(cls, description: Plan, place: Place, load: Load, sold: Sequence[Sold] = ()) -> Derived:
-        """For a task that asks so much of its parties. A budget that the file leaves out follows from what these tasks
-        were `sold` for. Raises NoRecommendation.
+        """The terms of a task with these requirements. A budget that the file leaves out follows from what these
+        tasks were `sold` for. Raises NoRecommendation.
 
-        Periods follow from the segments of a seat, these from periods and budget, and the budget from all of these:
-        so they grow from the least on until nothing grows any more.
+        Periods depend on the segments of a seat, these on periods and budget, and the budget on all of these: so they
+        start at the minimum and grow until nothing changes.
         """
         given = description.terms.fields()
         found = _derived(description, place, load, 1, given.get("budget") or _first_budget(place, load))
@@ -129,7 +129,7 @@ class Derived:
         return self.setting.budget
 
     def asked(self, load: Load, sold: Sequence[Sold]) -> int:
-        """The budget for what a solver with default settings asks at least beside these amounts."""
+        """The budget for the least price of a solver with default settings with these amounts."""
         figures = self.place.usual_solver
         least = least_price(
             load.operations / figures.rates.operations,
@@ -145,7 +145,7 @@ class Derived:
     """Terms that follow where the file does not give them."""
 
     def terms(self) -> dict[str, int]:
-        """Fields of `Terms` that are the market's, but for the thinning."""
+        """Fields of `Terms` that concern the market, except the thinning."""
         attest = self.periods["attest_period"]
         return {
             "move_time": move_time(self.place.parameters, attest),
@@ -169,7 +169,7 @@ class Derived:
         return trust_price(self.setting, RULES, self.amounts)
 
     def lines(self) -> list[str]:
-        """In words: what the file leaves out, what trust costs, and whether the stake deters."""
+        """In words: what the file leaves out, the cost of trust, and whether the stake deters."""
         given = self.description.terms.fields()
         derived = {"budget": self.budget, **self.periods, **asdict(self.amounts)}
         found = {
@@ -204,7 +204,7 @@ class Derived:
         return {**asdict(trust), "total": trust.total, "share_of_budget": share}
 
     def _unguarded(self) -> str:
-        """What nothing keeps from happening."""
+        """Risks that nothing prevents."""
         unseen = "seats that replay nothing are paid" if not self.amounts.look_chance else ""
         withheld = "data withheld from honest seats come before no jury" if not self.jurors else ""
         return ", ".join(filter(None, (unseen, withheld)))
@@ -230,7 +230,7 @@ class Derived:
 
 
 def _first_budget(place: Place, load: Load) -> int:
-    """What a solver with default settings asks for whatever it has to lock."""
+    """What a solver with default settings asks for, without the cost of its locks."""
     figures = place.usual_solver
     needed = load.operations / figures.rates.operations
     least = least_price(needed, figures.costs, stake=0, delay_penalty=0, bidding=0.0, audit=0.0)

@@ -1,6 +1,6 @@
-"""The file that describes a task for `assay submit` (TOML), read strictly: every number bounded, no field unknown.
+"""The file that describes a task for `assay submit` (TOML), read strictly: every number bounded, no unknown field.
 
-Amounts are whole tokens there and token units here; times are seconds.
+Amounts are whole tokens in the file and token units here; times are seconds.
 """
 
 from __future__ import annotations
@@ -46,9 +46,10 @@ class RunTable(_Table):
 
 
 class TaskTable(RunTable):
-    """What is trained: `source` is a Python file beside this one, `build` its function of the number of steps, of
-    `micro_batches` where that is given, the parts of a batch that processes may share, and of `resume` where `start`
-    is given: the folder of a result, beside this file, that training goes on from."""
+    """What is trained: `source` is a Python file beside this one, `build` its function of the number of steps; also
+    of `micro_batches`, the parts of a batch that processes may share, if given; and of `resume` if `start` is given:
+    the folder of a result, beside this file, from which training continues.
+    """
 
     source: str
     build: _Function = "build"
@@ -63,7 +64,7 @@ class ResultTable(_Table):
 
 
 class TermsTable(_Table):
-    """The market's side of the terms. All of it may be left out, and is derived then (`assay.deriving`)."""
+    """The market's part of the terms. All of it may be left out, and is then derived (`assay.deriving`)."""
 
     budget: Annotated[Decimal, Field(gt=0, le=10**15, decimal_places=18)] | None = None
     stake: _Tokens | None = None
@@ -106,7 +107,7 @@ class TermsTable(_Table):
 
 
 class Plan(_Table):
-    """A training to be posted, wherever it was described: in a file, or in Python (`assay.training`)."""
+    """A training to be posted, described in a file or in Python (`assay.training`)."""
 
     task: RunTable
     terms: TermsTable = TermsTable()
@@ -118,7 +119,7 @@ class Plan(_Table):
 
 
 class Description(Plan):
-    """A whole file; `folder` is where it lies."""
+    """A whole file; `folder` is its location."""
 
     task: TaskTable
     result: ResultTable = ResultTable()
@@ -136,7 +137,7 @@ class Description(Plan):
 
 
 def read(file: Path) -> Description:
-    """The description in a file. Raises DescriptionError naming the field, what was expected and what came."""
+    """The description in a file. Raises DescriptionError naming the field, what was expected and what was found."""
     table = _table(file)
     try:
         description = Description.model_validate({**table, "folder": file.absolute().parent})
@@ -171,7 +172,7 @@ def _table(file: Path) -> dict[str, Any]:
             f"task file {file}",
             expected=f"at most {MAX_BYTES} bytes",
             got=len(data),
-            remedy="this is no task file",
+            remedy="this is not a task file",
         )
     try:
         return tomllib.loads(data.decode())

@@ -25,11 +25,11 @@ class SourceError(SubmitterError):
 
 
 class StartError(SubmitterError):
-    """A state that training is to go on from, and that is no result, or whose random numbers would be drawn again."""
+    """The state to continue from is not a result, or its random numbers would be drawn again."""
 
 
 class NotServed(SubmitterError):
-    """Nobody could fetch the bundle from the address that the terms would name."""
+    """The bundle could not be fetched from the address that the terms would name."""
 
     exit_code = ExitCode.RETRY
 
@@ -41,7 +41,7 @@ class TooFewVerifiers(SubmitterError):
 
 
 class NotConfirmed(SubmitterError):
-    """Nobody said that the task is to be posted. `price` is what it would have cost, where that was computed."""
+    """Nobody confirmed that the task is to be posted. `price` is what it would have cost, if that was computed."""
 
     def __init__(
         self, what: object = "", *, expected: object, got: object, remedy: str, price: Price | None = None
@@ -55,7 +55,7 @@ class NobodyTakes(SubmitterError):
 
 
 class NotMade(SubmitterError):
-    """`assay init` was given a name that is none, or one that is taken."""
+    """`assay init` was given an invalid name, or one that is taken."""
 
 
 class NotCancelled(SubmitterError):
@@ -63,19 +63,19 @@ class NotCancelled(SubmitterError):
 
 
 class MetricsError(SubmitterError):
-    """Metrics that a server does not show, or that are not those of the committed states."""
+    """Metrics that a server does not show, or that differ from the committed states."""
 
 
 class PlanError(SubmitterError):
-    """An argument of `assay.train` that no task can have."""
+    """An argument of `assay.train` that is not valid for a task."""
 
 
 class DataError(SubmitterError):
-    """Training data that cannot be read, or that have no form as arrays of numbers."""
+    """Training data that cannot be read, or cannot be represented as arrays of numbers."""
 
 
 class PackageMissing(SubmitterError):
-    """A package that something optional needs is not installed."""
+    """An optional package that is not installed."""
 
 
 class ResultError(SubmitterError):
@@ -83,13 +83,13 @@ class ResultError(SubmitterError):
 
 
 class NotHeld(ResultError):
-    """Nobody serves a state that was committed to: neither the solver nor an attested seat."""
+    """Neither the solver nor an attested seat serves a committed state."""
 
     exit_code = ExitCode.RETRY
 
 
 class ProofError(SubmitterError):
-    """A file that is no proof, or a proof that says something else than the chain."""
+    """A file that is not a proof, or a proof that contradicts the chain."""
 
 
 class ProofMalformed(ProofError):
@@ -97,18 +97,18 @@ class ProofMalformed(ProofError):
 
 
 class ProofMismatch(ProofError):
-    """A field of a proof that is not as the chain says, or does not fit what the chain says. `field` names it."""
+    """A field of a proof that contradicts the chain, or what follows from the chain. `field` names it."""
 
     exit_code = ExitCode.FRAUD
 
     def __init__(self, field: str, expected: object, got: object, remedy: str = "") -> None:
-        said = remedy or "do not trust this proof: ask whoever made it for another"
+        said = remedy or "do not trust this proof: ask its maker for another"
         super().__init__(f"proof, {field}", expected=_short(expected), got=_short(got), remedy=said)
         self.field = field
 
 
 class WeightsError(SubmitterError):
-    """A file of weights that is no safetensors file, or that is not a task's result."""
+    """A file of weights that is not a safetensors file, or that is not a task's result."""
 
 
 class WeightsMalformed(WeightsError):
@@ -122,7 +122,7 @@ class WeightsMismatch(WeightsError):
 
 
 def _short(value: object) -> str:
-    """For a terminal: what a stranger wrote may be long, or hold what is not printed."""
+    """For a terminal: a stranger's text may be long, or contain unprintable characters."""
     text = str(value)
     text = text if text.isprintable() else ascii(text)[1:-1]
     return text if len(text) <= 200 else f"{text[:200]}…"

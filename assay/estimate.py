@@ -1,4 +1,4 @@
-"""How long replays take: a bar for people at a terminal, a line else."""
+"""How long replays take: a bar for people at a terminal, otherwise a line."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from protocol.node.words import duration
 WARM: Final = 2
 """Steps that are not counted: the first ones compile and test kernels."""
 TOLD_AFTER: Final = 5.0
-"""Seconds of counted steps before their rate is told."""
+"""Seconds of counted steps before a rate is shown."""
 
 
 class Estimate:
-    """Seconds that the rest of some steps takes, by the rate so far. `clock` gives seconds."""
+    """Seconds that the remaining steps take, by the rate so far. `clock` gives seconds."""
 
     def __init__(self, steps: int, clock: Callable[[], float] = time.monotonic) -> None:
         self._steps = steps
@@ -27,7 +27,7 @@ class Estimate:
         self._began = 0.0
 
     def step(self) -> None:
-        """One more is done."""
+        """One more step is done."""
         self._done += 1
         if self._done == WARM:
             self._began = self._clock()
@@ -39,14 +39,14 @@ class Estimate:
 
     @property
     def left(self) -> float | None:
-        """Seconds that the rest takes; None before a step was counted."""
+        """Seconds for the remaining steps; None before a step was counted."""
         counted = self._done - WARM
         return self.measured / counted * (self._steps - self._done) if counted > 0 else None
 
 
 class Progress:
-    """A context: steps of a run, drawn as a bar on stderr while it lasts if that is a terminal; else `say` is told once
-    how long the rest takes, where it takes long.
+    """A context: steps of a run, drawn as a bar on stderr while it lasts if that is a terminal. Otherwise `say` is
+    told once how long the rest takes, if that is long.
     """
 
     def __init__(self, steps: int, say: Callable[[str], None]) -> None:

@@ -1,4 +1,4 @@
-"""A folder that a command will write into, made and tried before it begins to wait."""
+"""A folder that a command will write into, created and tested before it begins to wait."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from assay.errors import ResultError
 
 
 def require_writable(folder: Path) -> None:
-    """Make a folder, and see that files can be written there. Raises ResultError."""
+    """Make a folder, and check that files can be written there. Raises ResultError."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=folder):

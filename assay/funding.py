@@ -27,7 +27,7 @@ def fund(context: Context, account: str, coins: int, amount: int) -> None:
         if chain_id != DEVELOPMENT_CHAIN:
             raise WrongChain(connection.url, f"{DEVELOPMENT_CHAIN}, a development chain", chain_id)
         address = address_of(account, chain_id)
-        if amount:  # first, for it may be refused
+        if amount:  # first, because it may be refused
             with connect(settings.rpc, settings.deployment, settings.account) as client:
                 _mint(client, address, amount)
         if coins:
@@ -56,5 +56,5 @@ def _mint(client: Client, address: str, amount: int) -> None:
             f"token at {client.token.address}",
             expected="a test token, which anyone mints",
             got="one that refuses",
-            remedy="have tokens sent by whoever holds some",
+            remedy="ask a holder of tokens to send some",
         ) from error

@@ -1,8 +1,8 @@
-"""Who holds a task's data, and what they serve of it: its solver, then the accounts of attested seats.
+"""The parties that hold a task's data, and what they serve of it: its solver, then the accounts of attested seats.
 
-Nothing that they send is believed: a state must have the committed root, and segment roots must make the committed
-tree. Who has not served what was asked for is asked after the others, and after `MOST_FAILURES` no more; who took its
-time to serve nothing is not asked again at all.
+Nothing that they send is trusted: a state must have the committed root, and segment roots must make the committed
+tree. A party that has not served a request is asked after the others, and not at all after `MOST_FAILURES`; one that
+wasted much time is not asked again at all.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ from protocol.tasks.bundles import BundleError, BundleMismatch, BundleUnavailabl
 from protocol.tasks.bundles.sources import Source, open_source, read
 
 ANSWER_SECONDS: Final = 30
-"""For a server to answer, beside what its bytes take at `LEAST_RATE`."""
+"""Seconds for a server to answer, in addition to what its bytes take at `LEAST_RATE`."""
 MOST_FAILURES: Final = 3
 SLOW_SECONDS: Final = 10.0
-"""A server that has not served for so long is one that holds others up."""
+"""A server that has not served for this long delays others."""
 
 
 class Holders:
-    """The servers of one task. Each answer is read within `limits`; `remedy` says what to do where there is none."""
+    """The servers of one task. Each answer is read within `limits`; `remedy` says what to do without an answer."""
 
     def __init__(
         self, client: Client, view: TaskView, limits: Limits, remedy: str = "try again later"
@@ -51,12 +51,12 @@ class Holders:
         self._failures = Counter[str]()
 
     def bundles(self, bundle_hash: bytes) -> list[Address]:
-        """Where they serve a bundle, as far as they do."""
+        """Where they serve a bundle, as far as known."""
         found = [parsed(url) for url in self._urls]
         return [address / f"bundles/{bundle_hash.hex()}" for address in found if address is not None]
 
     def state(self, number: int, root: bytes, program: StepProgram) -> dict[str, Tensor]:
-        """Checkpoint `number`, which has this root. Raises NotHeld where nobody serves it."""
+        """Checkpoint `number`, with this root. Raises NotHeld where nobody serves it."""
         failures = []
         for url in self._asked():
             begun = time.monotonic()
@@ -111,7 +111,7 @@ class Holders:
 def committed(
     url: str, task: int, number: int, program: StepProgram, root: bytes, limits: Limits
 ) -> list[bytes] | str:
-    """Canonical bytes of a checkpoint's tensors from one server, or what is wrong with its answer."""
+    """Canonical bytes of a checkpoint's tensors from one server, or the fault of its answer."""
     try:
         data = _tensors(url, task, number, program, limits)
     except (BadAddress, BundleError) as error:
@@ -121,14 +121,14 @@ def committed(
 
 
 def _tensors(url: str, task: int, number: int, program: StepProgram, limits: Limits) -> list[bytes]:
-    """Canonical bytes of a checkpoint's tensors, each of its due length. Raises BadAddress, BundleError."""
+    """Canonical bytes of a checkpoint's tensors, each of its expected length. Raises BadAddress, BundleError."""
     sizes = [type_.nbytes for type_ in program.state_types]
     with closing(_source(url, f"tasks/{task}/checkpoints/{number}", sum(sizes), limits)) as source:
         return [_exactly(source, f"tensors/{k}", size) for k, size in enumerate(sizes)]
 
 
 def _source(url: str, below: str, nbytes: int, limits: Limits) -> Source:
-    """Files below a server's address, all of which take as long as so many bytes may."""
+    """Files below a server's address, which together may take as long as that many bytes."""
     seconds = min(limits.seconds, ANSWER_SECONDS + math.ceil(nbytes / LEAST_RATE))
     return open_source(Address.parse(url) / below, replace(limits, seconds=seconds))
 

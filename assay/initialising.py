@@ -1,4 +1,4 @@
-"""`assay init`: a folder with a task that works, to be changed."""
+"""`assay init`: a folder with a working task to start from."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def write_example(folder: Path) -> tuple[Path, Path]:
 
 
 def _write(folder: Path, texts: dict[str, str]) -> None:
-    """All files or none: they are written beside, and the folder takes its name last."""
+    """All files or none: they are written beside, and the folder gets its name last."""
     folder.parent.mkdir(parents=True, exist_ok=True)
     made = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
     try:
@@ -66,13 +66,13 @@ def _write(folder: Path, texts: dict[str, str]) -> None:
 
 
 def _umask() -> int:
-    """The process's mask, which can only be read by setting it."""
+    """The process's umask, which can only be read by setting it."""
     mask = os.umask(0o077)
     os.umask(mask)
     return mask
 
 
 def _filled(file: str, words: Mapping[str, str]) -> str:
-    """A file of the example with these words in the places of its placeholders."""
+    """A file of the example with these words in place of its placeholders."""
     text = resources.files("assay.example").joinpath(file).read_text("utf-8")
     return re.sub(rf"\b({'|'.join(words)})\b", lambda found: words[found[0]], text)

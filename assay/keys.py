@@ -1,4 +1,4 @@
-"""What `assay account` does with keys: make, bring in, take out, and encrypt anew. Imported by a command that runs."""
+"""What `assay account` does with keys: create, import, export, and re-encrypt. Imported by a command that runs."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def encrypt_anew(
 
 
 def _raw_key() -> LocalAccount:
-    """A private key in hexadecimal, typed at a terminal without being seen, or from what standard input has."""
+    """A private key in hexadecimal, typed at a terminal with hidden input, or read from standard input."""
     if sys.stdin.isatty():
         text = ask("Private key, 64 hexadecimal digits: ", "--file")
     else:

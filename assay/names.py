@@ -9,7 +9,7 @@ from protocol.node.documents import parse_json
 from protocol.node.home import Home
 
 MOST_BYTES: Final = 1 << 20
-"""Of a manifest that is read for a name."""
+"""Bytes of a manifest that are read for a name."""
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}")  # as protocol.tasks.bundles.manifest has it
 
 

@@ -1,7 +1,7 @@
-"""What a submitter's home folder notes: the file that each of its tasks came from, and terms that are being posted.
+"""What a submitter's home folder records: the file that each of its tasks came from, and terms that are being posted.
 
-Terms that were derived may be others a minute later, for prices move. So they are noted before anything is sent, and a
-command that is repeated after it was cut short finds the task, or the transaction, of the first.
+Derived terms may differ a minute later, because prices move. So they are noted before anything is sent, and a command
+that is repeated after an interruption finds the task, or the transaction, of the first.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ ROOTS = ("program_id", "constants_root", "initial_state", "bundle_hash")
 
 
 def remember(home: Home, client: Client, task: int, file: Path | None) -> None:
-    """Note which file a task came from, for `assay result`; None for one that was posted from Python."""
+    """Note which file a task came from, for `assay result`; None for a task posted from Python."""
     noted = None if file is None else str(file.absolute())
     write_atomically(note_of(home, client, task), json.dumps({"file": noted}).encode())
 
@@ -38,7 +38,7 @@ def recall(home: Home, client: Client, task: int) -> Path | None:
 
 
 def note_of(home: Home, client: Client, task: int) -> Path:
-    """Where it is noted which file a task came from."""
+    """Where the file that a task came from is noted."""
     return folder_of(home, client) / f"{task}.json"
 
 
@@ -50,8 +50,8 @@ def folder_of(home: Home, client: Client) -> Path:
 
 
 class Posting:
-    """The note on terms that are being posted: by one account, of one bundle at one address, with what the task file
-    gives.
+    """The note on terms that are being posted: by one account, of one bundle at one address, with the values of the
+    task file.
     """
 
     def __init__(
@@ -69,8 +69,8 @@ class Posting:
         write_atomically(self._file, json.dumps(values).encode())
 
     def read(self) -> Terms | None:
-        """The terms that a command noted which did not come to its end. A note that cannot be read is none: then they
-        are derived again.
+        """The terms noted by a command that was interrupted. An unreadable note counts as none: the terms are derived
+        again.
         """
         with suppress(OSError, ValueError, TypeError, KeyError, AttributeError, TermsError):
             values = json.loads(self._file.read_bytes())
@@ -78,10 +78,10 @@ class Posting:
         return None
 
     def end(self) -> None:
-        """Their task is known."""
+        """Their task is known: delete the note."""
         self._file.unlink(missing_ok=True)
 
 
 def is_posting(home: Home, client: Client) -> bool:
-    """Whether a command noted terms and did not come to its end: it may have locked their escrow."""
+    """Whether an interrupted command has noted terms: it may have locked their escrow."""
     return any(folder_of(home, client).glob("posting-*.json"))

@@ -1,4 +1,4 @@
-"""What several commands of `assay` share besides `protocol.node.options`. Nothing heavy is imported here."""
+"""What several commands of `assay` share, besides `protocol.node.options`. Nothing heavy is imported here."""
 
 from __future__ import annotations
 

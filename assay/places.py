@@ -1,5 +1,5 @@
-"""Where a task would be posted, as the commands find it: the deployment and its chain's prices, or what is assumed of
-them where none is reached.
+"""Where a task would be posted, as the commands find it: the deployment and its chain's prices, or assumptions where
+none is reachable.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from protocol.tasks.arithmetics import require_computed
 
 @contextmanager
 def reached(context: Context) -> Iterator[Client | None]:
-    """The contracts, seen from no account; None where no deployment is reached."""
+    """The contracts without an account; None where no deployment is reachable."""
     try:
         client = context.client()
     except ChainError:
@@ -52,5 +52,5 @@ def place_of(settings: AssaySettings, client: Client | None) -> Place:
 
 
 def sold_at(client: Client, description: Plan) -> list[Sold]:
-    """What a budget may follow from; nothing where the file gives one. Raises ChainError."""
+    """The sold tasks that a default budget follows from; nothing where the file gives one. Raises ChainError."""
     return [] if description.terms.budget is not None else sold(recent_tasks(client))

@@ -1,5 +1,5 @@
-"""`assay submit` and `assay.train`: everything that posting asks for is looked at, then the price is named, confirmed,
-and paid.
+"""`assay submit` and `assay.train`: everything that posting needs is checked, then the price is named, confirmed, and
+paid.
 """
 
 from __future__ import annotations
@@ -44,22 +44,22 @@ from protocol.tasks.task import Terms
 Check = Callable[[], None]
 POSTING_GAS: Final = sum(MEASURED[name] for name in ("show", "approve", "deposit", "post"))
 SAID_EVERY: Final = 30.0
-"""Seconds between two lines about what is waited for."""
+"""Seconds between two lines while waiting."""
 LOOK_EVERY: Final = 2.0
 DRY_SERVED_SECONDS: Final = 2.0
-"""That a dry run waits for the bundle server: it is told to try again anyway."""
+"""Seconds that a dry run waits for the bundle server."""
 
 
 @dataclass(frozen=True)
 class Choices:
-    """What the command line says beside the settings."""
+    """Options of the command line besides the settings."""
 
     yes: bool = False
     """Post without asking."""
     wait: bool = False
     """Wait for verifiers."""
     anyway: bool = False
-    """Post what a solver with default settings would not take."""
+    """Post even if a solver with default settings would not take it."""
 
 
 @dataclass(frozen=True)
@@ -91,9 +91,9 @@ def post(
     file: Path | None = None,
     priced: Callable[[Price], None] = lambda _price: None,
 ) -> Posted:
-    """Capture, write the bundle, `ask`, post. What costs a moment is looked at before the capture. `priced` is told the
-    price as soon as it is known, before what else posting needs is looked at; an error that it raises ends all. The
-    task is noted as that of `file`. Raises AssayError.
+    """Capture, write the bundle, `ask`, post. Quick checks come before the capture. `priced` is told the price as
+    soon as it is known, before the other checks; an error that it raises ends everything. The task is noted as coming
+    from `file`. Raises AssayError.
     """
     settings, output = context.settings, context.output
     _require_announceable(settings)
@@ -132,8 +132,8 @@ def post(
 
 
 def dry_run(context: Context, file: Path, choices: Choices) -> None:
-    """Look at all that `submit` looks at, and send nothing. Raises the gravest of the errors that it would end with,
-    after all of them were said. Where no chain is reached, what a chain alone knows is left out.
+    """Check everything that `submit` checks, and send nothing. Prints all errors, then raises the gravest. Without a
+    reachable chain, checks that need it are left out.
     """
     settings, output = context.settings, context.output
     description = read(file)
@@ -179,7 +179,7 @@ def _checks(
     choices: Choices,
     served_seconds: float = submitting.SERVED_SECONDS,
 ) -> Iterator[Check]:
-    """What has to hold before anything is sent, the gravest first. Without an `account` nobody's tokens are counted."""
+    """What must hold before anything is sent, the gravest first. Without an `account` no tokens are counted."""
     settings = context.settings
     yield lambda: require_within_bounds(terms, place.parameters)
     yield lambda: _taken(context.output, terms, place, choices)
@@ -194,7 +194,7 @@ def _checks(
 
 
 def _error_of(check: Check) -> AssayError | None:
-    """What a check raises; a chain that is lost meanwhile is no result of it."""
+    """The error that a check raises; losing the chain meanwhile is not a result."""
     try:
         check()
     except ChainError:
@@ -205,7 +205,7 @@ def _error_of(check: Check) -> AssayError | None:
 
 
 def _taken(output: Output, terms: Terms, place: Place, choices: Choices) -> None:
-    """Whether anybody takes it; with --anyway a note alone."""
+    """Whether a solver would take it; with --anyway only a note."""
     try:
         require_taken(terms, place.usual_solver)
     except NobodyTakes as error:
@@ -217,7 +217,7 @@ def _taken(output: Output, terms: Terms, place: Place, choices: Choices) -> None
 def _sent(
     context: Context, client: Client, posting: notes.Posting, terms: Terms, given: dict[str, int]
 ) -> tuple[Terms, int | None] | None:
-    """What a command has sent that was cut short: its terms, and their task if it is known."""
+    """What an interrupted command has sent: its terms, and their task if it is known."""
     output = context.output
     for sent in filter(None, (posting.read(), terms)):
         if submitting.is_posted(client, sent):
@@ -251,8 +251,8 @@ def _say(output: Output, prepared: Prepared, derived: Derived, terms: Terms) -> 
 
 
 def _require_budget(context: Context, client: Client, plan: Plan) -> None:
-    """Before the capture: raise NotEnoughTokens where the account does not even have the budget, and no command that
-    was cut short can have locked it.
+    """Before the capture: raise NotEnoughTokens where the account does not even have the budget, and no interrupted
+    command can have locked it.
     """
     budget = plan.terms.fields().get("budget", 0)
     try:
@@ -284,7 +284,7 @@ def _await_verifiers(output: Output, settings: AssaySettings, client: Client, te
 
 
 def _least(settings: AssaySettings, client: Client, terms: Terms) -> int:
-    """Registered accounts that have to be eligible."""
+    """Registered accounts that must be eligible."""
     needed = least_eligible(client.connection.chain_id, terms.verifiers, terms.jurors)
     return settings.min_eligible or needed
 
@@ -299,14 +299,14 @@ def _address(output: Output, settings: AssaySettings, client: Client) -> str | N
 
 
 def _signature_of(settings: AssaySettings, client: Client) -> SignatureOf:
-    """Asks the relays; only then must there be some. Raises SettingsError, NoRelay."""
+    """Asks the relays, which must be configured only then. Raises SettingsError, NoRelay."""
     network, is_signed = client.deployment.beacon, client.beacon.is_signed_round
     return lambda number: relays_by(settings, network, is_signed).signature(number)
 
 
 def _require_announceable(settings: AssaySettings) -> None:
-    """Raise NotPublic for an address of bundles, about to stand in terms for good, that is of this machine alone. The
-    parties of a development chain share a machine.
+    """Raise NotPublic for a bundle address that would be in terms for good and is of this machine only. The parties
+    of a development chain share a machine.
     """
     with closing(Connection(settings.rpc)) as connection:
         if connection.chain_id != DEVELOPMENT_CHAIN:

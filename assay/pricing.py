@@ -1,5 +1,5 @@
-"""What a task will cost and how long it may take (`Price`); `assay price` says it, and what recent tasks of the chain
-cost.
+"""What a task will cost and how long it may take (`Price`), as `assay price` prints it, with the cost of recent tasks
+of the chain.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ from protocol.tasks.usual_solver import SPEED
 
 @dataclass(frozen=True)
 class Price:
-    """What a task with these `terms` costs, in token units, and where they come from. As a text it is what
-    `assay price` says.
+    """What a task with these `terms` costs, in token units, and how that is composed. Its text is the output of
+    `assay price`.
     """
 
     derived: Derived
@@ -42,7 +42,7 @@ class Price:
 
     @classmethod
     def of_terms(cls, place: Place, terms: Terms) -> Price:
-        """What terms cost that were posted, at a place's prices. Raises NoRecommendation."""
+        """The cost of posted terms, at a place's prices. Raises NoRecommendation."""
         run = RunTable(name="task", segments=terms.segments, segment_steps=terms.segment_steps)
         names = TermsTable.model_fields.keys()
         given: dict[str, Any] = {
@@ -63,7 +63,7 @@ class Price:
 
     @property
     def escrow(self) -> int:
-        """What posting locks; what is not used comes back."""
+        """What posting locks; the unused part comes back."""
         return self.terms.escrow(self.derived.place.parameters.draw_fee)
 
     @property
@@ -106,9 +106,9 @@ class Price:
 
 
 def price(context: Context, file: Path) -> None:
-    """Say what the task in a file costs, in parts, and how long its stages take; whether a solver with default settings
-    takes it; and what the newest tasks of the chain cost, where one is reached. Raises SourceError, CaptureError,
-    NoRecommendation, TermsError.
+    """Print the cost of the task in a file, in parts, and how long its stages take; whether a solver with default
+    settings takes it; and the cost of the newest tasks of the chain, if one is reachable. Raises SourceError,
+    CaptureError, NoRecommendation, TermsError.
     """
     settings, output, description = context.settings, context.output, read(file)
     with reached(context) as client:

@@ -17,11 +17,11 @@ from protocol.node.home import Home
 from protocol.tasks.bundles.write import MANIFEST
 
 MAX_METADATA: Final = 90_000_000
-"""Bytes: safetensors reads no header of more than 100,000,000."""
+"""Bytes: safetensors reads no header above 100,000,000."""
 
 
 def proof_of(client: Client, home: Home, result: Result) -> Proof:
-    """The proof of a result that was fetched. Raises ResultError, ChainError."""
+    """The proof of a fetched result. Raises ResultError, ChainError."""
     view, terms = client.market.task(result.task), client.market.terms(result.task)
     roots = None
     with suppress(NotHeld):
@@ -31,7 +31,7 @@ def proof_of(client: Client, home: Home, result: Result) -> Proof:
 
 
 def metadata(proof: Proof) -> dict[str, str]:
-    """What a state's header says of its proof. Raises ResultError for one that no header holds."""
+    """The header entries for a state's proof. Raises ResultError for a proof that is too large for a header."""
     text = proof.text
     size = len(json.dumps(text, ensure_ascii=False).encode())
     if size > MAX_METADATA:
@@ -45,7 +45,7 @@ def metadata(proof: Proof) -> dict[str, str]:
 
 
 def save(proof: Proof, folder: Path) -> Path:
-    """Write `proof.json` into a folder, whole or not at all; its path."""
+    """Write `proof.json` into a folder, completely or not at all; its path."""
     path = folder / "proof.json"
     write_atomically(path, proof.text.encode())
     return path

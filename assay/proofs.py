@@ -1,7 +1,7 @@
 """Proof files: what the contracts say of a result, in one JSON document (encoding.md section 7).
 
-A proof is a statement, and nothing in it is believed: `differing` names the first field that is not as the chain says,
-`require_consistent` the first of those that follow from what the chain says. Reading the chain is `proving`'s.
+A proof is a claim, and nothing in it is trusted: `differing` names the first field that contradicts the chain,
+`require_consistent` the first that contradicts what follows from the chain. `proving` reads the chain.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from protocol.tasks.task import MAX_SEGMENTS, MAX_TENSORS, Terms
 
 VERSION: Final = 1
 MAX_BYTES: Final = 1 << 27
-"""Of a proof file: 70 bytes for each of 2^20 segments and 16 MiB of manifest, with room."""
+"""Bytes of a proof file: 70 for each of 2^20 segments and 16 MiB of manifest, with room."""
 METADATA: Final = "assay.proof"
 """Key of a safetensors file's metadata that holds the text of a proof."""
 MAX_GAMES: Final = 1 << 16
@@ -75,7 +75,7 @@ class SeatFact(_Model):
 
 
 class GameFact(_Model):
-    """A game, by its number: where it has got, and how it ended. Segment and step are 0 where none was reached."""
+    """A game, by its number: its progress, and how it ended. Segment and step are 0 where none was reached."""
 
     number: Count
     challenger: Address
@@ -163,7 +163,7 @@ def parse_proof(data: str | bytes, what: str) -> Proof:
 
 
 def differing(said: BaseModel, found: BaseModel, where: str) -> tuple[str, Any, Any] | None:
-    """The first field of what a proof says that is not as it was found: its path, what was found, what is said."""
+    """The first field of a proof that differs from what was found: its path, what was found, what the proof says."""
     return _differing(said.model_dump(mode="json"), found.model_dump(mode="json"), where)
 
 
@@ -182,8 +182,8 @@ def _differing(said: Any, found: Any, where: str) -> tuple[str, Any, Any] | None
 
 
 def require_consistent(proof: Proof) -> Manifest:
-    """The bundle's manifest. `proof.task` is as the chain says: all else in a proof must hash to what it says. Raises
-    ProofMismatch.
+    """The bundle's manifest. `proof.task` is as the chain says: everything else in a proof must hash to its values.
+    Raises ProofMismatch.
     """
     task, terms = proof.task, proof.task.terms
     digest = sha256(proof.manifest.encode(errors="surrogatepass")).digest()

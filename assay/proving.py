@@ -22,7 +22,7 @@ from protocol.tasks.task import Terms
 
 @dataclass(frozen=True)
 class Compared:
-    """What of a proof was compared, and what the chain says now, beside the proof: a sentence each."""
+    """What was compared of a proof, and what the chain says now, besides the proof: one sentence each."""
 
     manifest: Manifest
     status: TaskStatus
@@ -82,8 +82,8 @@ def compare_contracts(connection: Connection, proof: Proof) -> tuple[list[str], 
 
 
 def compare(client: Client, proof: Proof) -> Compared:
-    """Compare what a proof says of its task with the contracts. What a settled task came to stays as it is, so the
-    newest block is read; what an unsettled one had come to, at the proof's block.
+    """Compare a proof's statements on its task with the contracts. A settled task cannot change, so it is read at the
+    newest block; an unsettled one at the proof's block.
 
     Raises ProofMismatch, ResultError where the node has no state of that block, ChainError.
     """
@@ -103,7 +103,7 @@ def compare(client: Client, proof: Proof) -> Compared:
             f"proof of block {at.number}",
             expected="a node that has the state of this block, for the task was not settled yet",
             got=error.message,
-            remedy="make the proof anew by `assay result`, or name the URL of an archive node with --rpc",
+            remedy="make the proof again by `assay result`, or name the URL of an archive node with --rpc",
         ) from error
     if wrong is not None:
         raise ProofMismatch(*wrong)

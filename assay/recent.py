@@ -13,7 +13,7 @@ from protocol.chain.views import TaskStatus
 from protocol.tasks.task import Terms, TermsError
 
 LAST: Final = 20
-"""Tasks that are looked at, by few requests."""
+"""Number of tasks to look at, in few requests."""
 UNSOLD: Final = (TaskStatus.NONE, TaskStatus.BIDDING, TaskStatus.REFUNDED)
 
 
@@ -39,7 +39,7 @@ class RecentTask:
 
 
 def recent_tasks(client: Client, last: int = LAST) -> list[RecentTask]:
-    """The newest tasks, whoever posted them. Raises ChainError."""
+    """The newest tasks, no matter who posted them. Raises ChainError."""
     market = client.market
     newest = market.tasks()
     tasks = range(newest, max(0, newest - last), -1)
@@ -50,12 +50,12 @@ def recent_tasks(client: Client, last: int = LAST) -> list[RecentTask]:
 
 
 def sold(tasks: Iterable[RecentTask]) -> list[Sold]:
-    """Of these the ones that somebody won for a price."""
+    """Those that somebody won for a price."""
     return [Sold(one.operations, one.price) for one in tasks if one.price]
 
 
 def _recent(client: Client, task: int) -> RecentTask | None:
-    """A task; None for terms of a stranger that are none here."""
+    """A task; None for a stranger's terms that are not valid here."""
     view = client.market.task(task)
     try:
         terms = client.market.terms(task)

@@ -1,7 +1,7 @@
 """Replaying a task's segments and comparing their states with what its solver committed.
 
-Each segment is replayed from the committed state before it, so a false one is found where it is, whatever follows. Pure
-but for the executor: who serves committed states is passed in.
+Each segment is replayed from the committed state before it, so a false one is found where it is, whatever follows.
+Pure except for the executor: a source of committed states is passed in.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from protocol.execution.replay import Executor, OnStep, first_step, run_steps
 from protocol.program.step import State, StepProgram
 
 StateAt = Callable[[int], State]
-"""The committed state after a segment; 0: the initial one, which is always there. Raises NotHeld."""
+"""The committed state after a segment (0: the initial one, which is always available). Raises NotHeld."""
 
 
 @dataclass(frozen=True)
@@ -61,8 +61,8 @@ class Run:
     def compare(
         self, segments: Sequence[int], roots: Sequence[bytes], state_at: StateAt
     ) -> Iterator[Finding]:
-        """Replay some segments, which count from 1 and ascend, against the committed roots r_0 …. Raises NotHeld where
-        nobody serves the state that a segment begins with.
+        """Replay some segments, counted from 1 and ascending, against the committed roots r_0 …. Raises NotHeld where
+        nobody serves the state before a segment.
         """
         kept: tuple[int, State] | None = None
         for segment in segments:
@@ -83,7 +83,7 @@ class Run:
             yield Finding(segment, roots[segment], computed, names)
 
     def roots(self, initial: State, segments: int) -> list[bytes]:
-        """One's own roots r_0 … of a run from the initial state."""
+        """Our own roots r_0 … of a run from the initial state."""
         found, state = [self.program.state_root(initial)], initial
         for segment in range(1, segments + 1):
             state = self.segment(segment, state)
@@ -92,8 +92,8 @@ class Run:
 
 
 def first_false(own: Sequence[bytes], commitments: Iterable[tuple[int, bytes]]) -> range | None:
-    """Where the first false segment of a run is, by what its solver committed on the way: sizes of segment trees with
-    their roots. One's own roots tell which of these are right. None where all are.
+    """Where the first false segment of a run is, from its solver's commitments: sizes of segment trees with their
+    roots. Our own roots tell which of these are right. None where all are.
     """
     right = 1
     for size, root in sorted(commitments):

@@ -1,4 +1,4 @@
-"""Fetching a task's final state from those who hold it, believing nothing: its root must be the one on the chain."""
+"""Fetching a task's final state from the parties that hold it, without trust: its root must be the one on the chain."""
 
 from __future__ import annotations
 
@@ -46,9 +46,9 @@ class Result:
 
 
 def fetch(client: Client, home: Home, task: int, limits: Limits | None = None) -> Result:
-    """The committed result of a task. Its bundle is read, and servers are asked, within `limits`: the solver's first,
-    then those of the accounts that attested that they hold it. They are asked for the bundle too where it is not at
-    the address in the terms. Raises ResultError, BundleError, ChainError.
+    """The committed result of a task. Its bundle is read, and servers are asked, within `limits`: first the solver's,
+    then those of accounts that attested that they hold it. They are also asked for the bundle if it is not at the
+    address in the terms. Raises ResultError, BundleError, ChainError.
     """
     view = client.market.task(task)
     require_result(view)
@@ -73,7 +73,7 @@ def require_result(view: TaskView) -> None:
 
 
 def save(result: Result, folder: Path, metadata: Mapping[str, str] | None = None) -> Path:
-    """Write `state.safetensors` into a folder, whole or not at all, with `metadata` in its header; its path."""
+    """Write `state.safetensors` into a folder, completely or not at all, with `metadata` in its header; its path."""
     path = folder / "state.safetensors"
     said = {"task": str(result.task), **(metadata or {})}
     write_atomically(path, safetensors_of(result.program, result.state, said))

@@ -16,7 +16,7 @@ from protocol.node.party.settings import ConnectionSettings, WebUrl
 
 
 class AssaySettings(ConnectionSettings):
-    """What an operator may choose; each command uses some of it."""
+    """Options of an operator; each command uses some of them."""
 
     account: str = "dev:0"
     host: str = "127.0.0.1"
@@ -25,7 +25,7 @@ class AssaySettings(ConnectionSettings):
     beacon_port: Annotated[int, Field(ge=0, le=65_535)] = 8702
     """Where `assay beacon` listens, on the same host, and the beacon of `assay devnet`, on this machine alone."""
     proxies: tuple[IPv4Address | IPv6Address, ...] = ()
-    """Of proxies in front of this server: their connections are those of many clients."""
+    """Addresses of proxies in front of this server: their connections are those of many clients."""
     min_eligible: Annotated[int, Field(ge=1)] | None = None
     """Registered accounts that must be eligible for a task before it is posted; empty: three for each seat and
     juror, on a development chain one. An account has one seat at a time.
@@ -33,15 +33,15 @@ class AssaySettings(ConnectionSettings):
     patience: Annotated[float, Field(gt=0, le=10**7)] = 3600.0
     """Seconds that `assay submit --wait` waits for them."""
     gas_price: Annotated[Decimal, Field(ge=0, le=10**9)] | None = None
-    """Gwei for one gas, from which a task's amounts are derived; empty: twice the chain's present price, rounded up to
-    a digit, and at least what is assumed for a rollup.
+    """Gwei per gas from which a task's amounts are derived; empty: twice the chain's present price, rounded up to a
+    digit, and at least what is assumed for a rollup.
     """
     coin_price: Annotated[Decimal, Field(ge=0, le=10**15)] | None = None
-    """Tokens for one of the chain's coin, which gas is paid in; empty: as assumed."""
+    """Tokens for one of the chain's coin, in which gas is paid; empty: as assumed."""
     device: Literal["auto", "cpu", "cuda"] = "auto"
     """Where `assay verify` replays; auto: on a CUDA device if torch has one. The bits are the same."""
     bundles_url: WebUrl | None = None
-    """Public address of the bundle server, where it is not http://<host>:<port>."""
+    """Public address of the bundle server, if it is not http://<host>:<port>."""
 
     @property
     def bundle_base(self) -> str:

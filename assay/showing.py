@@ -1,4 +1,4 @@
-"""`assay status`: reports of tasks, once or again and again, for people or programs. Imported by the command."""
+"""`assay status`: reports of tasks, once or repeatedly, for people or programs. Imported by the command."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SHORTEST_PAUSE: Final = 1.0
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """What there is to say: lines for people, the tasks for programs, and whether the one task asked for is over."""
+    """What to print: lines for people, the tasks for programs, and whether the requested task is over."""
 
     lines: tuple[str, ...]
     reports: tuple[TaskStatusReport, ...]
@@ -33,8 +33,8 @@ class Shown:
 
 
 def show(context: Context, task: int | None, past: bool = False) -> None:
-    """Say where one task stands, or every one that is not over, with `past` those too: under the contracts that are
-    named, else under all of the chain.
+    """Print the state of one task, or of all that are not over, with `past` of those too: under the named contracts,
+    otherwise under all of the chain.
     """
     with context.client() as client:
         shown = _look(context, _places(context, client), task, past)
@@ -44,8 +44,8 @@ def show(context: Context, task: int | None, past: bool = False) -> None:
 
 
 def watch(context: Context, task: int | None, past: bool = False) -> None:
-    """Show it anew with each block, until Ctrl-C or, of one task, until that is over. What is no terminal gets each
-    change once. Raises SettingsError with `--json`.
+    """Print again with each block, until Ctrl-C or, for one task, until it is over. Without a terminal each change is
+    printed once. Raises SettingsError with `--json`.
     """
     if context.output.as_json:
         raise SettingsError(
@@ -70,7 +70,7 @@ def watch(context: Context, task: int | None, past: bool = False) -> None:
 
 @contextmanager
 def _drawing(context: Context) -> Iterator[Callable[[tuple[str, ...]], None]]:
-    """What draws lines over those before, on a terminal; elsewhere it prints them where they differ."""
+    """Redraws lines over those before, on a terminal; elsewhere prints them when they change."""
     if not sys.stdout.isatty():
         last: list[tuple[str, ...]] = []
 
@@ -89,7 +89,7 @@ def _drawing(context: Context) -> Iterator[Callable[[tuple[str, ...]], None]]:
 
 
 def _places(context: Context, client: Client) -> list[Client]:
-    """The contracts that are looked at."""
+    """The contracts to look at."""
     return [client, *(client.for_deployment(one) for one in context.others(client))]
 
 

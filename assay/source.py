@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 MODULE = "assay_task_source"
 PROTOCOL = str(Path(protocol.__path__[0])) + os.sep
 LOADING = (__file__, "<frozen importlib")
-"""Frames of these files run the submitter's file and are none of its own."""
+"""Frames of these files run the submitter's file; they are not part of it."""
 
 
 @dataclass(frozen=True)
@@ -47,8 +47,8 @@ def captured(description: Description) -> Captured:
 
 
 def build(description: Description, start: Start | None = None) -> CapturedStep:
-    """The captured step of all K C steps, which goes on from `start`. Raises SourceError, and CaptureError for
-    operations that have no program.
+    """The captured step of all K C steps, which continues from `start`. Raises SourceError, and CaptureError for
+    operations without a program.
     """
     from protocol.capture import CapturedStep
 
@@ -79,7 +79,7 @@ def build(description: Description, start: Start | None = None) -> CapturedStep:
 
 
 def evaluate(description: Description, state: Mapping[str, Tensor]) -> float | None:
-    """What the submitter's own function says of a final state; None if the file names no such function."""
+    """What the submitter's function says of a final state; None if the file names no such function."""
     name = description.result.evaluate
     if name is None:
         return None
@@ -90,9 +90,9 @@ def evaluate(description: Description, state: Mapping[str, Tensor]) -> float | N
 
 @contextmanager
 def told(source: Path) -> Iterator[None]:
-    """Raise SourceError, with the traceback as the submitter's file would have it, for an error that its code raises.
+    """Raise SourceError for an error in the submitter's code, with the traceback of that file.
 
-    Errors of this project pass, and so do defects: what `protocol` raises without meaning to.
+    Errors of this project pass, as do defects: unintended errors of `protocol`.
     """
     try:
         yield
@@ -117,7 +117,7 @@ def _takes(function: Callable[..., Any], options: Mapping[str, Any]) -> bool:
 
 
 def _function(source: Path, name: str) -> Callable[..., Any]:
-    """A function of a Python file, which is run for it."""
+    """A function of a Python file; runs the file."""
     spec = importlib.util.spec_from_file_location(MODULE, source)
     if spec is None or spec.loader is None:
         raise SourceError(

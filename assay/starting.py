@@ -1,7 +1,7 @@
-"""Where a training begins that goes on from another task's result: that task's final state, weights and moments, out of
-memory or out of the folder that `assay result` and `assay watch` write.
+"""Where a training begins that continues another task's result: that task's final state, weights and moments, from
+memory or from the folder that `assay result` and `assay watch` write.
 
-The state is the submitter's own choice, and needs no proof: what a task begins with is committed in its terms.
+The state is the submitter's choice and needs no proof: its terms commit to what a task begins with.
 """
 
 from __future__ import annotations
@@ -64,8 +64,8 @@ def read_start(folder: Path) -> Start:
 
 
 def seed_of(task: RunTable, start: Start | None) -> int:
-    """The task's seed: what it names; else the next one after that of the task it goes on from, and 0 without one.
-    Raises StartError for that task's own, with which all batches would be drawn again.
+    """The task's seed: the named one; otherwise that of the task it continues plus one, and 0 without such a task.
+    Raises StartError for the earlier task's own seed, with which all batches would be drawn again.
     """
     if start is None:
         return task.seed

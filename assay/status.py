@@ -1,4 +1,4 @@
-"""What the chain says of a task: state, parties, deadlines, seats, games and the way they went (`task_status`)."""
+"""A task on the chain: state, parties, deadlines, seats, games and the paths they took (`task_status`)."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def report(client: Client, tasks: list[int], *, brief: bool = False) -> list[Tas
 
 
 def report_of(client: Client, task: int, games: Mapping[int, tuple[int, ...]], now: int) -> TaskStatusReport:
-    """The status of one task whose games, and the call instructions that each went into, are known; inside of a view of
+    """The status of one task, given its games and the call instructions that each descended into; inside of a view of
     the block at second `now`. Raises ChainError.
     """
     client.game.ahead(games)
@@ -85,7 +85,7 @@ def _report(client: Client, view: TaskView, games: list[GameStatus], now: int) -
 
 
 def _brief(client: Client, view: TaskView, now: int) -> TaskStatusReport:
-    """What the market alone says."""
+    """What the market alone knows."""
     terms = client.market.terms(view.task)
     solver = None if view.bidder == NOBODY else view.bidder
     until = {
@@ -155,7 +155,7 @@ def _jury(client: Client, view: TaskView, terms: Terms, now: int) -> JuryStatus 
 
 
 def awaited(claim: ItemClaim, jury: JuryView, terms: Terms, now: int) -> tuple[JuryStep, int | None]:
-    """What an open jury waits for, and the seconds that are left for it: IJuries.close takes the same times."""
+    """What an open jury waits for, and the seconds left for it; IJuries.close uses the same times."""
     if jury.pending:
         return JuryStep.DRAW, None
     steps = [(JuryStep.VOTES, jury.until)]
@@ -207,7 +207,7 @@ def _game(state: GameState, path: tuple[int, ...], now: int) -> GameStatus:
 
 
 def _paths(client: Client) -> dict[int, list[int]]:
-    """Call instructions that each game went into, by game."""
+    """Call instructions that each game descended into, by game."""
     game = client.game
     (topic,) = (topic for topic, event in game.contract.events.items() if event["name"] == "CallSelected")
     contracts = {game.address: game.contract}

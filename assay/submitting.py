@@ -36,17 +36,17 @@ FIELDS: Final = frozenset(field.name for field in fields(Terms))
 
 @dataclass(frozen=True)
 class Prepared:
-    """A captured task whose bundle lies under the home folder."""
+    """A captured task whose bundle is under the home folder."""
 
     description: Plan
     bundle: Bundle
     bundle_hash: bytes
     notes: tuple[str, ...]
-    """What the capture found that the submitter should know."""
+    """Findings of the capture that the submitter should know."""
 
     @property
     def load(self) -> Load:
-        """What the task asks of its parties."""
+        """What the task requires of its parties."""
         given, committed = self.description.task, committed_terms(self.bundle)
         tensors = (*self.bundle.state, *self.bundle.dataset, *self.bundle.constants)
         return Load(
@@ -80,7 +80,7 @@ class Prepared:
 
 
 def drafted(captured: Captured, arithmetic: int = ARITHMETIC) -> Prepared:
-    """A captured task of which nothing is written: its program's id stands where the bundle's hash would."""
+    """A captured task that is not written: its program's id stands in place of the bundle's hash."""
     plan, step = captured.plan, captured.step
     bundle = Bundle.of(plan.task.name, step, step.initial_state(captured.seed))
     bundle = replace(bundle, arithmetic=arithmetic)
@@ -103,8 +103,8 @@ def prepare(captured: Captured, home: Home, arithmetic: int = ARITHMETIC) -> Pre
 
 
 def require_served(terms: Terms, seconds: float = SERVED_SECONDS) -> None:
-    """Raises NotServed unless the bundle can be had within so many seconds where the terms will say, BundleRefused
-    where it never can.
+    """Raises NotServed unless the bundle becomes available within that many seconds at the address in the terms,
+    BundleRefused where it never can.
     """
     limits = Limits(seconds=seconds)
     deadline = time.monotonic() + seconds
@@ -125,7 +125,7 @@ def require_served(terms: Terms, seconds: float = SERVED_SECONDS) -> None:
 
 
 def is_private(terms: Terms) -> bool:
-    """Whether only those read the bundle who allow its address."""
+    """Whether only parties that allow the bundle's address can read it."""
     try:
         open_source(terms.bundle, Limits()).close()
     except BundleRefused:
@@ -134,14 +134,14 @@ def is_private(terms: Terms) -> bool:
 
 
 def is_posted(client: Client, terms: Terms) -> bool:
-    """Whether a command that was cut short has sent these terms: `post` then finds the task, or waits for it."""
+    """Whether an interrupted command has sent these terms: `post` then finds the task, or waits for it."""
     return client.market.interrupted("post", terms.abi()) is not None
 
 
 def unnoted(home: Home, client: Client, terms: Terms, fixed: Collection[str] = FIELDS) -> int | None:
-    """The account's newest task with these terms that is not over and of which nothing is noted here (`remember`): a
-    command has posted it that was cut short and whose journal is lost, or that was given in another home folder. Terms
-    are the same where all of the `fixed` fields are: those that were derived may be others now.
+    """The account's newest task with these terms that is not over and not noted here (`remember`): posted by an
+    interrupted command whose journal is lost, or from another home folder. Terms count as the same if all `fixed`
+    fields are equal; derived ones may have changed.
 
     Waits until it is mined. Raises ChainError.
     """
@@ -154,7 +154,7 @@ def unnoted(home: Home, client: Client, terms: Terms, fixed: Collection[str] = F
 
 
 def own_unnoted(home: Home, client: Client) -> list[int]:
-    """The account's tasks that are not over and of which nothing is noted here, the newest first. Raises ChainError."""
+    """The account's tasks that are not over and not noted here, the newest first. Raises ChainError."""
     tasks = [task for task in open_tasks(client)[0] if not note_of(home, client, task).is_file()]
     with client.connection.view():
         client.market.ask_ahead("taskOf", *([task] for task in tasks))
@@ -166,8 +166,8 @@ def _are_alike(one: Terms, other: Terms, fixed: Collection[str]) -> bool:
 
 
 def post(client: Client, terms: Terms, signature_of: SignatureOf, least: int) -> int:
-    """Lock the escrow and post; the task's id. Before that the beacon's newest round is shown if that is needed: the
-    market takes no task whose draws might wait for ever. `least` accounts must be eligible for its seats.
+    """Lock the escrow and post; the task's id. First shows the beacon's newest round if needed: the market takes no
+    task whose draws might wait for ever. `least` accounts must be eligible for its seats.
 
     Raises TooFewVerifiers, NotEnoughTokens, NoRelay, ChainError.
     """

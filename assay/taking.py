@@ -1,5 +1,5 @@
-"""Whether anybody takes a task, asked before it is posted: by the rule that every solver bids by, with the figures of
-one with default settings.
+"""Whether a solver would take a task, checked before posting: by the rule that every solver bids by, with the figures
+of default settings.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from protocol.tasks.task import TOKEN, Terms
 
 
 def require_taken(terms: Terms, figures: Figures) -> None:
-    """Raises NobodyTakes with the rule that such a solver goes by, and what to change."""
+    """Raises NobodyTakes with the rule that such a solver follows, and what to change."""
     decision = decide(terms, figures)
     if isinstance(decision, Refusal):
         raise NobodyTakes(
@@ -50,6 +50,6 @@ def remedy_of(refusal: Refusal, terms: Terms) -> str:
 
 
 def _tokens(units: int) -> str:
-    """Rounded up to four digits: what is given has to be enough."""
+    """Rounded up to four digits, so that the value is enough."""
     unit: int = 10 ** max(0, len(str(units)) - 4)
     return f"{-(-units // unit) * unit / TOKEN:.10g}"

@@ -18,7 +18,7 @@ UNTIL: Final = {
     "submitted": ("challenges end", "challenges ended"),
     "unpaid": ("challenges end", "challenges ended"),
 }
-"""What is said of the time that counts, by status: while it is ahead, and when it is behind."""
+"""What is said of the relevant time, by status: while it is ahead, and once it is past."""
 OVER: Final = {
     "settled": "the solver is paid",
     "void": "not paid, for its seats or its data failed",
@@ -30,7 +30,7 @@ OVER: Final = {
 
 @dataclass(frozen=True)
 class GameStatus:
-    """One game. `path` holds the call instructions that it went into; `phase` is "waiting" while no clock runs."""
+    """One game. `path` holds the call instructions that it descended into; `phase` is "waiting" while no clock runs."""
 
     game: int
     challenger: str
@@ -44,8 +44,8 @@ class GameStatus:
 
 @dataclass(frozen=True)
 class SeatStatus:
-    """One seat, or look. `account` is None while nobody was found; `seconds_left` is None once nothing is awaited from
-    it. Its lock is lost where it was `caught`.
+    """One seat, or look. `account` is None if nobody was found; `seconds_left` is None once nothing is awaited from
+    it. If it was `caught`, its lock is lost.
     """
 
     seat: int
@@ -182,7 +182,7 @@ class TaskStatusReport:
 
     @property
     def _until(self) -> str:
-        """The time that counts now."""
+        """The relevant time."""
         left = self.seconds_left
         if left is None or self.status not in UNTIL:
             return ""

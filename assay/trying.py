@@ -29,11 +29,11 @@ if TYPE_CHECKING:
     from protocol.program.step import State
 
 SHOWN_APART = 0.01
-"""Distance of two losses from which it is worth a word."""
+"""Difference of two losses from which a note is printed."""
 LAST_LINES = 20
 """Steps whose losses are printed; `--json` has them all."""
 TIMED = 5
-"""Steps of torch alone for its time, where the followed ones draw the program's random numbers."""
+"""Steps of torch alone for its time, if the compared steps draw the program's random numbers."""
 MEBIBYTE = 1 << 20
 
 
@@ -57,7 +57,7 @@ class Side:
 
     @property
     def each(self) -> float | None:
-        """Seconds of a step; the first one, which makes kernels ready, counts only where there is no other."""
+        """Seconds of a step; the first one, which prepares kernels, counts only if there is no other."""
         return median(self.seconds[1:] or self.seconds) if self.seconds else None
 
     def words(self) -> str:
@@ -69,7 +69,7 @@ class Side:
 
 @dataclass(frozen=True)
 class Step:
-    """Losses of one step by the names of their metrics; torch's are empty where it is not followed."""
+    """Losses of one step by the names of their metrics; torch's are empty where it is not compared."""
 
     step: int
     losses: dict[str, float]
@@ -84,7 +84,7 @@ class Step:
 
 
 def attempt(context: Context, file: Path, count: int) -> None:
-    """Train the first `count` steps of the task in a file, and say what came of it and what to do next. Raises
+    """Train the first `count` steps of the task in a file, and print the outcome and what to do next. Raises
     SourceError, CaptureError, NoRecommendation.
     """
     keep_memory()
@@ -122,7 +122,7 @@ def _trained(
     plain: Side,
     count: int,
 ) -> list[Step]:
-    """The steps, with what they took."""
+    """The steps, with their costs."""
     state: State = captured.step.initial_state(captured.seed)
     steps: list[Step] = []
     bar: Any = nullcontext()

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
 @dataclass
 class Report:
-    """Sentences on what was checked, and on what was not, and what replays have found. `has_proof`: a proof of the
-    task's result was compared with the chain.
+    """Sentences on what was checked, what was not, and what replays have found. `has_proof`: a proof of the task's
+    result was compared with the chain.
     """
 
     has_proof: bool
@@ -30,12 +30,12 @@ class Report:
     unchecked: list[str] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)
     first_false: tuple[int, int] | None = None
-    """Between which segments the first false one is, where it is not known which it is."""
+    """Between which segments the first false one is, if it is not known exactly."""
     weights: Weights | None = None
 
     @property
     def equal(self) -> bool:
-        """Whether all that was compared is equal."""
+        """Whether everything that was compared is equal."""
         return self.first_false is None and all(finding.equal for finding in self.findings)
 
     @property

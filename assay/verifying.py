@@ -1,6 +1,7 @@
-"""`assay verify`: a task's segments are computed again and compared with the chain; a proof and a file of weights too.
+"""`assay verify`: a task's segments are computed again and compared with the chain; a proof and a file of weights
+too.
 
-Anybody may: it takes no account, no stake and no solver that answers. What it says names what was not checked.
+Anyone can do it: it needs no account, no stake and no responding solver. Its output names what was not checked.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ from protocol.tasks.task import ASSUMED_SPEED, replay_seconds
 
 @dataclass(frozen=True)
 class Choice:
-    """Which segments to replay: so many drawn by chance, those that are named, or all."""
+    """Which segments to replay: that many drawn by chance, the named ones, or all."""
 
     count: int | None = None
     named: tuple[int, ...] = ()
@@ -50,7 +51,7 @@ class Choice:
         return self.count is not None or bool(self.named) or self.every
 
     def of(self, segments: int) -> list[int]:
-        """Of 1 … `segments`, ascending. Raises SettingsError for one that there is not."""
+        """Of 1 … `segments`, ascending. Raises SettingsError for one that does not exist."""
         if self.named and max(self.named) > segments:
             raise SettingsError(
                 "--segment",
@@ -148,8 +149,8 @@ def _verify_proof(
 
 
 def _unknown(context: Context, connection: Connection, proof: Proof) -> list[str]:
-    """What is not known of the contracts: whoever makes a proof may have deployed some for it. Raises ProofMismatch
-    where they are not those of the file that the command names.
+    """What is unknown about the contracts: the maker of a proof may have deployed contracts for it. Raises
+    ProofMismatch where they are not those of the file that the command names.
     """
     said, named = proof.deployment.addresses, context.settings.deployment
     if named is not None:
@@ -225,7 +226,7 @@ def _replay(
 
 
 def _compare_tree(client: Client, view: TaskView, own: Sequence[bytes], report: Report) -> None:
-    """Compare one's own roots of all segments with the trees on the chain, where nobody serves the solver's."""
+    """Compare our own roots of all segments with the trees on the chain, where nobody serves the solver's."""
     last = view.size - 1
     report.checked.append(
         f"all {last} segments were computed again, and their tree compared with the committed root"
@@ -242,7 +243,7 @@ def _compare_tree(client: Client, view: TaskView, own: Sequence[bytes], report: 
 
 
 def _commitments(client: Client, view: TaskView) -> list[tuple[int, bytes]]:
-    """Sizes and roots of the segment trees that a task's solver has committed to on its way; none where the node does
+    """Sizes and roots of the segment trees that a task's solver committed on the way; none if the node does
     not tell.
     """
     market, connection = client.market, client.connection

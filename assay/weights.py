@@ -1,7 +1,7 @@
 """Whether a safetensors file holds the tensors of a task's result, bit for bit. It is read tensor by tensor.
 
-Names, types and shapes are those of the bundle's manifest, whose hash the chain has: a root says nothing of them, so
-two tensors of one shape could change places.
+Names, types and shapes come from the bundle's manifest, whose hash the chain has. A root does not cover them, so two
+tensors of one shape could be swapped.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Opened(Protocol):
 
 @dataclass(frozen=True)
 class Weights:
-    """Of a file that was compared: how many tensors it has, all of the result, and names of the result's others."""
+    """A compared file: how many tensors it has, all of the result, and the names of the result's others."""
 
     tensors: int
     missing: tuple[str, ...]
@@ -71,7 +71,7 @@ def compare(path: Path, state: Sequence[TensorEntry], roots: Sequence[bytes]) ->
 
 
 def _root(file: Opened, name: str) -> bytes:
-    """Of the bytes as they lie in the file: they are a tensor's canonical ones, or not its own."""
+    """Check the bytes in the file: they are a tensor's canonical ones, or differ from it."""
     array = np.ascontiguousarray(file.get_tensor(name))
     return tensor_root(array.reshape(-1).view(np.uint8).data)
 

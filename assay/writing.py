@@ -1,6 +1,4 @@
-"""Writing a result that was fetched and checked: the state, its proof, the metrics of its last steps, its file's
-evaluation.
-"""
+"""Writing a fetched and checked result: the state, its proof, the metrics of its last steps, its file's evaluation."""
 
 from __future__ import annotations
 
@@ -26,8 +24,8 @@ def write(
     file: Path | None,
     embed: bool = False,
 ) -> dict[str, Any]:
-    """Write it into a folder, say its metrics, and return what programs are told. With the task's `file` its own
-    evaluation is run; `embed` puts the proof into the state's header too. Raises ResultError where it cannot be
+    """Write it into a folder, print its metrics, and return what programs are told. With the task's `file` its own
+    evaluation runs; `embed` also puts the proof into the state's header. Raises ResultError where it cannot be
     written, SourceError, ChainError.
     """
     proof = proof_files.proof_of(client, home, found)

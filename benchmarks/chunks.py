@@ -1,9 +1,9 @@
 """A solver's server beside static file servers of the same bytes: Starlette's `StaticFiles` under uvicorn, and nginx
 where it is on PATH.
 
-Each is a process of its own on loopback, asked by the client that verifiers ask with, which computes beside it. So the
+Each is a separate process on loopback, asked by the client that verifiers ask with, which computes beside it. So the
 processor time of the servers is compared too: there the client does not count. What is served has the tensors of a
-small GPT and of its optimiser. A file server has a chunk as a file of its own, for `HttpClient` asks for no ranges.
+small GPT and of its optimiser. A file server has a chunk as a separate file, for `HttpClient` asks for no ranges.
 """
 
 from __future__ import annotations

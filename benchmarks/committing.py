@@ -146,7 +146,7 @@ def peak(how: str) -> int:
 
 @contextmanager
 def kept_runs(step: CapturedStep) -> Iterator[RunStore]:
-    """A run store of its own on this machine's disk."""
+    """A separate run store on this machine's disk."""
     with tempfile.TemporaryDirectory() as name:
         database = Database(Path(name) / "solver.sqlite", Identity("", "", ""))
         database.put(1, Stage.TRAINING)

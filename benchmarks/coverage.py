@@ -20,7 +20,7 @@ from protocol.capture.lowering.rules import RULES, Rule
 
 PAGE = Path(__file__).parents[1] / "docs" / "guide" / "coverage.md"
 REFUSED = "Refused: "
-"""How the docstring of a rule begins that exists to give a remedy of its own."""
+"""How the docstring of a rule begins that exists to give its own remedy."""
 
 COMPLEX = "complex numbers: a program has none"
 CORE = {

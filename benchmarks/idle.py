@@ -1,7 +1,7 @@
 """Idle nodes: the memory of a node that waits for a task, and the processor time that waiting takes.
 
-Each is a process of its own on a chain with a block each two seconds and without a task. Its own memory is what it has
-in use when it has looked at everything and after a minute of waiting, whichever is more; torch is loaded with the first
+Each is a separate process on a chain with a block each two seconds and without a task. Its own memory is what it has in
+use when it has looked at everything and after a minute of waiting, whichever is more; torch is loaded with the first
 task. Processor time is that of the minute.
 """
 

@@ -1,4 +1,4 @@
-"""Memory of training steps: the exact step beside plain eager float32 torch's, each in a process of its own.
+"""Memory of training steps: the exact step beside plain eager float32 torch's, each in its own process.
 
 What counts is the growth of a process's resident memory: the most it had in use during three steps, less what it used
 once its libraries were loaded and nothing else. So weights, optimiser state, data, activations and packed operands
@@ -87,7 +87,7 @@ def growth(make: Callable[[], Callable[[], None]]) -> int:
 
 
 def forget_largest() -> None:
-    """Give free memory back to the system and count the largest use anew (Linux: proc(5), clear_refs)."""
+    """Give free memory back to the system and count the largest use again (Linux: proc(5), clear_refs)."""
     gc.collect()
     trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
     if trim is not None:

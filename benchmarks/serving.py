@@ -1,8 +1,8 @@
 """A bundle server while 100 clients keep half requests open, or ask without a pause: how long an honest client waits.
 
-Server and hostile clients are processes of their own. The hostile ones come from 100 addresses of 127.0.0.0/8, or all
-from one, and reopen at once what the server ends (Linux: every address of 127.0.0.0/8 is this machine). They share the
-processor with the server. Whatever is not answered with 200 counts as never.
+Server and hostile clients are separate processes. The hostile ones come from 100 addresses of 127.0.0.0/8, or all
+from one, and reopen at once what the server ends (Linux: every address of 127.0.0.0/8 is this machine). They share
+the processor with the server. Whatever is not answered with 200 counts as never.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def percentile(found: list[float], share: float) -> float:
 
 
 def answers(kind: str = "", addresses: int = 0) -> list[Answer]:
-    """An honest client's questions, one after the other; hostile clients of a kind on so many addresses."""
+    """An honest client's questions, one after the other; hostile clients of a kind on that many addresses."""
     with serving() as (port, server), attacking(port, kind, addresses):
         return [answer(port, server) for _ in range(QUESTIONS)]
 
@@ -80,7 +80,7 @@ def processor_seconds(process: int) -> float:
 
 
 def ask(port: int) -> float:
-    """Seconds of one question on a connection of its own."""
+    """Seconds of one question on its own connection."""
     start = time.perf_counter()
     connection = HTTPConnection(HOST, port, timeout=5)
     try:

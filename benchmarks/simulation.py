@@ -1,8 +1,9 @@
-"""The simulation's engine: task-rounds a second on two processes; and beside the same market in plain Python and Mesa.
+"""The simulation's engine: task-rounds a second on two processes; and beside the same market in plain Python and
+Mesa.
 
-Baseline: 20 solvers bid, 3 verifiers are drawn of 200, of which 140 look; solvers invent a tenth of the segments; fees
-and slashes are booked in whole units. The three models run in turn, each in one process; the rivals, told what to play
-over a pipe, in an environment of their own under build/, which is made when it is first needed.
+Baseline: 20 solvers bid, 3 verifiers are drawn of 200, of which 140 look; solvers invent a tenth of the segments;
+fees and slashes are booked in whole units. The three models run in turn, each in one process; the rivals, told what
+to play over a pipe, in their own environment under build/, which is made when it is first needed.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Starting: what a second run of a task waits for before its first step is done, in a process of its own.
+"""Starting: what a second run of a task waits for before its first step is done, in its own process.
 
 The bundle is on disk, the package is built. A new process imports what a solver runs, loads and verifies the bundle,
 recognises the library functions of its program, tests the machine and the compiled kernels, and makes one step. Times

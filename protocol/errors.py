@@ -1,7 +1,7 @@
 """The base of every error that this project raises, and the exit code that each ends a command with.
 
-An error says what is concerned, what was expected, what came instead and what to do about it: each a field, all of them
-rendered into one line by one rule. Its class says the exit code.
+An error says what is concerned, what was expected, what came instead and what to do about it: each a field, all of
+them rendered into one line by one rule. Its class says the exit code.
 
 Exit code 2 unless a line says another; a defect (InternalError) ends a command with 1 and keeps its traceback.
 
@@ -19,7 +19,7 @@ AssayError
 │   ├── Unsupported              protocol.capture: a use of an operation that has no exact form
 │   ├── DisputeError             protocol.dispute
 │   │   ├── NothingToChallenge   no difference where the game stands
-│   │   └── NothingToReveal      a demanded node that is in none of one's own trees
+│   │   └── NothingToReveal      a demanded node that is in none of our own trees
 │   ├── Busy                     solver: too many clients wait
 │   ├── Stopped                  solver: what would be computed is not needed any more
 │   ├── Stopped                  protocol.exchange: a lane was asked to stop while it waited
@@ -29,7 +29,7 @@ AssayError
 │   │   └── AnswerTooLong        more bytes than are kept
 │   └── BadAnswer                protocol.node: no HTTP answer, or not the bytes that were asked for
 │       ├── NotServed            "not here" or "ask later"
-│       ├── Broken               nobody answers, or what comes is no TLS or HTTP
+│       ├── Broken               nobody answers, or what comes is not TLS or HTTP
 │       ├── NotTaken             a webhook did not answer with a status of success in time
 │       ├── Encoded              a content encoding that was not asked for
 │       └── TooLong              more bytes than are due
@@ -48,7 +48,7 @@ AssayError
 │   ├── CheckpointError          a manifest or tensor that is not a well-formed checkpoint
 │   └── DigestError              a salt, thinning, chunk or number that no digest has
 ├── ProgramError                 protocol.program
-│   ├── EncodingError            bytes that are no program, instruction or type
+│   ├── EncodingError            bytes that are not program, instruction or type
 │   ├── RuleError                operands, results or attributes that a primitive does not take
 │   ├── CheckError               a program that `check` refuses
 │   ├── ValueMismatch            tensors that do not fit the program they were given to
@@ -85,9 +85,9 @@ AssayError
 ├── ChainError                   protocol.chain
 │   ├── RpcError                 the node did not answer the question (exit code 1)
 │   │   ├── RpcUnavailable       nobody answers at the URL
-│   │   └── RpcRefused           the node answered with an error of its own
+│   │   └── RpcRefused           the node answered with its own error
 │   ├── WrongChain               another chain id than the deployment's
-│   │   └── ChainReset           the same id, and another first block: a development chain begun anew
+│   │   └── ChainReset           the same id, and another first block: a development chain restarted
 │   ├── ChainTableError          a table of chains that does not have the form of chains.toml
 │   ├── UnsuitableChain          the chain lacks something that the contracts need
 │   ├── DeploymentError          no, an unreadable or a stale deployment file
@@ -140,14 +140,14 @@ AssayError
 │   ├── SourceError              the Python file that builds it, or what that returned
 │   ├── StartError               a state that training cannot go on from
 │   ├── PlanError                an argument of `assay.train` that no task can have
-│   ├── DataError                training data that are no arrays of numbers
+│   ├── DataError                training data that are not arrays of numbers
 │   ├── PackageMissing           a package that something optional needs is not installed
 │   ├── NotServed                the bundle is not where the terms would say (exit code 1)
 │   ├── TooFewVerifiers          too few registered accounts would take a seat (exit code 1)
 │   ├── NobodyTakes              a solver with default settings would not bid on these terms
 │   ├── NotConfirmed             nobody said that the task is to be posted
 │   ├── NotMade                  a folder for a new task that is there already, or has no name
-│   ├── NotCancelled             a task that is not one's own, has a bid, or takes none any more
+│   ├── NotCancelled             a task that is not yours, has a bid, or takes none any more
 │   ├── MetricsError             metrics that are not served, or not those of the committed states
 │   ├── ResultError              no result yet, or one that is not the committed one
 │   │   └── NotHeld              nobody serves a state that was committed to (exit code 1)
@@ -185,7 +185,7 @@ class ExitCode(IntEnum):
     HOPELESS = 2
     """A restart does not help: wrong input, wrong chain, missing balance."""
     FRAUD = 3
-    """Fraud was found, one's own stake was slashed, or a replay, a proof or weights differ from the contracts."""
+    """Fraud was found, our own stake was slashed, or a replay, a proof or weights differ from the contracts."""
     INTERRUPTED = 130
 
 
@@ -198,7 +198,7 @@ class AssayError(Exception):
     exit_code: ClassVar[ExitCode | None] = ExitCode.HOPELESS
     """What a command ends with when this error reaches it. None: it is a defect, reported with its traceback."""
     has_lines: ClassVar[bool] = False
-    """Whether the message is a list or holds a traceback, which a command prints as it is, and not in one line."""
+    """Whether the message is a list or holds a traceback, which a command prints unchanged instead of in one line."""
 
     def __init__(
         self,

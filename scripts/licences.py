@@ -98,7 +98,9 @@ def closure(requirements: Iterable[str]) -> set[str]:
 
 
 def licence_of(metadata: PackageMetadata) -> str:
-    """The SPDX expression, else the short text of the old field, else the classifiers; "unknown" without any."""
+    """The SPDX expression, otherwise the short text of the old field, otherwise the classifiers; "unknown" without
+    any.
+    """
     fields = metadata.json
     for key in ("license_expression", "license"):
         text = str(fields.get(key, "")).strip()
@@ -109,7 +111,7 @@ def licence_of(metadata: PackageMetadata) -> str:
 
 
 def is_copyleft(licence: str) -> bool:
-    """Whether a licence binds whoever passes the package on to the same terms, and leaves no other choice (OR)."""
+    """Whether a licence obliges those who pass the package on to use the same terms, without an alternative (OR)."""
     text = licence.strip()
     while re.search(r"\([^()]*\)", text):
         text = re.sub(r"\(([^()]*)\)", lambda inner: "GPL" if is_copyleft(inner[1]) else "MIT", text)

@@ -120,7 +120,7 @@ def report(
     ),
     as_json: JsonOption = False,
 ) -> None:
-    """Write the reports anew from rows that are there."""
+    """Write the reports again from rows that are there."""
     with _studying():
         from sim import commands
 
@@ -134,7 +134,7 @@ def replay(
     seed: Annotated[int | None, typer.Option(min=0, help="Seed of the agents, of a market.")] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Play a scenario on the real contracts, on an anvil of its own, and compare every balance with the engine's.
+    """Play a scenario on the real contracts, on its own anvil, and compare every balance with the engine's.
 
     Ends with 3 when the engine and the contracts differ.
     """

@@ -112,7 +112,7 @@ def play(asked: Asked, output: Output, *, sweeping: bool) -> bool:
 
 
 def play_all(asked: Asked, output: Output) -> bool:
-    """Play every study over its own grid in a folder of its own. Raises SweepError when parameters are given."""
+    """Play every study over its own grid in its own folder. Raises SweepError when parameters are given."""
     if asked.params:
         raise SweepError("expected no --param beside 'all', for studies differ in theirs; name one study")
     out = asked.out if asked.out is not None else RESULTS

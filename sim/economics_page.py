@@ -79,7 +79,7 @@ def gather(results: Path) -> tuple[Kept, Drawn]:
 
 
 def _standing(element: str) -> str:
-    """An SVG element as a file of its own."""
+    """An SVG element as a separate file."""
     return '<?xml version="1.0" encoding="utf-8"?>\n' + element.rstrip() + "\n"
 
 

@@ -32,7 +32,7 @@ _THIN: Final = {
     "audit_fee": 2 * CHAIN_TOKEN,
     "stake": 11 * _BUDGET * CHAIN_TOKEN,
 }
-"""What the default market has of its own: the recommended stake deters, and studies are to see what does not."""
+"""Where the default market differs: the recommended stake deters, and studies are to see what does not."""
 _TERMS: Final = recommended(_SEGMENTS, _BUDGET * CHAIN_TOKEN, _THIN)
 _SETTING: Final = setting_of(_SEGMENTS, _BUDGET * CHAIN_TOKEN)
 _GAS: Final[Mapping[str, int]] = json.loads(GAS_FILE.read_bytes())
@@ -116,7 +116,7 @@ class MarketParameters:
     )
     seat_lock: int = _tokens(0, "lock of a seat or look; never less than what silence in a seat costs")
     # ---- parameters of the deployment: protocol/chain/presets/recommended.toml
-    draw_fee: int = _deployed("draw_fee", "paid to whoever executes a draw")
+    draw_fee: int = _deployed("draw_fee", "paid to the party that executes a draw")
     stake_unit: int = _deployed("stake_unit", "stake of a verifier for each of its slots")
     # ---- costs and values outside of the vault
     training_cost: int = _tokens(60, "c: cost of honest training on the median device")

@@ -37,7 +37,7 @@ class Unit(Enum):
     def parse(self, text: str) -> int | float:
         """What an operator wrote, as the engine keeps it: tokens become token units.
 
-        Raises ParameterError for what is no number of this unit.
+        Raises ParameterError for what is not a number of this unit.
         """
         try:
             value = Decimal(text)

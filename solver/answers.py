@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 PIECE = 1 << 20  # bytes sent at a time
 START_SECONDS = 60.0
-"""Beside what LEAST_RATE allows for an answer's bytes."""
+"""In addition to what LEAST_RATE allows for an answer's bytes."""
 
 TaskId = Annotated[int, Path(ge=1, lt=1 << 63)]
 Number = Annotated[int, Path(ge=0, lt=1 << 32)]
@@ -40,7 +40,7 @@ def missing(what: str) -> HTTPException:
 
 
 class BudgetedResponse(Response):
-    """Bytes that count against a budget until they are sent, or their client is gone or too slow. Raises Busy."""
+    """Bytes that count against a budget until they are sent or their client is gone or too slow. Raises Busy."""
 
     def __init__(self, data: bytes, budget: Budget) -> None:
         size = len(data)
@@ -49,7 +49,7 @@ class BudgetedResponse(Response):
         super().__init__(data, media_type="application/octet-stream")
 
     async def __call__(self, _scope: Message, _receive: Receive, send: Send) -> None:
-        """Send it. The bytes are here: no thread is asked for the next piece, as by a StreamingResponse."""
+        """Send it. All bytes are in memory, so unlike StreamingResponse it needs no thread for the next piece."""
         start = {"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers}
         try:
             async with asyncio.timeout(START_SECONDS + self._size / LEAST_RATE):
@@ -62,7 +62,7 @@ class BudgetedResponse(Response):
 
 
 def binary(data: BytesLike, budget: Budget, chunks: str = "") -> Response:
-    """Canonical bytes; with `lo:hi` only the chunks lo … hi - 1. 416 as `chunk_range` has it."""
+    """Canonical bytes; with `lo:hi` only the chunks lo … hi - 1. Answers 416 as `chunk_range` does."""
     if chunks:
         lo, hi = chunk_range(chunks, len(data))
         data = data[lo * CHUNK : hi * CHUNK]
@@ -70,7 +70,7 @@ def binary(data: BytesLike, budget: Budget, chunks: str = "") -> Response:
 
 
 def chunk_range(chunks: str, nbytes: int) -> tuple[int, int]:
-    """The range `lo:hi` of a tensor's chunks. 416 for an empty one or one beyond the end."""
+    """The range `lo:hi` of a tensor's chunks. Answers 416 for an empty range or one beyond the end."""
     lo, hi = map(int, chunks.split(":"))
     count = -(-nbytes // CHUNK)
     if not lo < hi <= count:
@@ -84,7 +84,7 @@ def hashes(roots: Sequence[bytes], budget: Budget) -> Response:
 
 
 def manifest(run_store: RunStore, number: int) -> dict[str, Any]:
-    """A checkpoint's tensors with their roots, as JSON holds them."""
+    """A checkpoint's tensors with their roots, in JSON."""
     return {
         "version": 1,
         "task": run_store.task,

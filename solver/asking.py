@@ -1,4 +1,4 @@
-"""What `status`, `pause`, `resume`, `drain` and `stop` do: ask the running node, or see to it that there is none."""
+"""Implements `status`, `pause`, `resume`, `drain` and `stop`: ask the running node, or make sure that none runs."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ ORDERED: Final = {"pause": Mode.PAUSED, "resume": Mode.WORKING, "drain": Mode.DR
 
 
 def status(home: Home, as_json: bool) -> None:
-    """Say how the node stands. Raises ControlError, OrdersError."""
+    """Print the node's status. Raises ControlError, OrdersError."""
     output = Output("solver status", as_json)
     try:
         answer = ask(home, "status")
@@ -42,8 +42,8 @@ def status(home: Home, as_json: bool) -> None:
 
 
 def order(home: Home, what: str, as_json: bool, wait: bool = False) -> None:
-    """Tell the node something; where none runs, its next start finds what is not `stop`. Raises NotRunning for `stop`,
-    ControlError, OrdersError.
+    """Give the node an order. If none runs, its next start finds the order (except `stop`). Raises NotRunning for
+    `stop`, ControlError, OrdersError.
     """
     output = Output(f"solver {what}", as_json)
     try:

@@ -1,6 +1,6 @@
 """One task that this solver has won: trained beside the loop, committed, submitted, settled once it is over.
 
-Where it stands is read from the chain and the run store each time, so that a restart at any point goes on from there.
+Its state is read from the chain and the run store each time, so that a restart at any point continues from there.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ from solver.trainer import Trainer
 from solver.training import Training
 
 FEW_BITS = 4.0
-"""A row whose ordinary values have fewer bits left than these is worth a warning: up to 3 % off (half of 2^-4)."""
+"""Warn about rows whose ordinary values have fewer bits left than this: they are up to 3 % off (half of 2^-4)."""
 HARMLESS = frozenset({"TreeSize", "TooLate", "WrongStatus", "NotEnoughFree"})
-"""Reverts of a commitment that only say that the chain, or this account's balance, has moved on; the next look at the
-task sees how.
+"""Reverts of a commitment that only mean that the chain, or this account's balance, has changed; the next look at the
+task handles them.
 """
 
 
@@ -70,14 +70,14 @@ class Assignment:
         self._warned = False
         self._stalled = False
         self.failed_after = 0.0
-        """Seconds from the training's last step to its failure, if the last tick raised that."""
+        """Seconds from the training's last step to its failure, if the last tick raised that failure."""
         self._committer = Committer(context, self.run_store)
 
     def tick(self, view: TaskView) -> None:
-        """Begin what is due now. The training goes on beside it.
+        """Start what is due now. The training runs beside this loop.
 
-        When the market refuses the run for what it is, `refused` says so and the task is left to its deadline. Raises
-        what ended the training; the next tick begins it again from the last checkpoint.
+        If the market refuses the run because of what was committed, `refused` says so and the task is left to its
+        deadline. Raises what ended the training; the next tick restarts it from the last checkpoint.
         """
         self.failed_after = 0.0
         if self.refused is not None:
@@ -118,14 +118,14 @@ class Assignment:
             self._trainer.pause()
 
     def close(self, wait: bool = True) -> None:
-        """Keep the checkpoints of what is trained, and end all processes and threads: the training after its step, the
-        commitments' worker once what it has begun is sent. With `wait` both are waited for.
+        """Keep the checkpoints of finished segments, and end all processes and threads: the training after its step,
+        the commitments' worker once its transaction is sent. With `wait`, wait for both.
         """
         self._end_training(wait)
         self._committer.close(wait)
 
     def retire(self) -> None:
-        """The task is over: its checkpoints are still served, all else is let go."""
+        """The task is over: its checkpoints are still served, everything else is released."""
         self.close(wait=False)
         self._context.catalog.retire(self.task, partial(_materials, self._context, self.task, self.terms))
 
@@ -149,7 +149,7 @@ class Assignment:
                 self._context.log.info("commitment refused", task=self.task, error=error.name)
 
     def _complete(self, view: TaskView) -> None:
-        """After the submission: train again what the run store has lost, for it is to be served and defended."""
+        """After the submission: train again what the run store has lost, because it must be served and defended."""
         if self.run_store.size > self.terms.segments:
             self._end_training()
             return
@@ -167,7 +167,7 @@ class Assignment:
         return Trainer(partial(self._open_training, scheduled), self._on_step, self._on_segment)
 
     def _open_training(self, scheduled: Scheduled) -> Training:
-        """On the trainer's thread."""
+        """Runs on the trainer's thread."""
         steps = runner(self._context, self._work, self.terms, self._executor)
         kept = self._context.metrics.checkpoints.inc
         turns = partial(self._context.turns.scheduled, scheduled)
@@ -181,7 +181,9 @@ class Assignment:
                 self._log_scales(training.state)
 
     def _warn_if_late(self, left: int, price: int) -> None:
-        """Say once that the training will miss its deadline, `left` seconds from now, unless it gets faster."""
+        """Warn once that the training will miss its deadline, which is `left` seconds from now, unless it gets
+        faster.
+        """
         needed = self._progress.due(self.task, left)
         late = needed is not None and needed > left
         if late and not self._warned:
@@ -196,7 +198,9 @@ class Assignment:
         self._warned = late
 
     def _offer(self) -> None:
-        """Commit what is kept by now, if that is another `segments_between` segments: it may be behind the training."""
+        """Commit the checkpoints kept so far once they are `segments_between` more segments; they may lag behind the
+        training.
+        """
         every = self._context.settings.segments_between(self.terms)
         kept = self.run_store.size
         if (kept - 1) // every > max(0, self.run_store.committed - 1) // every:
@@ -222,7 +226,7 @@ class Assignment:
         self._progress.step(self.task, number, state)
 
     def _log_scales(self, state: State) -> None:
-        """Where rows are closest to being ruled by one value; costs one step."""
+        """Find the rows that come closest to being dominated by one value; costs one step."""
         found = scales(self._work.program, state, self._work.fixed, self._work.kernels, self._hints)
         if not found:
             return
@@ -243,7 +247,7 @@ class Assignment:
         )
 
     def _expire(self) -> None:
-        """The deadline is missed, and with it the penalty is lost."""
+        """The deadline is missed, and the penalty is lost."""
         if self._trainer is not None:
             self._context.log.error("deadline missed, training stopped", task=self.task)
             self._end_training()
@@ -256,7 +260,7 @@ class Assignment:
 
 
 def _materials(context: Context, task: int, terms: Terms) -> Materials:
-    """What replays a task that is over, from its bundle. Raises RunStoreError if that is lost."""
+    """Makes what replays a finished task from its bundle. Raises RunStoreError if the bundle is lost."""
     try:
         work = Work.of(task, task_bundle(context, terms))
     except BundleError as error:

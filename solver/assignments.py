@@ -1,4 +1,4 @@
-"""Assignments of tasks that were won, each loaded beside the loop: its bundle may have to be fetched again."""
+"""Assignments of won tasks, each loaded beside the loop, because its bundle may have to be fetched again."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Assignments:
-    """By task, those that this solver can still do something for. For one thread."""
+    """By task: those that this solver can still act on. For one thread."""
 
     def __init__(self, context: Context, progress: Progress) -> None:
         self._context = context
@@ -38,7 +38,7 @@ class Assignments:
         self._loaded[task] = assignment
 
     def get(self, task: int) -> Assignment | None:
-        """The assignment of a task once it is loaded, which begins with the first call. Raises what loading raised."""
+        """The assignment of a task once it is loaded; the first call starts loading. Raises what loading raised."""
         if task not in self._loaded:
             if task not in self._loading:
                 self._loading[task] = in_thread(partial(self.load, task)), time.monotonic()
@@ -50,14 +50,14 @@ class Assignments:
         return self._loaded[task]
 
     def load(self, task: int) -> Assignment:
-        """Load one now, on a thread of its own: the first task of a process loads torch. Raises BundleError."""
+        """Load one now, on its own thread: the first task of a process loads torch. Raises BundleError."""
         load_torch()
         from solver.assignment import Assignment
 
         return Assignment(self._context, task, self._progress)
 
     def pop(self, task: int) -> Assignment | None:
-        """The assignment of a task if it is loaded; it is not among these any more."""
+        """Take the assignment of a task out of this collection, if it is loaded."""
         return self._loaded.pop(task, None)
 
     def failed_for(self, task: int) -> float:

@@ -1,14 +1,15 @@
-"""Looking for work: every new task is looked at once, bid on if it pays, and bid on again when somebody asks for less.
+"""Looking for work: every new task is looked at once, bid on if it pays, and bid on again when another solver bids
+less.
 
-Several tasks may be trained at once, where time and memory of a device admit one more (`offers`, `places`). A task that
-would fit but for what was taken is looked at again when that has changed. A bundle is fetched and checked beside the
-loop, for a submitter's server may be as slow as it likes: so a try is as long as all before it, a failed one rests as
-long as it took, and tasks that lost least in it come first.
+Several tasks may be trained at once, where a device has time and memory for one more (`offers`, `places`). A task
+that fits except for those already taken is considered again when these change. A bundle is fetched and checked beside
+the loop, because a submitter's server may be arbitrarily slow. Each try may take as long as all earlier ones
+together, a failed one pauses for as long as it took, and tasks that have cost the least time come first.
 
-A bid that was lost is watched on: a re-organisation may take away the bid that beat it, and then the task is this
-solver's. Its stake is not kept free for that: where it is missing then, `Committer.submit` brings it from the account.
+A lost bid is still watched: a re-organisation may remove the bid that beat it, and then the task is this solver's. No
+stake is reserved for that case: `Committer.submit` then brings it from the account.
 
-A task of this solver's that the database does not know is taken up too: the chain knows more than an old copy of it.
+A task that this solver won but its database does not know, such as after restoring an old copy, is taken up too.
 """
 
 from __future__ import annotations
@@ -33,19 +34,19 @@ from solver.failures import Failures
 from solver.trainings import by_device
 
 FETCHES = 4
-"""Bundles fetched at a time, besides one that is here already and waits for no server."""
+"""Bundles fetched at a time, not counting one that is already here and waits for no server."""
 FIRST_TRY = 30.0
-"""Seconds for a first fetch: so long do four slow servers keep this solver from a fifth that was not asked yet."""
+"""Seconds for a first fetch. Four slow servers can delay a fifth that was not asked yet by this long."""
 PASSING = frozenset({Rule.BESIDE, Rule.MEMORY, Rule.DISK, Rule.GAMES, Rule.STAKE})
-"""What may keep a solver from a task only as long as it has others."""
+"""Reasons to skip a task that hold only while this solver has others."""
 LEAST_REST = 1.0
-"""Seconds after a server has sent what is not the bundle."""
+"""Seconds to wait after a server has sent something else than the bundle."""
 
 
 class Auction:
-    """Bids from one account. What was refused or lost is kept in the database and not looked at again.
+    """Makes bids from one account. Refused and lost tasks are kept in the database and not looked at again.
 
-    What goes wrong in one task stays there (`failures`).
+    A failure in one task does not affect others (`failures`).
     """
 
     def __init__(
@@ -54,12 +55,12 @@ class Auction:
         failures: Failures,
         ends: bool = False,
     ) -> None:
-        """An auction that `ends` makes no bid any more."""
+        """An auction that is told `ends` makes no more bids."""
         self._context = context
         self._failures = failures
         self._ends = ends
         self.paused = ""
-        """Why no bid is made now, also none that answers a lower one; empty where bids are made."""
+        """Why no bid is made now, not even in answer to a lower one; empty where bids are made."""
         self._seen = 0
         self._candidates: list[int] = []
         self._fetches: dict[int, Future[None]] = {}
@@ -122,8 +123,8 @@ class Auction:
         self._swept = True
 
     def _new(self, posted: range) -> list[int]:
-        """Those tasks that nothing was decided about and that take bids: of the past ones, after a start, none. Own
-        ones that the database does not know are taken up.
+        """Tasks that take bids and are undecided; at a start, past tasks are left out. Own tasks that the database
+        does not know are taken up.
         """
         only, database = self._context.settings.tasks, self._context.database
         unknown = [task for task in posted if database.task(task) is None]
@@ -136,8 +137,8 @@ class Auction:
         return new
 
     def _is_own(self, task: int) -> bool:
-        """Whether the chain has this solver's bid on a task that the database does not know, for it is an older copy,
-        or has lost what was written last: then the task is taken up where the chain has it. Raises ChainError.
+        """Whether the chain has this solver's bid on a task that the database does not know, because it is an older
+        copy or has lost its last writes. Such a task is taken up in its present state. Raises ChainError.
         """
         view = self._context.client.market.task(task)
         if view.bidder != self._context.client.address or view.status.is_over:
@@ -151,12 +152,12 @@ class Auction:
         return True
 
     def _waits(self, task: int) -> bool:
-        """Whether a task did not fit beside what is still all that was taken, and still takes bids."""
+        """Whether a task that did not fit beside the taken ones still takes bids, with those still taken."""
         beside, until = self._waiting.get(task, ([], 0))
         return beside == self._taken() and bool(beside) and self._context.client.now() <= until
 
     def _taken(self) -> list[int]:
-        """Tasks that take stake, disk or time, or may come to."""
+        """Tasks that take stake, disk or time, or may yet."""
         return self._staged(Stage.SUBMITTED) + self._trained()
 
     def _trained(self) -> list[int]:
@@ -164,7 +165,7 @@ class Auction:
         return self._staged(Stage.TRAINING) + self._standing()
 
     def _consider(self, task: int) -> bool:
-        """Bid on a new task, or note why not. True while it has to be looked at again. Raises BundleUnavailable."""
+        """Bid on a new task, or note why not. True while it must be looked at again. Raises BundleUnavailable."""
         context = self._context
         view = context.client.market.task(task)
         left = view.bids_until - context.client.now()
@@ -195,7 +196,7 @@ class Auction:
         return False
 
     def _is_fetched(self, task: int, terms: Terms, left: int) -> bool:
-        """Whether the bundle is here and as the terms say; begins to fetch it if need be. Raises BundleError."""
+        """Whether the bundle is here and matches the terms; starts fetching it if need be. Raises BundleError."""
         fetch = self._fetches.get(task)
         if fetch is None:
             if len(self._fetches) < FETCHES + is_here(self._context, terms):
@@ -221,13 +222,13 @@ class Auction:
         return True
 
     def _beside(self, task: int) -> dict[str, Terms]:
-        """What this solver has taken, or may win, beside a task."""
+        """What this solver has taken, or may win, besides a task."""
         own = {f"task {one}": terms for one, terms in self._context.engaged().items() if one != task}
         return {**own, **self._context.elsewhere()}
 
     def _offer(self, terms: Terms, view: TaskView, rates: Rates | None = None) -> tuple[Offer, str]:
-        """What to bid now, at this machine's rates or at others, and the device that would train it. Raises _NotWorth,
-        and _NotNow where only what was taken is in the way.
+        """What to bid now, at this machine's rates or at others, and the device that would train it. Raises
+        _NotWorth, and _NotNow where only the tasks already taken prevent it.
         """
         if self._ends:
             raise _NotWorth("new work is taken under later contracts")
@@ -257,8 +258,8 @@ class Auction:
         raise (_NotNow if passing else _NotWorth)(refusal.reason)
 
     def _require_eligible(self, terms: Terms) -> None:
-        """A task whose seats stay empty is never paid, nor one that only accounts of its submitter take: these can be
-        silent. Raises _NotWorth.
+        """Refuse a task that would never be paid because its seats stay empty, or because only its submitter's
+        accounts, which may stay silent, would take them. Raises _NotWorth.
         """
         client, settings = self._context.client, self._context.settings
         chain_id = client.connection.chain_id
@@ -269,8 +270,8 @@ class Auction:
             raise _NotWorth(refusal)
 
     def owed(self, task: int | None = None) -> int:
-        """Token units that this solver has to have free for other tasks: the stakes of all that it may come to submit.
-        The submission releases the penalty, if the bid has locked it.
+        """Token units that this solver must keep free for other tasks: the stakes of all that it may yet submit. A
+        submission releases the penalty if the bid has locked it.
         """
         client, owed = self._context.client, 0
         for other in (*self._staged(Stage.TRAINING), *self._standing()):
@@ -282,7 +283,7 @@ class Auction:
         return owed
 
     def _bid(self, task: int, terms: Terms, view: TaskView) -> None:
-        """Begin to bid; the row is written first, so that a bid that was sent is always followed."""
+        """Begin to bid. The row is written first, so that every sent bid is followed."""
         context = self._context
         offer, device = self._offer(terms, view)
         price = offer.price
@@ -293,7 +294,7 @@ class Auction:
         context.begin(task, "bid", partial(context.client.market.bid, task, price), tokens=amount(price))
 
     def _follow(self, view: TaskView) -> None:
-        """A task with a bid of one's own: assign it when bidding is over, answer a lower bid before."""
+        """A task with our own bid: assign it when bidding is over; before that, answer lower bids."""
         context, task = self._context, view.task
         mine = view.bidder == context.client.address
         if view.status is TaskStatus.BIDDING:
@@ -316,8 +317,8 @@ class Auction:
             self._lose(task, "assigned to another solver" if others else view.status.name.lower())
 
     def _watch(self, view: TaskView) -> None:
-        """A bid that was beaten: take it up again when it is the best once more, or the task this solver's after all.
-        Give it up when what beat it is as deep as no re-organisation reaches.
+        """A beaten bid: take it up again when it is the best again, or when the task is this solver's after all. Give
+        up when the bid that beat it is too deep for a re-organisation.
         """
         context, task = self._context, view.task
         if view.bidder != context.client.address or view.status.is_over:
@@ -339,18 +340,18 @@ class Auction:
         self._context.log.info("assigned", task=view.task, tokens=amount(view.price))
 
     def _lose(self, task: int, why: str) -> None:
-        """Another solver has the task, or the best bid, as far as can be seen now."""
+        """Another solver appears to have the task or the best bid."""
         self._context.database.put(task, Stage.OUTBID, why)
         self._context.log.info("outbid", task=task, reason=why)
 
     def _refuse(self, task: int, why: str) -> None:
-        """Not look at a task again."""
+        """Do not look at a task again."""
         self._context.database.put(task, Stage.REFUSED, why)
         self._context.log.info("not taken", task=task, reason=why)
         self._forget(task)
 
     def _forget(self, task: int) -> None:
-        """Nothing is to be done for a task any more."""
+        """Nothing more is to be done for a task."""
         self._beaten.pop(task, None)
         self._began.pop(task, None)
         self._lost.pop(task, None)
@@ -359,7 +360,7 @@ class Auction:
         self._drop(task)
 
     def _drop(self, task: int) -> None:
-        """Give up what was fetched for a task, once nothing more is written there."""
+        """Give up what was fetched for a task, once nothing more is being written there."""
         fetch = self._fetches.pop(task, None)
         if fetch is None:
             self._bundles.drop(task)
@@ -368,8 +369,8 @@ class Auction:
 
 
 class _NotWorth(InternalError):
-    """No price that suits both sides."""
+    """No price suits both sides."""
 
 
 class _NotNow(_NotWorth):
-    """What was taken leaves too little time, memory, disk or stake."""
+    """The tasks already taken leave too little time, memory, disk or stake."""

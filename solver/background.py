@@ -1,4 +1,4 @@
-"""Work beside the loop, that may take as long as a stranger's server or a chain's blocks like."""
+"""Work beside the loop that may take as long as a stranger's server or a chain's blocks."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Result = TypeVar("Result")
 
 
 def in_thread(work: Callable[[], Result]) -> Future[Result]:
-    """Run in a thread that does not keep the process alive: its end is the work's own time limit."""
+    """Run in a thread that does not keep the process alive; the work limits its own time."""
     future: Future[Result] = Future()
 
     def run() -> None:

@@ -21,7 +21,7 @@ from solver.settings import SolverSettings
 
 
 def bench(home: Home, flags: Mapping[str, object], as_json: bool) -> None:
-    """Raises MeasuringError, MeasuredError, DeviceError, SelfCheckError; then what was measured before stands."""
+    """Raises MeasuringError, MeasuredError, DeviceError, SelfCheckError; the previous measurement then stays."""
     settings = load(SolverSettings, "solver", home.config, flags)
     self_check()
     output, found = Output("solver bench", as_json), []

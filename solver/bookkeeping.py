@@ -1,7 +1,7 @@
-"""Keeping the ledger: what the vault's events and this account's receipts say, up to the newest final block.
+"""Keeping the ledger: the vault's events and this account's receipts, up to the newest final block.
 
-Tokens follow from events, for others end tasks too; coin from the journal, which knows every transaction that was
-signed. What was booked is booked once, so a node may be killed anywhere. How entries add up is `ledger`'s.
+Tokens follow from events, because others end tasks too; coin from the journal, which knows every signed transaction.
+Each entry is booked once, so a node may be killed anywhere. `ledger` adds entries up.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from solver.database import Booked, Database
 from solver.ledger import Flow, Kind, Spent, open_locks
 
 LOCKS: Final = 64
-"""Locks that one question about events names: nodes bound its size."""
+"""Locks named in one query for events: nodes limit its size."""
 
 
 class Bookkeeper:
-    """Of one deployment. The newest of several has all that was sent but for what went to contracts of the `others`, a
-    token's approval included; an earlier one (None) has what was sent to its own contracts.
+    """Of one deployment. The newest one books everything that was sent, token approvals included, except transactions
+    to contracts of the `others`; an earlier one (None) books what was sent to its own contracts.
     """
 
     def __init__(self, client: Client, database: Database, others: Iterable[str] | None = ()) -> None:
@@ -38,7 +38,7 @@ class Bookkeeper:
         self._times: dict[int, int] = {}
 
     def book(self) -> Booked:
-        """Bring the ledger up to the newest final block. Any thread may ask. Raises ChainError, sqlite3.Error."""
+        """Bring the ledger up to the newest final block. Callable from any thread. Raises ChainError, sqlite3.Error."""
         with self._lock:
             connection, booked = self._client.connection, self._database.booked()
             final = connection.block(connection.final_block())
@@ -94,7 +94,7 @@ class Bookkeeper:
         return list(follower.poll(last).events)
 
     def _kind(self, event: Event, locks: set[int]) -> tuple[Kind | None, int]:
-        """What an event of the vault is for this account, and the number of its own lock, 0 for none."""
+        """What an event of the vault means for this account, and the number of its own lock, 0 for none."""
         lock = event.arguments.get("lock", 0)
         own, me = lock in locks, self._client.address
         match event.name:
@@ -118,7 +118,7 @@ class Bookkeeper:
     # ------------------------------------------------------------------ coin
 
     def _spent(self, entries: Sequence[Entry], final: int) -> tuple[list[Spent], int]:
-        """Transactions in blocks up to the final one, and the first nonce after those of which the end is known."""
+        """Transactions in blocks up to the final one, and the first nonce after those whose outcome is known."""
         done = {one.nonce for one in self._database.spent(min((entry.nonce for entry in entries), default=0))}
         asked = [entry for entry in entries if entry.nonce not in done]
         receipts = self._receipts(entry.hash for entry in asked)
@@ -137,7 +137,7 @@ class Bookkeeper:
         return spent, min(open_, default=nonces[-1] + 1 if nonces else 0)
 
     def _is_here(self, to: str) -> bool:
-        """Whether what was sent to an address is in this ledger."""
+        """Whether transactions to an address belong in this ledger."""
         if self._others is not None:
             return to not in self._others
         own = (*self._client.contracts, self._client.beacon.address)
@@ -197,7 +197,9 @@ class Bookkeeper:
 
 
 def _task_of(event: Event, told: Sequence[Event]) -> int:
-    """The task that the transaction tells of next to an event of the vault: contracts pay first and tell then."""
+    """The task named by the event next to an event of the vault: contracts pay first and emit their event
+    after that.
+    """
     after = [other for other in told if other.log.index > event.log.index]
     before = [other for other in reversed(told) if other.log.index < event.log.index]
     return next(_tasks([*after, *before]), 0)

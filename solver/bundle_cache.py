@@ -1,8 +1,9 @@
 """The solver's bundles: fetched once, verified against the terms, kept in the solver's own folder and served on.
 
-A submitter may take its own bundle down once a solver has the task; the solver then answers for every root in the terms
-(dispute.md section 7). Before a task is won, its bundle lies among the candidates, and goes when the task does not need
-it; then among those of kept tasks (`task_folders`). What another party of this home has is not fetched.
+A submitter may take its own bundle down once a solver has the task; the solver then answers for every root in the
+terms (dispute.md section 7). Before a task is won its bundle is a candidate, deleted when the task does not need it;
+afterwards it is with those of kept tasks (`task_folders`). A bundle that another party of this home has is not
+fetched.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from protocol.tasks.bundles import Bundle
 
 REFETCH_SECONDS = 60.0
-"""For a bundle that was kept and is damaged now; meanwhile nothing else is done."""
+"""Time for refetching a kept bundle that is damaged; meanwhile nothing else is done."""
 
 
 def task_bundle(context: Context, terms: Terms, seconds: float = REFETCH_SECONDS) -> Bundle:
@@ -44,8 +45,8 @@ def is_here(context: Context, terms: Terms) -> bool:
 
 
 def fetch_candidate(context: Context, terms: Terms, seconds: float) -> None:
-    """Fetch the bundle of a task that may be bid on, check it, and reckon with its program. Raises BundleError, then
-    there is nothing to bid on, also for a bundle that does not fit on the disk; and OSError, MemoryError.
+    """Fetch the bundle of a task that may be bid on, check it, and estimate its program's costs. Raises BundleError
+    where it cannot be bid on, also for a bundle that does not fit on the disk; and OSError, MemoryError.
     """
     load_torch()
     from protocol.execution.replay import Work
@@ -67,7 +68,7 @@ def fetch_candidate(context: Context, terms: Terms, seconds: float) -> None:
 
 
 class Candidates:
-    """Which tasks want which of the candidates. What no task wants any more is deleted."""
+    """Which tasks want which candidates. Candidates that no task wants any more are deleted."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -80,7 +81,7 @@ class Candidates:
             self._wanted[task] = bundle_hash.hex()
 
     def drop(self, task: int) -> None:
-        """The task will not be trained here. Any thread may say so."""
+        """The task will not be trained here. Callable from any thread."""
         with self._lock:
             bundle = self._wanted.pop(task, None)
             if bundle is not None and bundle not in self._wanted.values():
@@ -99,8 +100,8 @@ def _folders(context: Context, terms: Terms) -> tuple[Path, Path]:
 
 
 def _take_over(candidate: Path, kept: Path) -> None:
-    """Move a candidate at once: whoever misses a file at the one place finds all at the other. Where another party is
-    fetching the same, file by file, the manifest last, so that what is named is complete.
+    """Move a candidate in one rename: a reader that misses a file in one place finds all in the other. Where another
+    party is fetching the same bundle, move it file by file, the manifest last, so that a named bundle is complete.
     """
     with suppress(OSError):  # where there are files already
         kept.parent.mkdir(parents=True, exist_ok=True)

@@ -1,6 +1,6 @@
 """What the HTTP server may show: the run stores of this solver's tasks, and the bundles it holds.
 
-The node puts run stores here; the server's threads read. An app factory gets a catalog and nothing else of the node.
+The node puts run stores here; the server's threads read. An app factory gets only a catalog from the node.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from solver.run_store import Materials, RunStore
 
 KEPT_RESULTS = 16
-"""Tasks that are over and are still shown, the last ones: submitters fetch what they paid for."""
+"""The last finished tasks, which are still shown: submitters fetch what they paid for."""
 
 
 READERS = 32
@@ -30,13 +30,13 @@ READERS = 32
 
 @dataclass
 class Answering:
-    """Bounds of what answers cost, whichever deployment's tasks are asked about, and the replay that is in memory."""
+    """Limits on what answers cost, for the tasks of all deployments, and the replay that is in memory."""
 
     readers: OneAtATime = field(default_factory=lambda: OneAtATime(READERS))
     replays: OneAtATime = field(default_factory=OneAtATime)
     budget: Budget = field(default_factory=Budget)
     hashes: ChunkHashes = field(default_factory=ChunkHashes)
-    """For `readers`, so for one at a time."""
+    """Used by `readers` only, one at a time."""
     replay: tuple[RunStore, Replay] | None = None
 
 
@@ -52,7 +52,7 @@ class Catalog:
         self.answering: Answering = Answering() if beside is None else beside.answering
         self.ready = False
         self.mark: str = token_hex(16) if beside is None else beside.mark
-        """What tells this node's service from any other: `solver check` looks for it at the announced address."""
+        """Distinguishes this node's service from any other: `solver check` looks for it at the announced address."""
         self._bundles = bundles
         self._run_stores: dict[int, RunStore] = {}
         self._over: list[int] = []
@@ -62,7 +62,7 @@ class Catalog:
         self._run_stores[run_store.task] = run_store
 
     def retire(self, task: int, again: Callable[[], Materials]) -> None:
-        """A task is over: show it as long as it is among the last KEPT_RESULTS such, without keeping its dataset in
+        """A task is over: show it as long as it is among the last KEPT_RESULTS such tasks, without its dataset in
         memory (`RunStore.retire`).
         """
         self._run_stores[task].retire(again)
@@ -71,7 +71,7 @@ class Catalog:
             self._run_stores.pop(self._over.pop(0), None)
 
     def forget(self, task: int) -> None:
-        """Show a task that is over no more."""
+        """Stop showing a task that is over."""
         if task in self._over:
             self._over.remove(task)
         self._run_stores.pop(task, None)
@@ -92,11 +92,11 @@ class Catalog:
         return answering.replay[1]
 
     def forget_replay(self) -> None:
-        """Hold nothing of what was replayed."""
+        """Release everything that was replayed."""
         self.answering.replay = None
 
     def bundle_file(self, bundle: str, name: str) -> Path | None:
-        """A file of a kept bundle. `bundle` and `name` may come from anybody; nothing outside is ever named."""
+        """A file of a kept bundle. `bundle` and `name` may come from anyone; they cannot name anything outside."""
         folder = (self._bundles / bundle).resolve()
         path = (folder / name).resolve()
         inside = folder.parent == self._bundles.resolve() and path.is_relative_to(folder)

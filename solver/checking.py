@@ -1,4 +1,4 @@
-"""`solver check`: what `run` needs, looked at without sending or keeping anything."""
+"""`solver check`: check what `run` needs, without sending or keeping anything."""
 
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ from solver.reachability import reachable
 from solver.settings import SolverSettings
 
 MOST_TASKS: Final = 200
-"""Of the newest that are looked at for today's prices."""
+"""The number of newest blocks from which today's prices are taken."""
 CHAIN_ITEMS: Final = ("clock", "stake", "defence", "reachable", "profit")
 
 Look = Callable[[], Line]
 
 
 def check(home: Home, flags: Mapping[str, object | None], as_json: bool) -> ExitCode:
-    """Say each line as soon as it is known. Raises SettingsError."""
+    """Print each line as soon as it is known. Raises SettingsError."""
     settings = load(SolverSettings, "solver", home.config, flags).values
     output = Output("solver check", as_json)
     lines = []
@@ -185,7 +185,7 @@ def _clock(client: Client, local: bool) -> Line:
 
 
 def _address(settings: SolverSettings, client: Client) -> str:
-    """The account's, for which its key is opened and not kept."""
+    """The account's balances; its key is opened for this and not kept."""
     from protocol.chain.accounts import open_account
 
     account = open_account(settings.account, client.connection.chain_id, settings.password_file)
@@ -209,7 +209,7 @@ def _defence(client: Client, account: str) -> Line:
 
 
 def _profit(home: Home, settings: SolverSettings, client: Client, local: bool) -> Line:
-    """By the tasks that take bids now: as the auction decides before it fetches a bundle."""
+    """Profit on the tasks that take bids now, decided as the auction does before it fetches a bundle."""
     names = [device_name(device_of(device)) for device in settings.training_devices]
     found = slowest(measured(home, name) for name in names)
     known = machine_of(settings, found, local)

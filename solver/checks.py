@@ -12,23 +12,23 @@ from protocol.errors import ExitCode
 
 GIB: Final = 1 << 30
 LEAST_MEMORY: Final = 4 * GIB
-"""Below it models of a few million parameters fit, and little else."""
+"""With less memory than this, only models of a few million parameters fit."""
 LEAST_DISK: Final = GIB
-"""Below it checkpoints of few tasks fit, and the journal may stand still."""
+"""With less disk than this, checkpoints of few tasks fit, and the journal may stop."""
 GOOD_DISK: Final = 20 * GIB
 CLOCK_SECONDS: Final = 30.0
-"""Of difference between this machine's clock and the newest block's beside the time of a few blocks: a certificate or a
-relay is refused with more, and deadlines are read wrongly by people.
+"""Tolerated difference, beyond the time of a few blocks, between this machine's clock and the newest block's. With
+more, certificates or relays are refused, and people misread deadlines.
 """
 BLOCKS: Final = 5
 LATE_SECONDS: Final = 600.0
 GAMES: Final = 16
-"""False games at once that a stake's coin should last for: so many may be played (`task.GAMES_AT_ONCE`)."""
+"""False games at once that a stake's coin should last for: as many as may be played (`task.GAMES_AT_ONCE`)."""
 COIN: Final = 10**18
 
 
 class Level(StrEnum):
-    """How bad it is."""
+    """Severity."""
 
     OK = "ok"
     WARNING = "warning"
@@ -37,7 +37,7 @@ class Level(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One thing that was looked at. `remedy` says what to do; `code` is what a problem ends the command with."""
+    """One finding. `remedy` says what to do; `code` is the exit code if it is a problem."""
 
     item: str
     level: Level
@@ -52,7 +52,7 @@ class Line:
 
 
 def exit_code(lines: Sequence[Line]) -> ExitCode:
-    """0 without a problem, 1 where a later try may put all of them right, else the gravest."""
+    """0 without a problem, 1 where a later try may fix all of them, otherwise the gravest code."""
     codes = [line.code for line in lines if line.level is Level.PROBLEM]
     return max(codes, default=ExitCode.FINE)
 
@@ -80,8 +80,8 @@ def disk(free: int, spared: int) -> Line:
 
 
 def clock(here: float, block: float, block_time: float, moved: bool) -> Line:
-    """This machine's clock beside the newest block's time, both seconds since 1970. On a development chain, whose time
-    may be `moved`, a difference is none of the machine's.
+    """This machine's clock beside the newest block's time, both seconds since 1970. On a development chain, whose
+    time may be `moved`, a difference is not the machine's fault.
     """
     ahead = here - block
     found = f"{abs(ahead):.0f} s {'after' if ahead >= 0 else 'before'} the newest block's time"
@@ -113,7 +113,7 @@ def stake(free: int, held: int, locked: int, due: int, account: str) -> Line:
 
 
 def defence(wei: int, task: int, game: int, account: str) -> Line:
-    """Wei of the account beside what a task's transactions, and a false game's, take at today's price of gas."""
+    """Wei of the account compared with what a task's transactions, and a false game's, cost at today's gas price."""
     most = task + GAMES * game
     found = f"{wei / COIN:.6g} coin; a task takes {task / COIN:.3g}, {GAMES} false games {GAMES * game / COIN:.3g}"
     if wei < task + game:
@@ -142,7 +142,7 @@ class Prospect:
 
     @property
     def an_hour(self) -> float:
-        """Token units an hour above the floor's costs, which the floor's own margin is not among."""
+        """Token units an hour above the floor's costs, without the floor's own margin."""
         return (self.price - self.floor) / max(self.seconds, 1.0) * 3600
 
 

@@ -1,7 +1,8 @@
 """Hashes of the chunks of stored tensors, so that a range of one is read and checked without the rest of it.
 
-A blob is named by the hash of all its bytes, so a first range costs the whole tensor. Its chunks' hashes are kept from
-then on, a 32nd of its bytes, and every later range is checked against them: what the disk damages meanwhile is noticed.
+A blob is named by the hash of all its bytes, so the first range needs the whole tensor. Its chunks' hashes, a 32nd of
+its bytes, are kept from then on, and every later range is checked against them, so later damage on the disk is
+noticed.
 """
 
 from __future__ import annotations
@@ -14,12 +15,12 @@ from protocol.commitments.errors import CorruptBlob
 from protocol.commitments.hashing import HASH_BYTES, leaf_hashes
 
 MOST = 1 << 25
-"""Bytes of hashes in all: those of tensors of 1 GiB."""
+"""Bytes of hashes in all: enough for tensors of 1 GiB."""
 
 
 class ChunkHashes:
-    """Those of the blobs that were asked for last, at most `most` bytes or a single larger one's. For one thread at a
-    time.
+    """Hashes of the blobs that were asked for last, at most `most` bytes or those of a single larger one. For one
+    thread at a time.
     """
 
     def __init__(self, most: int = MOST) -> None:
@@ -28,7 +29,7 @@ class ChunkHashes:
         self._kept: OrderedDict[str, bytes] = OrderedDict()
 
     def read(self, store: BlobStore, stored: Stored, lo: int, hi: int) -> bytes:
-        """Chunks lo … hi - 1 of a tensor that has them. Raises as `load_tensor` does, and OSError."""
+        """Chunks lo … hi - 1 of a tensor, which must exist. Raises as `load_tensor` does, and OSError."""
         hashes = self._kept.get(stored.blob)
         if hashes is None:
             data = load_tensor(store, stored).data
@@ -46,7 +47,7 @@ class ChunkHashes:
         return part
 
     def forget(self) -> None:
-        """Hold nothing."""
+        """Release everything."""
         self._kept.clear()
         self._taken = 0
 

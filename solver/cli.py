@@ -149,9 +149,9 @@ def lane(
     log_json: LogJsonOption = False,
     verbose: VerboseOption = False,
 ) -> ExitCode:
-    """Train one lane of a job: absorb the others' messages, train, serve an own one; without chain and pay.
+    """Train one lane of a job: absorb the others' messages, train, serve its own messages; without chain or pay.
 
-    Goes on where it was stopped. After the last round it serves until Ctrl-C.
+    Continues where it was stopped. After the last round it serves until Ctrl-C.
     """
     from protocol.node.process import importing, keep_memory
 
@@ -176,8 +176,9 @@ def withdraw(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be sent.")] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Take all free tokens out of the vault, also what is kept free for the stake of a task that is being trained:
-    `solver run` brings it in again. With them the coin that answers in games have earned. Not while that runs.
+    """Take all free tokens out of the vault, including those kept for the stake of a task in training: `solver run`
+    brings them in again. Also takes out the coin that answers in games have earned. Not while `solver run` is
+    running.
     """
     from protocol.node.output import Output
     from protocol.node.party.connection import connect_by

@@ -24,31 +24,31 @@ class Committer:
 
     @property
     def busy(self) -> bool:
-        """Whether a commitment is under way."""
+        """Whether a commitment is in progress."""
         return self._running is not None and not self._running.done()
 
     def offer(self, size: int) -> None:
-        """Commit the first `size` checkpoints soon; skipped while an earlier commitment is under way.
+        """Commit the first `size` checkpoints soon; skipped while an earlier commitment is in progress.
 
-        Raises what that earlier one raised: Reverted if the market refuses this run.
+        Raises what the earlier one raised: Reverted if the market refuses this run.
         """
         if self.busy:
             return
         self.finish()
-        # Announced before it is sent: whoever sees the root on-chain can ask for what is under it.
+        # Announced before it is sent, so that anyone who sees the root on-chain can ask for what is under it.
         self._run_store.commit(size)
         self._running = self._worker.submit(self._progress, size)
 
     def finish(self) -> None:
-        """Wait for what is under way. Raises what it raised, once."""
+        """Wait for what is in progress. Raises what it raised, once."""
         running, self._running = self._running, None
         if running is not None:
             running.result()
 
     def submit(self, due: int) -> None:
-        """Commit all K + 1 checkpoints soon and open the last one as the result; put off while an earlier commitment is
-        under way. The `due` tokens, the stake without the penalty that is released, are brought into the vault if they
-        are not free there. Raises as `offer` does, and NotEnoughTokens.
+        """Commit all K + 1 checkpoints soon and open the last one as the result; postponed while an earlier
+        commitment is in progress. The `due` tokens (the stake less the released penalty) are brought into the vault
+        if they are not free there. Raises as `offer` does, and NotEnoughTokens.
         """
         if self.busy:
             return
@@ -57,11 +57,11 @@ class Committer:
         self._running = self._worker.submit(self._submit, self._run_store.size, due)
 
     def close(self, wait: bool = True) -> None:
-        """End the worker; what it has begun is still sent, which with `wait` is waited for."""
+        """End the worker. A transaction that it has begun is still sent; `wait` waits for it."""
         self._worker.shutdown(wait=wait)
 
     def _proofs(self, size: int) -> tuple[bytes, list[bytes], list[bytes]]:
-        """Root of the first `size` checkpoints, and the proof that the market asks for beside it."""
+        """Root of the first `size` checkpoints, and the proof that the market requires with it."""
         client, tree = self._context.client, self._run_store.tree.at(size)
         with client.connection.view():  # after the receipt of the last commitment, so not behind it
             on_chain = client.market.task(self._run_store.task).size

@@ -1,8 +1,8 @@
-"""Turns at what costs the solver memory or time, whoever asks: replays, readings of checkpoints, large answers.
+"""Admission control for expensive requests: replays, reads of checkpoints, large answers.
 
-A question about the inside of a segment costs a replay, one about a checkpoint a state in memory, so whoever may ask
-could keep the solver busy or take its memory. `OneAtATime` lets one question of a kind be answered at a time, of
-whatever task; a budget bounds what is on its way to slow clients. Defending a game on-chain passes neither (`defence`
+A question about the inside of a segment costs a replay, one about a checkpoint a state in memory, so any client could
+keep the solver busy or exhaust its memory. `OneAtATime` answers one question of a kind at a time, for all tasks; a
+budget bounds what is on its way to slow clients. The defence of a game on-chain is not subject to either (`defence`
 replays for itself).
 """
 
@@ -16,13 +16,13 @@ from protocol.errors import InternalError
 
 
 class Busy(InternalError):
-    """Too many are waiting, or the wait was too long. The client asks again later, or on-chain."""
+    """Too many clients are waiting, or the wait was too long. The client asks again later, or on-chain."""
 
 
 class OneAtATime:
-    """`waiting` clients may wait, each for at most `patience` seconds. For one event loop.
+    """At most `waiting` clients wait, each for at most `patience` seconds. For one event loop.
 
-    Nobody has asked for `idle` seconds: `on_idle` is called, for what the last answers came from to be let go.
+    `on_idle` is called when nobody has asked for `idle` seconds, to release what the last answers were made from.
     """
 
     def __init__(self, waiting: int = 8, patience: float = 30.0, idle: float = 60.0) -> None:
@@ -70,5 +70,5 @@ class Budget:
         self._taken += count
 
     def give_back(self, count: int) -> None:
-        """The answer is sent, or its client is gone."""
+        """The answer is sent, or its client has disconnected."""
         self._taken -= count

@@ -38,14 +38,14 @@ if TYPE_CHECKING:
     from protocol.execution.replay import Executor, Work
 
 DISK_SHARE = 0.8
-"""Of the free disk that one task may take. The rest is for the journal, the logs, and what else lives there."""
+"""Share of the free disk that one task may take. The rest is for the journal, the logs, and other data on it."""
 
 
 @dataclass(frozen=True)
 class Context:
-    """One solver's collaborators. `folders` keep what there is of tasks that were won, `candidates` the bundles of
-    tasks that may be. Whatever computes steps waits for one of the `turns`, on the task's device (`places`). `relays`
-    have the signatures that draws need.
+    """One solver's collaborators. `folders` keep the data of won tasks, `candidates` the bundles of tasks that may be
+    won. Everything that computes steps waits for one of the `turns`, on the task's device (`places`). `relays` have
+    the signatures that draws need.
     """
 
     client: Client
@@ -64,7 +64,7 @@ class Context:
     machine: Machine = ASSUMED
     places: Places = field(default_factory=Places)
     elsewhere: Callable[[], Mapping[str, Terms]] = dict
-    """Terms of what was taken under other contracts, by names: it binds this machine too."""
+    """Terms of tasks taken under other contracts, by name: they use this machine too."""
     log: FilteringBoundLogger = field(default_factory=lambda: get("solver"))
     _terms: dict[int, Terms] = field(default_factory=dict)
 
@@ -75,28 +75,28 @@ class Context:
         return self._terms[task]
 
     def engaged(self) -> dict[int, Terms]:
-        """Tasks that this solver has to train or to defend, or may come to: a bid may win, also one that was beaten.
-        Raises ChainError.
+        """Tasks that this solver has to train or to defend, or may have to: any bid may win, even one that was
+        beaten. Raises ChainError.
         """
         return {task: self.terms(task) for task in self.database.live(*LIVE)}
 
     @property
     def clocks(self) -> Clocks:
-        """What a move takes beside computing."""
+        """Seconds that a move takes besides computing."""
         return Clocks(self.client.inclusion, self.settings.pace)
 
     @property
     def rates(self) -> Rates:
-        """What this machine manages."""
+        """This machine's rates."""
         return self.machine.rates(self.speeds.measured())
 
     @property
     def hopes(self) -> Rates:
-        """What it may manage of a task whose bundle is not here yet."""
+        """The rates to assume for a task whose bundle is not here yet."""
         return self.machine.hopes(self.speeds.measured())
 
     def expect(self, work: Work) -> None:
-        """Reckon with a program by what it consists of, until its steps are measured."""
+        """Estimate a program by its operations, until its steps are measured."""
         from protocol.program.cost import cost
 
         self.places.expect(work.program.program.id, cost(work.program.program).peak_bytes)
@@ -110,13 +110,13 @@ class Context:
         return InTurns(executor, self.turns, note, device=self.places.of(task))
 
     def seconds_each(self) -> float:
-        """What each answer in a game may take of its clock beside computing. Raises ChainError."""
+        """Seconds of its clock that each answer in a game may take besides computing. Raises ChainError."""
         taken = (*self.engaged().values(), *self.elsewhere().values())
         games = [owed.games("", terms) for terms in taken]
         return seconds_beside(self.clocks, longest_step(games, self.rates))
 
     def limits(self, seconds: float) -> Limits:
-        """What is taken from submitters, and how long they may take to give it."""
+        """Limits on what is accepted from submitters, and on how long they may take to send it."""
         local = self.client.connection.chain_id == DEVELOPMENT_CHAIN
         return Limits(allowed=self.settings.bundles, this_machine=local, seconds=seconds)
 
@@ -126,14 +126,14 @@ class Context:
         return self.folders.bundles
 
     def free_disk(self) -> int:
-        """Bytes of disk that one more task may take: of the limit in the settings, what nothing takes yet."""
+        """Bytes of disk that one more task may take: the limit in the settings less what is already taken."""
         free = int(shutil.disk_usage(self.home.root).free * DISK_SHARE)
         limit = self.settings.disk_limit
         return free if limit is None else max(0, min(free, limit - self.folders.used()))
 
     def begin(self, task: int, what: str, call: Callable[[], Receipt | None], **about: object) -> None:
-        """Send a transaction of a task beside the loop (`sends`). That the contract refuses it is no failure, nor that
-        there is none: somebody else may have made it needless.
+        """Send a transaction of a task beside the loop (`sends`). A refusal by the contract, or no transaction at
+        all, is not a failure: somebody else may have made it unnecessary.
         """
         self.sends.begin(task, what, partial(self._send, what, call, task=task, **about))
 

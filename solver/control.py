@@ -1,8 +1,8 @@
 """The control socket of a running node: a line of JSON asks, a line of JSON answers, one question for a connection.
 
-A Unix socket in the home folder that its owner alone can open (mode 0600), and who asks must be the same user or root.
-A lock beside it is held as long as the node runs: who has the lock may take the place of a socket that a killed node
-left, and no second node of the home folder can.
+A Unix socket in the home folder that only its owner can open (mode 0600); the client must be the same user or root. A
+lock beside it is held while the node runs: its holder may replace a socket that a killed node left, and no second
+node of the home folder can start.
 """
 
 from __future__ import annotations
@@ -27,22 +27,22 @@ from solver.errors import AnotherNode, ControlError, NotRunning
 
 VERSION: Final = 1
 MAX_QUESTION: Final = 4_096
-"""Bytes of a question: they have a word or two."""
+"""Bytes of a question: a word or two."""
 MAX_ANSWER: Final = 1 << 22
 SECONDS: Final = 5.0
-"""For a question to arrive, and for an answer to be taken."""
+"""Seconds for a question to arrive, and for an answer to be taken."""
 ANSWER_SECONDS: Final = 60.0
-"""For an answer to be made: bringing the ledger up to date asks the chain."""
+"""Seconds for an answer to be made: updating the ledger asks the chain."""
 LOCK_SECONDS: Final = 2.0
-"""For the lock to be free: a command looks at it for a moment."""
+"""Seconds for the lock to become free: a command may hold it for a moment."""
 AT_ONCE: Final = 8
-"""Connections; more are closed."""
+"""Connections at a time; further ones are closed."""
 
 Answer = Callable[[Mapping[str, Any]], Mapping[str, Any]]
 
 
 class Control:
-    """Serves while the context lasts; `answer` is called on threads of its own. Raises AnotherNode, ControlError."""
+    """Serves while the context lasts; `answer` is called on its own threads. Raises AnotherNode, ControlError."""
 
     def __init__(self, home: Home, answer: Answer) -> None:
         self._answer = answer
@@ -183,7 +183,7 @@ def require_alone(home: Home) -> None:
 
 
 def is_running(home: Home) -> bool:
-    """Whether a node of the home folder runs, though it may not answer yet or any more."""
+    """Whether a node of the home folder runs, even if it does not answer yet or any more."""
     try:
         _locked_file(home).close()
     except AnotherNode:
@@ -197,7 +197,7 @@ def socket_path(home: Home) -> Path:
 
 
 def _locked_file(home: Home, seconds: float = 0.0) -> IO[str]:
-    """The lock, held until the file is closed, if it is had within so many seconds. Raises AnotherNode."""
+    """The lock, held until the file is closed, if it can be taken within that many seconds. Raises AnotherNode."""
     path = home.folder("solver") / "control.lock"
     file, until = path.open("a"), time.monotonic() + seconds
     while True:
@@ -219,7 +219,7 @@ def _locked_file(home: Home, seconds: float = 0.0) -> IO[str]:
 
 @contextmanager
 def _short(path: Path) -> Iterator[str]:
-    """A name for a socket: the kernel takes 107 bytes, and a home folder's may be longer."""
+    """A name for a socket: the kernel allows 107 bytes, and a home folder's path may be longer."""
     folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
     try:
         yield f"/proc/self/fd/{folder}/{path.name}" if len(os.fsencode(path)) > 100 else str(path)
@@ -235,7 +235,7 @@ def _is_own(connection: socket.socket) -> bool:
 
 
 def _line(connection: socket.socket, most: int, seconds: float) -> bytes | None:
-    """The first line within so many seconds, of `most` bytes; None without one. Raises OSError."""
+    """The first line within that many seconds, of `most` bytes; None without one. Raises OSError."""
     read, until = bytearray(), time.monotonic() + seconds
     while len(read) <= most:
         connection.settimeout(max(0.001, until - time.monotonic()))

@@ -1,8 +1,8 @@
 """What a solver must remember over a crash: which tasks it took, and the checkpoints of each (SQLite, WAL).
 
-The chain knows a task's status, the journal of `protocol.chain` knows what was sent; here is only what neither knows.
+The chain knows a task's status and the journal of `protocol.chain` knows what was sent; this stores only the rest.
 Every write is one transaction that is on disk when the method returns, so a process killed anywhere finds either the
-old row or the new one. Checkpoint bytes are blobs elsewhere; a row is written after its blobs are.
+old row or the new one. Checkpoint bytes are blobs elsewhere, written before their row.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ CREATE TABLE checkpoints (
 
 
 class Stage(StrEnum):
-    """How far this solver is with a task; the order is that of a good run. OUTBID: it bid, and another is ahead or has
-    the task, which a re-organisation may still change.
+    """How far this solver is with a task, in the order of a successful run. OUTBID: it bid, and another is ahead or
+    has the task, which a re-organisation may still change.
     """
 
     REFUSED = "refused"
@@ -42,11 +42,11 @@ class Stage(StrEnum):
 
 
 TAKEN = (Stage.TRAINING, Stage.SUBMITTED)
-"""Of tasks that were won and are not over: there is something to train, to defend or to settle."""
+"""Stages of won tasks that are not over: something is to be trained, defended or settled."""
 BIDDEN = (Stage.BID, Stage.OUTBID)
-"""Of tasks that may still be won."""
+"""Stages of tasks that may still be won."""
 LIVE = (*BIDDEN, *TAKEN)
-"""Of tasks with which something can still happen: few, however many there were."""
+"""Stages of tasks with which something can still happen; such tasks are always few."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +70,7 @@ class CheckpointRow:
 
 @dataclass(frozen=True, slots=True)
 class Booked:
-    """The ledger is complete up to a block, of this time; the account's transactions are before this nonce."""
+    """The ledger is complete up to a block with this time; the account's booked transactions are before this nonce."""
 
     block: int
     time: int
@@ -102,7 +102,7 @@ class Database(NodeDatabase):
         return next(iter(self._rows("WHERE task = ?", task)), None)
 
     def last(self, stage: Stage, count: int) -> list[TaskRow]:
-        """The last tasks of a stage, at most so many, by id."""
+        """The last tasks of a stage, at most that many, by id."""
         return self._rows("WHERE stage = ? ORDER BY task DESC LIMIT ?", stage.value, count)[::-1]
 
     def live(self, *stages: Stage) -> list[int]:
@@ -167,11 +167,11 @@ class Database(NodeDatabase):
         self._execute("DELETE FROM checkpoints WHERE task = ?", (task,))
 
     def booked(self) -> Booked | None:
-        """How far the ledger goes; None before it was begun."""
+        """How far the ledger goes; None before it has any entry."""
         return next((Booked(*row) for row in self._execute("SELECT block, time, nonce FROM booked")), None)
 
     def book(self, flows: Iterable[Flow], spent: Iterable[Spent], upto: Booked) -> None:
-        """Add to the ledger, and note how far it goes: all of it or nothing. What is there already stays."""
+        """Add to the ledger, and note how far it goes, in one transaction. Existing entries stay."""
         with self._transaction():
             for flow in flows:
                 values = (*astuple(flow)[:4], flow.kind.value, str(flow.units), flow.lock, flow.transaction)

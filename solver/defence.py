@@ -1,9 +1,9 @@
-"""Games against this solver: found, watched, answered in time, on a thread of their own (dispute.md section 6).
+"""Games against this solver: found, watched, answered in time, on their own thread (dispute.md section 6).
 
-Which moves to make is `Strategy.defence`; here they are sent, each once, whatever is restarted. While they are computed
-nothing else computes (`turns`), but what another game asks for that is due before: a long replay makes way for it
-between two steps. The moves that a game asks for are handed over together, and while they wait for their blocks the
-next game's are computed: the time of a move is that of computing it, and once that of inclusion.
+Which moves to make is `Strategy.defence`; here they are sent, each once, whatever is restarted. While they are
+computed nothing else computes (`turns`), except an answer in another game that is due earlier: a long replay makes
+way for it between two steps. The moves that a game asks for are sent together, and the next game's are computed while
+they wait for their blocks. So moves cost their computing time each, and the time of inclusion only once.
 """
 
 from __future__ import annotations
@@ -31,13 +31,15 @@ if TYPE_CHECKING:
     from protocol.chain.game_view import GameReader
 
 STATES_SHARE = 8
-"""Of the machine's memory one part in so many may hold states of answers that make way for others of their task."""
+"""The states of answers that make way for others of their task may take one part in this many of the machine's
+memory.
+"""
 ASKING = (Phase.STEP, Phase.FRAME, Phase.SPLIT)
 """Phases in which the solver may be to move without a demand."""
 
 
 class Defence:
-    """Watches every game on a task of this solver, as long as the task is not over: then there is nothing to lose."""
+    """Watches every game on a task of this solver until the task is over: after that there is nothing to lose."""
 
     def __init__(self, context: Context) -> None:
         self._context = context
@@ -47,27 +49,29 @@ class Defence:
             set()
         )  # games on tasks that cannot be replayed yet: a bundle is still being loaded
         self._others: dict[int, int] = {}
-        """Tasks of games that are none of this solver's, as far as its database knew."""
+        """Tasks of games that are not this solver's, as far as its database knew."""
         self._open: dict[int, GameReader] = {}
         self._tasks: dict[int, int] = {}
         self._runs: dict[int, Run] = {}
         self._sent: dict[int, list[tuple[Move, Sent]]] = {}
         self._answering: dict[int, float] = {}
-        """By game what it is answered by, the last one while the others wait for it."""
+        """By game: what answers it. The last one is kept while others wait for it."""
         self._bytes: dict[int, int] = {}
-        """Of a state, by task."""
+        """Bytes of a state, by task."""
         self._looked = self._look_took = 0.0
         self._reserved: ExitStack | None = None
-        """No training between two rounds of answers: one step at most is waited for, not one in each."""
+        """Held between two rounds of answers, so that training costs one step of waiting at most, not one in each
+        round.
+        """
         self._closed = Event()
         # A daemon, so that a second Ctrl-C ends the process without waiting for a step.
         self._thread = Thread(target=self._run, name="solver-defence", daemon=True)
         self.owes = False
-        """Whether a move of this solver is due in some game, as far as was seen."""
+        """Whether a move of this solver is known to be due in some game."""
         self.clocks: dict[int, tuple[int, int]] = {}
-        """Of open games whose clock runs, whichever side's: the task, and when it ends."""
+        """Of open games whose clock runs, on either side: the task, and when the clock ends."""
         self.failure: BaseException | None = None
-        """What ended the defence: that this machine computes wrong bits."""
+        """What ended the defence: this machine computes wrong bits."""
 
     def start(self) -> None:
         """Watch and answer until `close`."""
@@ -75,7 +79,7 @@ class Defence:
         self._thread.start()
 
     def close(self) -> None:
-        """End after the step that is computed; what is handed over is in the journal."""
+        """End after the step that is being computed; transactions already sent are in the journal."""
         self._closed.set()
         if self._thread.is_alive():
             self._thread.join()
@@ -100,11 +104,11 @@ class Defence:
                 self._closed.wait(self._context.settings.pace)
 
     def tick(self) -> bool:
-        """Answer what is due now, the most urgent first. True if a move was handed over: there may be more at once.
+        """Answer what is due now, the most urgent first. True if a move was sent: more may be due at once.
 
-        The most urgent is the one with the least left on this solver's clock beside what its further moves may take
-        without any computing (`urgencies`). After a while the order is looked at anew, for more may be asked for. Games
-        that wait need no answer yet.
+        The most urgent game has the least left on this solver's clock after the time that its further moves may take
+        without computing (`urgencies`). The order is renewed after a while, because more may be asked for. Games that
+        wait need no answer yet.
         """
         self._drop_what_is_over()
         if not (self._open or self._context.database.live(*TAKEN)):  # there is nothing to lose
@@ -142,8 +146,8 @@ class Defence:
             self._reserved = None
 
     def _make_way(self) -> None:
-        """Between two steps of an answer: answer other games that are due before it. Looks take a fifth of the time at
-        most. What one's own task asks for waits where there is no room for more of its states (`_has_room`); nothing
+        """Between two steps of an answer: answer other games that are due earlier. Looks take a fifth of the time at
+        most. An answer for the same task waits where there is no room for more of its states (`_has_room`); nothing
         that is due after it is answered meanwhile.
         """
         if time.monotonic() - self._looked < max(self._context.settings.pace, 4 * self._look_took):
@@ -169,7 +173,7 @@ class Defence:
                     self._answer(number)
 
     def _has_room(self, number: int) -> bool:
-        """Whether a game may be answered inside of other answers, each of which holds a state: one of each task may."""
+        """Whether a game may be answered within other answers, each of which holds a state: one of each task may."""
         from protocol.execution.replay import machine_memory
 
         tasks = [self._tasks[other] for other in self._answering if other in self._tasks]
@@ -177,7 +181,7 @@ class Defence:
         return self._tasks[number] not in tasks or held <= machine_memory() // STATES_SHARE
 
     def _look(self) -> dict[int, GameState]:
-        """Discover games, and see where those stand that are to be looked at now."""
+        """Discover games, and read the state of those that are due for a look."""
         began = time.monotonic()
         with self._context.client.connection.view():
             self._discover()
@@ -187,12 +191,12 @@ class Defence:
         return states
 
     def _urgencies(self, states: Mapping[int, GameState]) -> dict[int, float]:
-        """Of games that do not wait the last second for computing: of each clock further moves may take a part."""
+        """By game, seconds that do not wait for computing: further moves may take a part of each clock."""
         each = self._context.seconds_each() if states else 0.0
         return {number: _urgency(state, each) for number, state in states.items() if not state.waits}
 
     def _states(self) -> dict[int, GameState]:
-        """Where the games stand that are to be looked at now. A node may have lost one with a block, or lag."""
+        """The state of games that are due for a look. A node may have lost one with a block, or lag."""
         found = {}
         for number in self._open:
             if not self._failures.rests(number):
@@ -201,7 +205,7 @@ class Defence:
         return {number: state for number, state in found.items() if state.task}
 
     def _drop_what_is_over(self) -> None:
-        """A task that is over cannot be lost any more, whatever its games still ask."""
+        """A finished task cannot be lost any more, whatever its games still ask."""
         rows = {task: self._context.database.task(task) for task in set(self._tasks.values())}
         over = {task for task, row in rows.items() if row is not None and row.stage is Stage.OVER}
         for number in [number for number, task in self._tasks.items() if task in over]:
@@ -252,8 +256,8 @@ class Defence:
         self._context.log.warning("challenged", game=number, task=task)
 
     def _is_sending(self, number: int) -> bool:
-        """Whether moves of this game are under way, or it is to be looked at again after a pause, for it refused one.
-        Notes those that have arrived. Raises what kept one from it.
+        """Whether moves of this game are in progress, or it pauses after a refusal. Notes the moves that have
+        arrived. Raises what prevented one.
         """
         sent = self._sent.get(number, [])
         outcomes = self._context.client.outcomes([one for _, one in sent])
@@ -274,7 +278,7 @@ class Defence:
         return refused
 
     def _answer(self, number: int) -> bool:
-        """Hand over all moves that are owed in a game; whether there was one."""
+        """Send all moves that are owed in a game; whether there was one."""
         context = self._context
         view = self._open[number].view()
         if view.phase is Phase.CLOSED:
@@ -300,7 +304,7 @@ class Defence:
         self._sent[number] = list(zip(moves, sent, strict=True))
 
     def _close(self, number: int) -> None:
-        """Watch a game no more. After a task's last one, what was replayed for it is let go."""
+        """Stop watching a game. After a task's last one, its replays are released."""
         del self._open[number]
         self._sent.pop(number, None)
         task = self._tasks.pop(number)
@@ -323,10 +327,10 @@ def _urgency(state: GameState, each: float) -> float:
 
 
 def by_deadline(games: Iterable[int], deadline: Callable[[int], float]) -> list[int]:
-    """Numbers of games, the one whose clock ends first before all others; equal ones in the order of their numbers."""
+    """Numbers of games, the earliest end of a clock first; ties by number."""
     return sorted(games, key=lambda number: (deadline(number), number))
 
 
 def before(deadlines: Mapping[int, float], due: float, may: Callable[[int], bool]) -> list[int]:
-    """Those that may and are due before `due`, in their order."""
+    """Those that may be answered and are due before `due`, in their order."""
     return [n for n in by_deadline(deadlines, deadlines.__getitem__) if deadlines[n] < due and may(n)]

@@ -36,12 +36,12 @@ COLUMNS: Final = (
     "transaction",
 )
 SIGNS: Final = {Kind.LOST: -1, Kind.BURNED: -1, Kind.LOCKED: -1, Kind.WITHDRAWN: -1}
-"""Of tokens as they come to the free balance: a lock's own losses have left that before."""
+"""Tokens as they reach the free balance: a lock's own losses have left it earlier."""
 
 
 @dataclass(frozen=True)
 class Ledger:
-    """One account's in one deployment, up to a time in UTC; None: nothing is booked."""
+    """The ledger of one account in one deployment, up to a time in UTC; None: nothing is booked."""
 
     market: str
     account: str
@@ -50,7 +50,7 @@ class Ledger:
 
 
 def earnings(home: Home, month: str | None, as_csv: bool, as_json: bool) -> None:
-    """Say what was earned. Raises SettingsError, DatabaseError."""
+    """Print what was earned. Raises SettingsError, DatabaseError."""
     if month is not None and not re.fullmatch(r"[0-9]{4}-(0[1-9]|1[0-2])", month):
         raise SettingsError("--month", expected="a year and a month, such as 2026-11", got=repr(month[:20]))
     if as_csv and as_json:
@@ -92,7 +92,7 @@ def read(home: Home) -> Iterator[Ledger]:
 
 
 def write_csv(ledgers: Sequence[Ledger], file: TextIO) -> None:
-    """Every entry, a line each. Tokens and coin are what came (+) and went (-), in whole ones."""
+    """Every entry, one per line. Tokens and coin that came in (+) or went out (-), in whole units."""
     rows = csv.writer(file, lineterminator="\n")
     rows.writerow(COLUMNS)
     for ledger in ledgers:
@@ -125,7 +125,7 @@ def _of_month(ledger: Ledger, month: str | None) -> Ledger:
 
 
 def _brought_up_to_date(home: Home) -> str:
-    """Have a running node book what is final; why that was not done."""
+    """Have a running node book what is final; returns the reason if that was not done."""
     from protocol.errors import AssayError
 
     try:

@@ -16,23 +16,23 @@ class StakeSlashed(SolverError):
 
 
 class RunStoreError(SolverError):
-    """A checkpoint that was committed is neither on disk nor can it be computed again."""
+    """A committed checkpoint is not on disk and cannot be computed again."""
 
 
 class PublicPlaceError(SolverError):
-    """A bucket that is not written, or that the world does not read."""
+    """A bucket cannot be written, or the public cannot read it."""
 
     exit_code = ExitCode.RETRY
 
 
 class KeepingError(SolverError):
-    """The disk or the database does not take the next checkpoint. All earlier ones are kept."""
+    """The disk or the database did not accept the next checkpoint. All earlier ones are kept."""
 
     exit_code = ExitCode.RETRY
 
 
 class OrdersError(SolverError):
-    """The file of what the operator told the node is damaged, or cannot be written."""
+    """The file with the operator's orders is damaged, or cannot be written."""
 
 
 class ControlError(SolverError):

@@ -1,9 +1,9 @@
-"""What goes wrong in one task, or in one game, stays there: logged, counted, tried again after a rest.
+"""A failure in one task or game stays there: it is logged, counted, and tried again after a pause.
 
-A peer, a bundle, an answer of the chain or a model may fail in ways that nobody foresaw, and one stake must not depend
-on another task's data. The rest lasts as long as the failure took, so what fails slowly leaves at least half of the
-time to all others. What fails again and again is logged the first time, the second, the fourth, and so on. A machine
-that computes wrong bits is no task's failure and passes.
+A peer, a bundle, an answer of the chain or a model may fail in unforeseen ways, and one stake must not depend on
+another task's data. The pause lasts as long as the failure took, so slow failures leave at least half of the time to
+all others. A repeated failure is logged the first time, the second, the fourth, and so on. A machine that computes
+wrong bits is not a task's failure and is raised.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ if TYPE_CHECKING:
     from structlog.typing import FilteringBoundLogger
 
 WRONG_BITS = (SelfCheckError, WorkerFailed)
-"""After these nothing that this machine computes may be believed."""
+"""After these errors nothing that this machine computes can be trusted."""
 ELSEWHERE = (ChainError, BundleUnavailable, NoRelay)
-"""Another machine's failures, as they happen every day: warnings."""
+"""Everyday failures of other machines: logged as warnings."""
 QUIET_SECONDS = 600.0
-"""Without a failure: the next one is the first again."""
+"""Seconds without a failure after which the next one counts as the first again."""
 
 
 class Failures:
@@ -52,12 +52,12 @@ class Failures:
         self._times: dict[int, int] = {}  # that it failed, one soon after the other
 
     def rests(self, number: int) -> bool:
-        """Whether it failed a moment ago and is not to be tried yet."""
+        """Whether it failed recently and must not be tried yet."""
         return self._clock() < self._rests_until.get(number, 0.0)
 
     @contextmanager
     def kept(self, number: int, took: Callable[[], float] = lambda: 0.0, **about: object) -> Iterator[None]:
-        """Keep every error inside, but for a machine that computes wrong bits, and the end of the solver.
+        """Catch every error, except wrong bits computed by this machine and the end of the solver.
 
         `took` is asked for the seconds that the failure took elsewhere.
         """

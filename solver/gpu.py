@@ -1,6 +1,6 @@
 """Readings of NVIDIA GPUs through NVML, for the operator and the bill; they prove nothing (dispute.md section 3).
 
-Not a device choice: which device trains is the interpreter's matter, and every device gives the same bits.
+This does not choose a device: the interpreter does that, and every device gives the same bits.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def read_gpus() -> list[Reading]:
 
 
 def watts(readings: list[Reading], devices: int) -> float | None:
-    """What so many of these GPUs draw at most; None where none of them says."""
+    """The most that these GPUs draw together; None where none of them says."""
     limits = sorted((one.power_limit for one in readings if one.power_limit is not None), reverse=True)
     return sum(limits[:devices]) if limits else None
 
@@ -88,7 +88,7 @@ def _read(index: int) -> Reading:
 
 
 def _asked(question: Callable[[object], int], handle: object) -> int | None:
-    """What not every GPU answers."""
+    """Errors for readings that not every GPU provides."""
     import pynvml
 
     try:

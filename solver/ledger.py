@@ -1,7 +1,7 @@
 """What this account's tokens and coin did in one deployment, entry by entry, and sums of it. Pure.
 
-Tokens are those of the vault: what was brought in and taken out, locked and given back, earned and lost. Coin is that
-of the account's own transactions. Times are seconds since 1970, months those of UTC.
+Tokens are those in the vault: deposited and withdrawn, locked and returned, earned and lost. Coin is spent on the
+account's own transactions. Times are seconds since 1970, months those of UTC.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from enum import StrEnum
 
 
 class Kind(StrEnum):
-    """What an entry is of. Of a lock of this account come RELEASED, back to it, LOST to another account, and BURNED.
+    """The kind of an entry. A lock of this account ends as RELEASED, back to it, LOST to another account, or BURNED.
     EARNED comes from the locks of others.
     """
 
@@ -28,8 +28,8 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Flow:
-    """Token `units` that moved by log `place` of a block. `task` is 0 for what is of none, `lock` 0 for what is in no
-    lock of this account.
+    """Token `units` that moved by log `place` of a block. `task` is 0 for entries without a task, `lock` 0 for those
+    in no lock of this account.
     """
 
     block: int
@@ -64,7 +64,7 @@ class Spent:
 
 @dataclass(frozen=True, slots=True)
 class Sums:
-    """Token units and wei of some entries. `locked` is what came under lock less what left it: what is locked now, if
+    """Token units and wei of some entries. `locked` is what was locked less what was unlocked: the present lock, if
     all entries are summed. `burned` and `lost` are of this account's own locks.
     """
 
@@ -121,7 +121,7 @@ def total(entries: Iterable[Flow | Spent]) -> Sums:
 
 
 def by_month_and_task(entries: Iterable[Flow | Spent]) -> dict[tuple[str, int], Sums]:
-    """Sums by month ("2026-11") and task, in order; task 0 is what is of none."""
+    """Sums by month ("2026-11") and task, in order; task 0 collects entries without a task."""
     groups: dict[tuple[str, int], Sums] = {}
     for entry in entries:
         key = month_of(entry.time), entry.task

@@ -1,7 +1,7 @@
-"""Limits on every HTTP exchange, whatever the app behind: no bodies, short targets, no client that reads for ever.
+"""Limits on every HTTP exchange, for any app: no bodies, short targets, no endless readers.
 
-An ASGI middleware. How many connections there may be, in all and an address, is `protocol.node.http_shares`'s. What
-answers cost is bounded by `concurrency`.
+An ASGI middleware. `protocol.node.http_shares` limits connections, in all and per address; `concurrency` limits what
+answers cost.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ Send = Callable[[Message], Awaitable[None]]
 App = Callable[[Message, Receive, Send], Awaitable[None]]
 
 MAX_TARGET = 1_024
-"""Bytes of path and query: the longest due one names eight call instructions of five digits."""
+"""Bytes of path and query: the longest legitimate one names eight call instructions of five digits."""
 SEND_SECONDS = 30.0
-"""For one piece of an answer (at most 1 MiB): a reader slower than 35 KB/s is cut off."""
+"""Seconds for one piece of an answer (at most 1 MiB): a reader slower than 35 KB/s is cut off."""
 
 
 class Limits:
-    """Wraps an app; refuses with a line of plain text."""
+    """Wraps an app; refuses with one line of plain text."""
 
     def __init__(self, app: App, metrics: Metrics, send_seconds: float = SEND_SECONDS) -> None:
         self._app = app
@@ -32,7 +32,7 @@ class Limits:
         self._send_seconds = send_seconds
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
-        """One connection of any kind; only HTTP is limited, and websockets are not taken."""
+        """Serve one connection of any kind; only HTTP is limited, and websockets are refused."""
         if scope["type"] == "websocket":
             await send({"type": "websocket.close", "code": 1003})
             return

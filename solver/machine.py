@@ -1,7 +1,7 @@
-"""How fast this machine is, for bids and admission: as the operator says, else as `solver bench` measured it.
+"""How fast this machine is, for bids and admission: as the operator says, or as `solver bench` measured it.
 
-On a development chain a machine that was never measured is taken for one of the default `speed`; on any other it makes
-no bid. It is not measured when a node starts: then games may be due, and what runs beside would be measured with it.
+On a development chain an unmeasured machine is assumed to have the default `speed`; on any other chain it makes no
+bid. Nothing is measured when a node starts: games may be due then, and other work would distort the measurement.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ UNMEASURED: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """Operations a second of a program of which nothing is known: `least` to defend it, `most` where only its terms are
-    known and its bundle is to be fetched before it is bid on. `families` are those of a measurement. `source` is
+    """Operations a second of a program that is not known: `least` for defending it, `most` for bidding where only its
+    terms are known and its bundle must be fetched first. `families` are those of a measurement. `source` is
     "setting", "measured", "assumed", or "none": then there are no bids.
     """
 
@@ -39,11 +39,11 @@ class Machine:
 
     @property
     def why_not(self) -> str:
-        """Why no task is bid on; "" where tasks are."""
+        """Why no task is bid on; "" where tasks are bid on."""
         return UNMEASURED if self.source == "none" else ""
 
     def rates(self, programs: Mapping[bytes, float]) -> Rates:
-        """With what was measured of programs, operations a second by id."""
+        """Also with the measured operations a second of programs, by id."""
         return Rates(self.least, self.hashing, programs)
 
     def hopes(self, programs: Mapping[bytes, float]) -> Rates:
@@ -60,7 +60,9 @@ class Machine:
 
 
 def machine_of(settings: SolverSettings, found: Measured | None, local: bool) -> Machine:
-    """What is known by these settings and this measurement, on a development chain (`local`) or another one."""
+    """The rates that follow from these settings and this measurement, on a development chain (`local`) or another
+    one.
+    """
     hashing = HASH_RATE if found is None else found.hashing
     if "speed" in settings.model_fields_set:
         return Machine(settings.speed, settings.speed, "setting", hashing)
@@ -70,4 +72,4 @@ def machine_of(settings: SolverSettings, found: Measured | None, local: bool) ->
 
 
 ASSUMED = Machine(2e9, 2e9, "assumed")
-"""What a development chain's nodes go by."""
+"""The rates that nodes of a development chain assume."""

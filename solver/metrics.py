@@ -59,7 +59,7 @@ class Metrics:
 
 
 class _Gpus(Collector):
-    """What NVML says when it is asked."""
+    """Readings of NVML, taken when Prometheus collects them."""
 
     def collect(self) -> Iterator[Metric]:
         """Of each GPU."""
@@ -78,5 +78,5 @@ class _Gpus(Collector):
         yield from (busy, memory, energy)
 
     def describe(self) -> Iterator[Metric]:
-        """Nothing is asked when it is registered."""
+        """Registration asks nothing."""
         return iter(())

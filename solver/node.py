@@ -1,12 +1,12 @@
 """The running solver: a loop that looks after what was won and looks for work, beside the defence and the trainings.
 
 It serves all deployments of its chain in which the account has something: each has a node, with its own database and
-contracts. That of the newest takes new work; those of earlier ones end what was begun there. One process, account,
-journal, HTTP server and turn at computing is all of theirs.
+contracts. The node of the newest deployment takes new work; the others finish theirs. All share one process, account,
+journal, HTTP server and turn at computing.
 
 Nothing here decides a move, a price or a number: that is `Strategy`, `bidding` and the program. The main thread never
-computes. The defence, every training and the HTTP service have threads of their own, which compute in turns. What goes
-wrong in one task stays in that task (`failures`).
+computes. The defence, every training and the HTTP service have their own threads, which compute in turns. A failure
+in one task does not affect others (`failures`).
 """
 
 from __future__ import annotations
@@ -80,8 +80,8 @@ class SolverNode(Node):
         machine: Machine | None = None,
         places: Places | None = None,
     ) -> None:
-        """`earlier` ones are ended beside, by nodes of which this is the `leading`. No `machine`: not measured. No
-        `places`: one device.
+        """`earlier` deployments are finished by nodes of which this is the `leading`. Without `machine` nothing is
+        measured; without `places` there is one device.
         """
         self._folder = folder = data_folder(Database, home, client)
         market = client.market.address
@@ -138,11 +138,11 @@ class SolverNode(Node):
         super().__init__(settings, log, stop, client, self._earlier)
         self._reports = Reports(self.context)
         self._urls: tuple[str, ...] = ()
-        """Where the service is; the first is said on the chain when the node is ready."""
+        """Addresses of the service; the first is announced on the chain when the node is ready."""
         self._once = False
-        """Whether the first task that is over ends the process: then no other is taken."""
+        """Whether the process ends with the first finished task: then no other is taken."""
         self._short = False
-        """Whether tokens are missing for the stake that tasks under earlier contracts still bind."""
+        """Whether tokens are missing because tasks under earlier contracts still lock stakes."""
         self._failures = Failures("task", metrics, self.context.log)
         others = [at for one in self._earlier for at in one.context.client.contracts]
         self._bookkeeper = Bookkeeper(client, self.context.database, others if leading is None else None)
@@ -194,7 +194,7 @@ class SolverNode(Node):
         self.context.database.try_writing()
 
     def _end_well(self) -> None:
-        """All work is over: the ledger is complete, and the order to end is carried out."""
+        """All work is over: complete the ledger, and carry out the order to end."""
         self._book_all()
         if self._operation.mode is Mode.DRAINING and self._is_drained():
             self._operation.drained()
@@ -211,7 +211,7 @@ class SolverNode(Node):
             self.context.log.warning("ledger is behind", error=str(error))
 
     def _close(self) -> None:
-        """Let go of everything."""
+        """Release everything."""
         context = self.context
         context.catalog.ready = False
         self._defence.close()
@@ -221,8 +221,8 @@ class SolverNode(Node):
         context.database.close()
 
     def _prepare(self) -> None:
-        """Bring the stake into the vault, or what is not needed in an earlier one out of it; say where the service is,
-        serve what an earlier process left.
+        """Bring the stake into the vault, or take what is not needed out of an earlier one; announce the service's
+        address; serve what an earlier process left.
         """
         context, (url, *_) = self.context, self._urls
         if context.client.connection.chain_id != DEVELOPMENT_CHAIN:
@@ -260,7 +260,7 @@ class SolverNode(Node):
         return not (context.database.live(*LIVE) or begun or self._auction.considers)
 
     def _tick(self) -> None:
-        """One round, of one block. Once asked to stop, only what cannot wait is done."""
+        """One round, for one block. After a request to stop, only urgent work is done."""
         context = self.context
         if self._defence.failure is not None:
             raise self._defence.failure
@@ -291,11 +291,11 @@ class SolverNode(Node):
         return self._leading is None and not (busy or self._auction.paused or self._why_not())
 
     def _why_not(self) -> str:
-        """Why this node makes no bid whatever is offered; "" where it may."""
+        """Why this node makes no bids at all; "" where it may."""
         return self.context.machine.why_not if self._is_sound() else "a run was refused, or a stake slashed"
 
     def _elsewhere(self) -> dict[str, Terms]:
-        """Tasks that were taken under the other contracts of this process, or may be."""
+        """Tasks that were or may be taken under the other contracts of this process."""
         leading = self._leading or self
         return {
             f"task {task} of market {node.context.client.market.address}": node.context.terms(task)
@@ -309,7 +309,7 @@ class SolverNode(Node):
         return [task for task in self.context.database.live(*TAKEN) if task not in self._refused]
 
     def _work_on(self, task: int) -> None:
-        """Begin what is due now on a task that was won."""
+        """Start what is due now on a won task."""
         view = self.context.client.market.task(task)
         self._reports.see(view, self.alerts)
         if view.status.is_over:
@@ -330,19 +330,19 @@ class SolverNode(Node):
             assignment.close(wait=False)
 
     def _is_sound(self) -> bool:
-        """Whether no run of this process was refused or found false: otherwise it takes no more work."""
+        """Whether no run of this process was refused or found false; otherwise it takes no more work."""
         nodes = (*self._earlier, self)
         return not any(node._refused or TaskStatus.SLASHED in node._finished.values() for node in nodes)
 
     def _serve_result(self, task: int) -> None:
-        """Serve the result of a task that is over and was not loaded."""
+        """Serve the result of a finished task that was not loaded."""
         with Failures("result", self.context.metrics, self.context.log).kept(task):
             assignment = self._assignments.load(task)
             assignment.retire()
             self._publisher.see(assignment.run_store)
 
     def _over(self, view: TaskView) -> None:
-        """A task ended: note how and what was lost, stop its training, and take what was earned out of the vault."""
+        """A task ended: note how, and the loss; stop its training; take the earnings out of the vault."""
         context, task, status = self.context, view.task, view.status
         lost = settlement.lost(context, view, context.client.market.terms(task))
         context.database.put(task, Stage.OVER, status.name.lower())
@@ -365,13 +365,15 @@ class SolverNode(Node):
         self._book()
 
     def _kept(self) -> int:
-        """Token units that stay free in the vault: for stakes of new tasks, or of those that were begun there."""
+        """Token units that stay free in the vault: for stakes of new tasks, or of those begun there."""
         if self._leading is not None:
             return self._auction.owed()
         return max(0, self.context.settings.stake_units - stakes.locked(self.context))
 
     def _outcome(self, once: bool) -> ExitCode | None:
-        """Whether to end now: with `once` after the first task, or after a slash or refusal; never with work left."""
+        """Whether to end now: with `once` after the first task, or after a slash or refusal; never while work is
+        left.
+        """
         nodes = (*self._earlier, self)
         if any(node._taken() or node.context.sends.any or node._publisher.pending for node in nodes):
             return None
@@ -381,13 +383,13 @@ class SolverNode(Node):
         return outcome(ended, refused, drained, once)
 
     def _is_drained(self) -> bool:
-        """Whether no task of any deployment is this solver's, or may become so."""
+        """Whether this solver has no task in any deployment, and no bid that may win one."""
         return not any(node.context.database.live(*LIVE) for node in (*self._earlier, self))
 
     def _fund(self) -> None:
-        """Bring the stake into the vault, as far as it is not there or locked already.
+        """Deposit the missing part of the stake, counting what is in the vault or locked already.
 
-        Where tokens are missing there is no more work to take, but what was taken is still to be trained and defended.
+        Without enough tokens the solver takes no more work, but still trains and defends what it took.
         """
         error = stakes.bring(self.context)
         if error is None:

@@ -1,4 +1,4 @@
-"""Commands of a solver's operator beside `run`: what the machine can do, how the node stands, what it is to do next.
+"""Commands of a solver's operator besides `run`: measuring, checking, status and orders.
 
 Only Typer is imported here; everything heavy is imported by the command that needs it.
 """
@@ -18,7 +18,7 @@ MonthOption = Annotated[str | None, typer.Option(help="Only this month of UTC, s
 
 
 def add_operating(app: typer.Typer) -> None:
-    """Add all of them to the command."""
+    """Add all of these commands."""
     for function in (bench, status, earnings, pause, resume, drain, stop):
         command(app)(function)
     command(app, connection=SENDS)(check)
@@ -30,8 +30,8 @@ def bench(
     home: HomeOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Measure this machine: operations a second by kind of work, hashing, disk. `run` bids by what is measured. While
-    nothing else runs.
+    """Measure this machine: operations a second by kind of work, hashing, disk. `run` bids by these measurements. Run
+    it while nothing else runs.
     """
     from protocol.node.process import importing, keep_memory
 
@@ -51,9 +51,9 @@ def check(
     home: HomeOption = None,
     as_json: JsonOption = False,
 ) -> ExitCode:
-    """Look at all that `run` needs, and say what to do about it: device, disk, clock, chain, balances, address, profit.
+    """Check everything that `run` needs, and say what to do: device, disk, clock, chain, balances, address, profit.
 
-    The exit code is 0 without a problem, 1 where a later try may help, else 2.
+    The exit code is 0 without a problem, 1 where a later try may help, otherwise 2.
     """
     from protocol.node.process import importing
 
@@ -65,7 +65,7 @@ def check(
 
 
 def status(home: HomeOption = None, as_json: JsonOption = False) -> None:
-    """How the node stands: its tasks, its income, what it was told; also when it does not run."""
+    """Show the node's tasks, income and orders, also when it does not run."""
     from solver.asking import status as status_now
 
     status_now(at_home(home), as_json)
@@ -84,7 +84,7 @@ def earnings(
 
 
 def pause(home: HomeOption = None, as_json: JsonOption = False) -> None:
-    """Make no bid any more, also after a restart; what was taken is trained and defended."""
+    """Make no more bids, also after a restart; tasks already taken are trained and defended."""
     from solver.asking import order
 
     order(at_home(home), "pause", as_json)
@@ -98,14 +98,16 @@ def resume(home: HomeOption = None, as_json: JsonOption = False) -> None:
 
 
 def drain(wait: WaitOption = False, home: HomeOption = None, as_json: JsonOption = False) -> None:
-    """Make no bid any more, and end with exit code 0 once no task is left; a node that is killed meanwhile goes on."""
+    """Make no more bids, and end with exit code 0 once no task is left; a node that is killed meanwhile continues at
+    its next start.
+    """
     from solver.asking import order
 
     order(at_home(home), "drain", as_json, wait)
 
 
 def stop(wait: WaitOption = False, home: HomeOption = None, as_json: JsonOption = False) -> None:
-    """Stop as Ctrl-C does, once no deadline is near: with exit code 130, and tasks are left as they are."""
+    """Stop as Ctrl-C does, once no deadline is near: with exit code 130, and without touching tasks."""
     from solver.asking import order
 
     order(at_home(home), "stop", as_json, wait)

@@ -1,4 +1,4 @@
-"""A running node as its operator sees it through the control socket: what it says of itself, and what it is told."""
+"""A running node as its operator sees it through the control socket: its status, and its orders."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Part = tuple["Context", Bookkeeper]
 
 
 class Operation:
-    """`why_not` says why the node bids on nothing new for another reason than its orders, "" where there is none."""
+    """`why_not` says why the node makes no new bids for another reason than its orders; "" where there is none."""
 
     def __init__(self, home: Home, stop: Stop, progress: Progress, why_not: Callable[[], str]) -> None:
         self._home = home
@@ -40,11 +40,11 @@ class Operation:
 
     @property
     def mode(self) -> Mode:
-        """What the node was told."""
+        """The present order."""
         return self._mode
 
     def drained(self) -> None:
-        """The node has ended all that it owed: it works when it is started again."""
+        """The node has finished everything it owed: after its next start it works again."""
         self.tell(Mode.WORKING)
 
     def book(self) -> None:
@@ -53,7 +53,7 @@ class Operation:
             bookkeeper.book()
 
     def answer(self, question: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Answer a question of the control socket. Raises ControlError, and what is refused."""
+        """Answer a question of the control socket. Raises ControlError, and the error of a refused request."""
         match question.get("do"):
             case "status":
                 pass
@@ -79,7 +79,7 @@ class Operation:
         return self._report()
 
     def tell(self, mode: Mode) -> None:
-        """From now on, and after a restart. Raises OrdersError."""
+        """Takes effect now, and after a restart. Raises OrdersError."""
         keep_mode(self._home, mode)  # first: a node that is killed now was told
         self._mode = mode
 

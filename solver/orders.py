@@ -1,6 +1,6 @@
-"""What the operator has told a home folder's node: to work, to bid on nothing new, or to end what it owes and stop.
+"""The operator's order to a home folder's node: work, make no new bids, or finish and stop.
 
-Kept in a file, so that a node that was killed goes on as it was told, and that a node that does not run can be told.
+Kept in a file, so that a killed node still follows it, and a node that does not run can be given one.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ WHY: dict[Mode, str] = {
 
 
 def orders_file(home: Home) -> Path:
-    """Where they are kept."""
+    """The folder that keeps them."""
     return home.folder("solver") / "orders.json"
 
 
 def load_mode(home: Home) -> Mode:
-    """What was told last; WORKING where nothing was. Raises OrdersError."""
+    """The last order; WORKING where there was none. Raises OrdersError."""
     file = orders_file(home)
     try:
         if not file.exists():
@@ -52,7 +52,7 @@ def load_mode(home: Home) -> Mode:
 
 
 def keep_mode(home: Home, mode: Mode) -> None:
-    """Write it. Raises OrdersError where the disk does not take it."""
+    """Write it. Raises OrdersError where the disk does not accept it."""
     file = orders_file(home)
     try:
         write_atomically(file, json.dumps({"version": 1, "mode": mode.value}).encode() + b"\n")

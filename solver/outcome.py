@@ -12,8 +12,8 @@ from solver.errors import SolverError, StakeSlashed
 def outcome(
     ended: Sequence[tuple[int, TaskStatus]], refused: Sequence[SolverError], drained: bool, once: bool
 ) -> ExitCode | None:
-    """None where it goes on: it ends after a slash, a refused run, an order to drain, and with `once` after the first
-    task. `ended` are tasks of all deployments, of which several may have the same number. Raises StakeSlashed, and the
+    """None where it continues. It ends after a slash, a refused run, an order to drain, and with `once` after the
+    first task. `ended` are tasks of all deployments; several may have the same number. Raises StakeSlashed, and the
     error of a refused run.
     """
     if not (ended or refused or drained):

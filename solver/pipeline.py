@@ -1,8 +1,8 @@
 """Checkpoints kept beside the training: while one segment is trained, the state before it is hashed and written.
 
-One thread keeps one checkpoint after the other, so a run store grows in order and holds only what is on disk whole. At
-most one more state waits: a producer that gets ahead waits, so memory stays bounded. A kill here loses nothing that the
-training would not lose: what is not in the run store yet is trained again.
+One thread keeps one checkpoint after the other, so a run store grows in order and holds only complete checkpoints. At
+most one more state waits: a producer that gets ahead waits, so memory stays bounded. A kill here loses no more than a
+kill of the training: segments that are not in the run store yet are trained again.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from protocol.program.step import State
 from solver.run_store import RunStore
 
 WAITING = 1
-"""States that wait while another is being kept. One bridges a slow moment of the disk; each costs a state of memory."""
+"""States that wait while another is being kept. One covers a slow moment of the disk; each costs a state of memory."""
 
 
 class Pipeline:
     """Appends states to `run_store`. Used by one thread. `on_kept` is called on the pipeline's thread after each.
 
-    An error on that thread is final: it is raised, as it is, by every later call, and no later state is kept.
+    An error on that thread is final: every later call raises it again, and no later state is kept.
     """
 
     def __init__(self, run_store: RunStore, on_kept: Callable[[], None] = lambda: None) -> None:
@@ -52,9 +52,9 @@ class Pipeline:
         return len(self._waiting) >= WAITING
 
     def put(self, state: State) -> None:
-        """Keep `state` soon, after all that were put before; waits while another one waits already.
+        """Keep `state` soon, after all earlier ones; waits while another one already waits.
 
-        Its tensors may not be written to any more.
+        Its tensors must not be written to any more.
         """
         with self._changed:
             self._changed.wait_for(lambda: self._failure is not None or len(self._waiting) < WAITING)
@@ -69,7 +69,7 @@ class Pipeline:
             self.check()
 
     def close(self) -> None:
-        """Keep what was put, as far as that is possible, and end the thread. Raises nothing: see `failure`."""
+        """Keep what was put, as far as possible, and end the thread. Raises nothing: see `failure`."""
         with self._changed:
             self._closed = True
             self._changed.notify_all()

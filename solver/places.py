@@ -1,7 +1,7 @@
 """Where tasks are trained: on which of this machine's devices, and whether its memory holds one more.
 
-A task stays where it was placed when it was bid on; after a restart it goes where least is placed. Tasks of several
-deployments may have the same number, and then share a device.
+A task stays on the device that it was placed on when it was bid on; after a restart it goes to the least occupied
+one. Tasks of several deployments may have the same number, and then share a device.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ MemoryOf = Callable[[str], int | None]
 
 
 def no_bound(_device: str) -> int | None:
-    """Memory that nobody looks at."""
+    """Unlimited memory: nobody checks it."""
     return None
 
 
@@ -37,7 +37,7 @@ class Places:
         self._lock = Lock()
 
     def of(self, task: int) -> str:
-        """The device of a task; where it has none yet, the one that has the fewest is its device from now on."""
+        """The device of a task. A task without one gets the device with the fewest tasks, permanently."""
         with self._lock:
             if task not in self._placed:
                 placed = Counter(self._placed.values())
@@ -45,7 +45,7 @@ class Places:
             return self._placed[task]
 
     def put(self, task: int, device: str) -> None:
-        """Place a task that is bid on."""
+        """Place a task that gets a bid."""
         with self._lock:
             self._placed[task] = device
 
@@ -55,15 +55,15 @@ class Places:
             self._placed.pop(task, None)
 
     def expect(self, program: bytes, peak_bytes: int) -> None:
-        """Reckon with a program by the values that are alive in its step."""
+        """Estimate a program by the values that are alive in its step."""
         self._needs[program] = WORKSPACE * peak_bytes
 
     def needs(self, program: bytes) -> int | None:
-        """Bytes that trainings of a program take at most; None while its bundle was not read."""
+        """Bytes that trainings of a program take at most; None before its bundle was read."""
         return self._needs.get(program)
 
     def room(self, device: str, programs: Iterable[bytes]) -> float:
-        """Bytes that trainings of these programs leave on a device: none where one of them is not known yet."""
+        """Bytes that trainings of these programs leave on a device: 0 where one of them is not known yet."""
         memory = self._memory(device)
         if memory is None:
             return math.inf
@@ -81,7 +81,7 @@ def placed(executors: Mapping[str, ExecutorFactory], places: Places) -> Executor
 
 
 def memory_of(device: str) -> int | None:
-    """Of a device that torch sees (it is loaded by now): free bytes and those that this process has."""
+    """Of a device that torch sees (torch is loaded by now): free bytes and those that this process uses."""
     from protocol.execution.device import device_of
     from protocol.execution.memory import memory_for
 

@@ -1,8 +1,8 @@
 """Training by several processes of this machine: `solver run --processes N`.
 
-The bits are those of one process, so it is only ever a matter of time: a task without units is trained here, and so
-is one whose workers were lost twice over one segment, or do not fit into memory. Workers that disagree about a state
-are another matter: then a device is broken, and the solver stops before it commits anything.
+The bits are those of one process, so only speed differs: a task without units is trained in this process, as is one
+whose workers were lost twice in one segment or do not fit into memory. Workers that disagree about a state mean a
+broken device: the solver then stops before it commits anything.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from solver.context import Context
 from solver.training import LocalRunner, Runner
 
 ATTEMPTS = 2
-"""To train one segment with workers."""
+"""Tries to train one segment with workers."""
 
 
 def runner(context: Context, work: Work, terms: Terms, executor: Executor) -> Runner:
-    """What trains a task in turns, of whose bundle the verified copy lies in the solver's folder.
+    """What trains a task in turns; the solver's folder holds the verified copy of its bundle.
 
-    Workers compute as `HonestExecutor` does, on the CPU; any other executor keeps to this process.
+    Workers compute as `HonestExecutor` does, on the CPU; any other executor stays in this process.
     """
     alone = LocalRunner(context.in_turns(executor, work.task, terms))
     wanted, there = context.settings.processes, len(units(work.program.program))
@@ -57,7 +57,7 @@ def runner(context: Context, work: Work, terms: Terms, executor: Executor) -> Ru
 
 
 class WorkerRunner:
-    """Workers that are started for the first segment, and started again when one of them was lost."""
+    """Workers that are started for the first segment, and restarted when one of them was lost."""
 
     def __init__(
         self,

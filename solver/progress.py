@@ -1,6 +1,6 @@
 """How training is shown: a bar for people at a terminal, a log line per quarter of the run everywhere else.
 
-It knows the rate, and with it how long the rest takes; beside it the bar shows how long there is.
+The bar shows the time that the rest takes at the present rate, and the time until the deadline.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class _Run:
         return (self._now() - self.began) / (self.done - self.began_at) * (self.steps - self.done)
 
     def _now(self) -> float:
-        """A clock that stands while other trainings go first."""
+        """A clock that stops while other trainings go first."""
         return time.monotonic() - self.waited()
 
 
@@ -60,8 +60,8 @@ class Progress:
     def begin(
         self, task: int, steps: int, done: int, name: str = "", waited: Callable[[], float] = lambda: 0.0
     ) -> None:
-        """A training of `steps` steps, of which `done` are behind it; `name` is what the submitter calls it. `waited`
-        are the seconds so far that other trainings went first.
+        """A training of `steps` steps, of which `done` are done; `name` is the submitter's. `waited` are the seconds
+        so far during which other trainings went first.
         """
         self._runs[task] = _Run(steps, done, waited)
         if self._bar is not None and task in self._rows:
@@ -92,8 +92,8 @@ class Progress:
             )
 
     def due(self, task: int, seconds: float) -> float | None:
-        """There are so many seconds until the deadline: the seconds that the rest takes at the rate so far, None while
-        that is not known.
+        """There are that many seconds until the deadline: the seconds that the rest takes at the rate so far, None
+        while that is not known.
         """
         run = self._runs.get(task)
         if run is None:
@@ -104,17 +104,17 @@ class Progress:
         return run.seconds_needed()
 
     def steps(self, task: int) -> tuple[int, int, float | None] | None:
-        """Steps done and to do of a training that goes on, and the seconds that the rest takes, as far as is known."""
+        """Steps done and to do of a running training, and the seconds that the rest takes, as far as is known."""
         run = self._runs.get(task)
         return None if run is None else (run.done, run.steps, run.seconds_needed())
 
     def end(self, task: int) -> None:
-        """The training of a task is over, or given up: its bar goes, and a line of the log stays."""
+        """The training of a task is over or given up: its bar disappears, and a line of the log stays."""
         run = self._runs.pop(task, None)
         row = self._rows.pop(task, None)
         if row is not None and run is not None:
             shown = self._bar.tasks[self._bar.task_ids.index(row)].fields["metrics"]
-            # Hidden, not removed: a step that runs still may show itself once more.
+            # Hidden, not removed: a step that runs still may show itself again.
             self._bar.update(row, due=None, visible=False)
             self._bar.stop_task(row)
             event = "trained" if run.done == run.steps else "training ended early"

@@ -1,7 +1,7 @@
-"""A bucket or folder that the world reads: written through fsspec, read by everyone else at an address of its own.
+"""A public bucket or folder: written through fsspec, read by everyone else at a different address.
 
-Who may write is said where fsspec's file systems look for it, such as AWS_ACCESS_KEY_ID or ~/.aws for s3://, and never
-in a setting. That all may read is for the bucket's owner to allow; `require_readable` finds out.
+Credentials for writing are where fsspec's file systems look for them, such as AWS_ACCESS_KEY_ID or ~/.aws for s3://,
+and never in a setting. The bucket's owner must allow public reading; `require_readable` checks it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from protocol.node.http_client import BadAnswer, HttpClient
 from solver.errors import PublicPlaceError
 
 PROBE = "readable"
-"""Folder of the files that show that what is written is read."""
+"""Folder of the files that prove that written files can be read."""
 READ_SECONDS = 30.0
 
 
@@ -50,7 +50,7 @@ class PublicPlace:
                 self._system.pipe_file(f"{self._base}/{name}", data)
 
     def copy(self, path: Path, name: str) -> None:
-        """Make a file hold what is in a local one, which need not fit into memory."""
+        """Make a file hold the content of a local one, which need not fit into memory."""
         with self._errors(name):
             target = f"{self._base}/{name}"
             if self._is_local:
@@ -66,13 +66,13 @@ class PublicPlace:
                 return None
 
     def remove(self, folder: str) -> None:
-        """Delete all files below a name; there may be none."""
+        """Delete all files below a name, if any."""
         with self._errors(folder), suppress(FileNotFoundError):
             self._system.invalidate_cache()
             self._system.rm(f"{self._base}/{folder}", recursive=True)
 
     def require_readable(self, address: Address) -> None:
-        """Raise PublicPlaceError unless what is written here is read at an address."""
+        """Raise PublicPlaceError unless files written here can be read at an address."""
         token = secrets.token_hex(16)
         found = bytearray()
         # A new name: what a cache has kept of an earlier one tells nothing.
@@ -105,7 +105,7 @@ class PublicPlace:
                 got=error,
                 remedy="for s3:// install the extra `storage`: pip install 'assay[storage]'",
             ) from error
-        except Exception as error:  # each file system has errors of its own
+        except Exception as error:  # each file system has its own errors
             raise PublicPlaceError(
                 f"{self._url}/{name}",
                 expected="to be written and read",

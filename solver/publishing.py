@@ -1,13 +1,13 @@
-"""What the solver's server answers as files, written to a bucket or folder that the world reads: a node behind NAT
-needs no open port.
+"""Writes what the solver's server would answer as files to a public bucket or folder, so that a node behind NAT needs
+no open port.
 
-The names below the place are the paths of `solver.server`, so that clients ask the bucket as they ask a server:
-bundles, the roots of what is committed, and the tensors of its checkpoints. That is all that a replay, a digest and a
-result need. What a server computes when it is asked, the inside of a segment, is not there: the parties of a game
-demand it on-chain (docs/spec/dispute.md section 6).
+The names below the place are the paths of `solver.server`, so clients use the bucket like a server: bundles,
+committed roots, and the tensors of committed checkpoints. Replays, digests and results need no more than that. What a
+server computes on request, the inside of a segment, is missing: the parties of a game demand it on-chain
+(docs/spec/dispute.md section 6).
 
-A task's roots are written after the tensors under them. So a process that goes on reads from the roots in the bucket
-how far an earlier one has come, and no reader finds a root whose state is not there.
+A task's roots are written after the tensors under them. So a restarted process sees from the roots in the bucket how
+far an earlier one came, and no reader finds a root whose state is missing.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 class Publisher:
-    """Writes beside the loop, one task at a time. Without a place it does nothing. `see` and `tick` are for the loop's
+    """Writes beside the loop, one task at a time. Does nothing without a place. `see` and `tick` are for the loop's
     thread, `withdraw` for any.
     """
 
@@ -40,13 +40,13 @@ class Publisher:
         self._failures = Failures("publishing", context.metrics, context.log)
         self._run_stores: dict[int, RunStore] = {}
         self._done: dict[int, int] = {}
-        """Leaves of the largest tree that is published, by task; 0 once the bundle is."""
+        """Leaves of the largest published tree, by task; 0 once the bundle is published."""
         self._running: tuple[int, Future[int], float] | None = None
         self._writing = threading.Lock()
 
     @property
     def pending(self) -> bool:
-        """Whether something that is committed is not published yet, and the place takes it."""
+        """Whether something committed is not published yet, and the place accepts it."""
         run_stores = list(self._run_stores.items())
         return any(self._is_due(one) and not self._failures.rests(task) for task, one in run_stores)
 
@@ -56,7 +56,7 @@ class Publisher:
             self._run_stores[run_store.task] = run_store
 
     def tick(self) -> None:
-        """Go on, if nothing is being written."""
+        """Continue, if nothing is being written."""
         if self._running is not None:
             task, writing, began = self._running
             if not writing.done():
@@ -70,7 +70,7 @@ class Publisher:
                 return
 
     def withdraw(self, task: int) -> None:
-        """Delete what is published of a task that is over, and its bundle if no other kept task has that. Raises
+        """Delete what was published of a finished task, and its bundle if no other kept task has it. Raises
         PublicPlaceError.
         """
         self._run_stores.pop(task, None)
@@ -121,8 +121,8 @@ class Publisher:
 
 
 def _common(published: bytes | None, roots: list[bytes]) -> int:
-    """How many roots are published already, all of them where more are: what was lost here is computed again. 0 where
-    the place has those of another run, such as of another chain.
+    """How many roots are published already; all of them where the place has more, because those lost here are
+    computed again. 0 where the place has another run's, such as of another chain.
     """
     own, there = b"".join(roots), published or b""
     shorter = min(len(own), len(there))

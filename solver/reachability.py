@@ -1,8 +1,8 @@
 """Whether the announced address leads to this machine's service, as far as can be seen from here.
 
-No party asks another's address for a third one, so how strangers see it is not known: the address is asked from this
-machine. That shows that the name resolves, that the port is forwarded and that this service answers behind it. It does
-not show that a firewall lets strangers in: a router may turn its own address round.
+No party tests an address on behalf of another, so the address is asked from this machine only. This shows that the
+name resolves, that the port is forwarded and that this service answers. It does not show that a firewall lets
+strangers in, because a router may loop its own address back.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ PROVES: Final = "asked from this machine alone, which no firewall before it may 
 
 
 def reachable(home: Home, settings: SolverSettings, client: Client, account: str, local: bool) -> Line:
-    """Ask the address that is, or would be, announced for this node's mark; or write to the bucket that stands in for
-    the node, and read it there. Raises AssayError.
+    """Ask the address that is, or would be, announced for this node's mark; or write to the bucket that replaces the
+    server, and read it back. Raises AssayError.
     """
     if settings.publish is not None:
         return _published(settings.publish, settings.url or "", client.market.address, local)
@@ -82,7 +82,9 @@ def _published(publish: str, url: str, market: str, local: bool) -> Line:
 
 @contextmanager
 def _served(home: Home, settings: SolverSettings) -> Iterator[tuple[str, str, str]]:
-    """The address, the mark that is served below it, and by what. A node that does not run is stood in for."""
+    """The address, the mark served below it, and the server. If the node does not run, a temporary server takes its
+    place.
+    """
     try:
         status = ask(home, "status")
     except NotRunning:
@@ -95,7 +97,7 @@ def _served(home: Home, settings: SolverSettings) -> Iterator[tuple[str, str, st
 
 
 def _standing_in(mark: str) -> Any:
-    """An app that says the mark, whatever it is asked."""
+    """An app that answers every request with the mark."""
     body = json.dumps({"mark": mark}).encode()
 
     async def app(scope: Mapping[str, Any], _receive: Any, send: Any) -> None:
@@ -109,7 +111,7 @@ def _standing_in(mark: str) -> Any:
 
 
 async def _mark(address: Address) -> str:
-    """What is served there; "" for what is no mark. Raises BadAnswer, TimeoutError."""
+    """What is served there; "" for what is not a mark. Raises BadAnswer, TimeoutError."""
     body = bytearray()
     async with asyncio.timeout(SECONDS), HttpClient() as client:
         await client.get(address, MOST, body)

@@ -1,8 +1,7 @@
-"""What is kept of tasks that are over goes: `hold_days` after their end, or before that where the disk limit asks for
-it.
+"""Deletes what is kept of finished tasks, `hold_days` after their end or earlier where the disk limit requires it.
 
-Never what may still be needed: a task is over only when nothing on the chain can come back to it (`SolverNode._over`),
-so it has no game, jury, claim or re-organisation before it. Its row stays, and says how it ended.
+Never what may still be needed: a task is over only when nothing on the chain can come back to it
+(`SolverNode._over`), so no game, jury, claim or re-organisation can follow. Its row stays, and says how it ended.
 """
 
 from __future__ import annotations
@@ -17,11 +16,11 @@ from solver.context import Context
 from solver.publishing import Publisher
 
 PAUSE = 60.0
-"""Seconds between two looks at the disk: what is due in days waits for a minute."""
+"""Seconds between two looks at the disk: deletions that are due in days can wait a minute."""
 
 
 class Retention:
-    """Looks beside the loop, which only begins it (`tick`). What fails is tried again at the next look."""
+    """Works beside the loop, which only starts it (`tick`). Failures are tried again at the next look."""
 
     def __init__(self, context: Context, publisher: Publisher) -> None:
         self._context = context
@@ -36,11 +35,11 @@ class Retention:
         return self._looking is not None and not self._looking.done()
 
     def soon(self) -> None:
-        """A task was over: look at the next `tick`."""
+        """A task is over: look at the next `tick`."""
         self._next = 0.0
 
     def tick(self, now: int) -> None:
-        """Begin to look, if it is time; `now` is the chain's."""
+        """Start a look, if it is time; `now` is the chain's time."""
         if self.busy or time.monotonic() < self._next:
             return
         if self._looking is not None and (error := self._looking.exception()) is not None:
@@ -70,7 +69,7 @@ class Retention:
         self._warn(folders.used() if settings.disk_limit is not None else 0)
 
     def _warn(self, taken: int) -> None:
-        """Say once that what is at stake takes more than the limit."""
+        """Warn once that tasks which cannot be deleted take more than the limit."""
         limit = self._context.settings.disk_limit
         over = limit is not None and taken > limit
         if over and not self._is_over_limit:

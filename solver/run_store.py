@@ -1,7 +1,7 @@
-"""A task's run as the solver keeps it: every checkpoint on disk, all that lies between two of them by replay.
+"""A task's run as the solver keeps it: every checkpoint on disk, everything between two of them by replay.
 
-What is served, defended and committed is read from here. A damaged checkpoint is computed again from the one before it.
-Not the training (`training`) and not the chain's view of the task (`node`).
+What is served, defended and committed is read from here. A damaged checkpoint is computed again from the one before
+it. Training is in `training`, the chain's view of the task in `node`.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ class RunStore:
 
     @property
     def executor(self) -> Executor:
-        """What runs the steps."""
+        """What runs the steps of the task."""
         return self._materials()[1]
 
     @property
@@ -105,10 +105,11 @@ class RunStore:
         return [row.root for row in self._rows[:size]]
 
     def append(self, state: State) -> bytes:
-        """Keep the next checkpoint: its blobs, its manifest, its row, each on disk before the next; its state root.
+        """Keep the next checkpoint and return its state root. Blobs, manifest and row are each on disk before the
+        next.
 
-        `state` is read as it lies in memory, so nothing may write to its tensors before this returns. Raises
-        KeepingError if the disk does not take it.
+        `state` is read in place, so nothing may write to its tensors before this returns. Raises KeepingError if the
+        disk does not accept it.
         """
         number = self.size
         try:
@@ -139,13 +140,13 @@ class RunStore:
         return self.program.state_of([tensor.data for tensor in self.checkpoint(number).tensors])
 
     def retire(self, again: Callable[[], Materials]) -> None:
-        """The task is over: let go of the dataset and the executor. `again` makes them for whoever still asks what lies
-        between two checkpoints, each time anew.
+        """The task is over: release the dataset and the executor. `again` recreates them each time somebody still
+        asks for states between two checkpoints.
         """
         self._materials = again
 
     def checkpoint(self, number: int) -> Checkpoint:
-        """A kept checkpoint, the whole of it read and every root recomputed."""
+        """A kept checkpoint, read completely, with every root recomputed."""
         row = self._rows[number]
         try:
             return load_checkpoint(self._store, row.manifest, state_root=row.root)
@@ -153,7 +154,7 @@ class RunStore:
             return self._mend(number, error)
 
     def manifest(self, number: int) -> list[TensorEntry]:
-        """Names, types, shapes and roots of a checkpoint's tensors, in the program's order. None of them is read."""
+        """Names, types, shapes and roots of a checkpoint's tensors, in the program's order. Reads no tensor."""
         try:
             stored = self._stored(number)
         except (CommitmentError, OSError) as error:
@@ -165,14 +166,14 @@ class RunStore:
         ]
 
     def tensor(self, number: int, tensor: int) -> bytes:
-        """Canonical bytes of a checkpoint's tensor; no other is read."""
+        """Canonical bytes of one tensor of a checkpoint; reads no other."""
         try:
             return bytes(load_tensor(self._store, self._stored(number)[tensor]).data)
         except (CommitmentError, OSError) as error:
             return bytes(self._mend(number, error).tensors[tensor].data)
 
     def chunks(self, number: int, tensor: int, lo: int, hi: int, hashes: ChunkHashes) -> bytes:
-        """Chunks lo … hi - 1 of a checkpoint's tensor, which has them; the rest of it is read unless `hashes` knows
+        """Chunks lo … hi - 1 of a checkpoint's tensor, which must exist; the rest of it is read unless `hashes` knows
         it.
         """
         try:
@@ -186,7 +187,9 @@ class RunStore:
         return Replay(self.program, fixed, executor, self.segment_steps, self.state, lambda: self.roots())
 
     def _stored(self, number: int) -> list[Stored]:
-        """What a checkpoint's manifest says. The last one is kept: its tensors are asked for one after the other."""
+        """The content of a checkpoint's manifest. The last one is kept: its tensors are asked for one after the
+        other.
+        """
         last = self._last
         if last is None or last[0] != number:
             row = self._rows[number]
@@ -195,10 +198,10 @@ class RunStore:
         return last[1]
 
     def _mend(self, number: int, error: Exception) -> Checkpoint:
-        """Compute a damaged checkpoint again from the one before it, and store it anew.
+        """Compute a damaged checkpoint again from the one before it, and store it again.
 
-        Without a lock: two threads that find the damage at once write the same blobs, and a lock that is held while a
-        step waits for its turn would hold the defence.
+        There is no lock: two threads that find the damage at once write the same blobs, and a lock held while a step
+        waits for its turn would block the defence.
         """
         row = self._rows[number]
         if number == 0:

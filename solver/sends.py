@@ -1,7 +1,7 @@
-"""Transactions of tasks beside the loop: a block that does not take one of them holds nothing else.
+"""Sends transactions of tasks beside the loop, so that one that is not mined delays nothing else.
 
-A task is looked at while its transaction is under way, for somebody else may move it on. What is due still is not sent
-again.
+A task is looked at while its transaction is in progress, because somebody else may advance it. A transaction that is
+still due is not sent again.
 """
 
 from __future__ import annotations
@@ -13,33 +13,33 @@ from solver.background import in_thread
 
 
 class Sends:
-    """Transactions by task and name, each waited for on a thread of its own. Used by one thread."""
+    """Transactions by task and name, each waited for on its own thread. Used by one thread."""
 
     def __init__(self) -> None:
         self._running: dict[tuple[int, str], Future[object]] = {}
 
     def begin(self, task: int, what: str, send: Callable[[], object]) -> None:
-        """Send, unless it is `busy`."""
+        """Send, unless one of this name is `busy`."""
         if not self.busy(task, what):
             self._running[task, what] = in_thread(send)
 
     def busy(self, task: int, what: str) -> bool:
-        """Whether it is under way, or nobody has looked at its end."""
+        """Whether it is in progress, or its end was not looked at yet."""
         return (task, what) in self._running
 
     @property
     def any(self) -> bool:
-        """Whether that holds for one of them."""
+        """Whether one of them is busy."""
         return bool(self._running)
 
     def ended(self) -> list[tuple[int, str]]:
-        """Those whose end is to be looked at."""
+        """Those that ended and were not looked at yet."""
         return [key for key, running in self._running.items() if running.done()]
 
     def finish(self, task: int, what: str) -> None:
-        """Look at the end of one that has ended: raises what it raised."""
+        """Take the end of a finished one: raises what it raised."""
         self._running.pop((task, what)).result()
 
     def close(self) -> None:
-        """Wait for all that is under way."""
+        """Wait for all that are in progress."""
         wait(self._running.values())

@@ -1,7 +1,7 @@
 """The solver's HTTP service: checkpoints, trees and values of its tasks, as far as they are committed on-chain.
 
-Clients believe nothing they read here; every answer is checked against an on-chain root. What is not served can be
-demanded on-chain (dispute.md section 6), so a busy server may refuse without losing anything but a little gas.
+Clients believe nothing they read here; every answer is checked against an on-chain root. Anything not served can be
+demanded on-chain (dispute.md section 6), so refusing while busy costs only a little gas.
 """
 
 from __future__ import annotations
@@ -139,11 +139,11 @@ def _insides(api: FastAPI, catalog: Catalog, questions: OneAtATime, budget: Budg
             from protocol.program.errors import ProgramError
 
             try:
-                run.frame(i, j)  # step by step, each in a turn of its own
+                run.frame(i, j)  # step by step, each in its own turn
                 # In one more turn: frames below it, and values that it does not hold, are computed when asked for.
                 with catalog.turns.ordinary():
                     return ask(frame_at(run, i, j, call_path(path)))
-            except (ProgramError, IndexError) as error:  # a path that is no calls, a leaf that is none
+            except (ProgramError, IndexError) as error:  # a path without calls, a leaf that does not exist
                 raise HTTPException(404, str(error)) from error
 
         return await by_replay(task, i, j, answer)

@@ -29,7 +29,9 @@ Tokens = Annotated[Decimal, Field(ge=0, le=10**15)]
 
 
 def _plain(place: str) -> str:
-    """An address of one file system: credentials are in the environment, and never here, where they would be shown."""
+    """An address of one file system. Credentials come from the environment, never from here, where they would be
+    shown.
+    """
     if (
         "://" not in place
         or not place.isprintable()
@@ -45,33 +47,33 @@ PublishUrl = Annotated[str, AfterValidator(_plain)]
 
 
 class SolverSettings(NodeSettings):
-    """What an operator may choose. `url` is the public address of the HTTP service, where it is not its own."""
+    """The operator's options. `url` is the public address of the HTTP service, if it differs from its own."""
 
     MONITOR_PORT: ClassVar[int] = 8711
 
     account: str = "dev:1"
     stake: Tokens = usual_solver.STAKE
-    """Tokens that are brought into the vault for stakes."""
+    """Tokens to bring into the vault for stakes."""
     host: str = "127.0.0.1"
     port: Annotated[int, Field(ge=0, le=65_535)] = 8701
     url: WebUrl | None = None
     publish: PublishUrl | None = None
-    """An fsspec URL such as s3://mine/assay, below which what is served is written too: then `url` is the address that
-    its files are read at, and nobody has to reach this server.
+    """An fsspec URL such as s3://mine/assay, below which everything served is also written: `url` is then the address
+    where these files can be read, and this server need not be reachable.
     """
     proxies: tuple[IPv4Address | IPv6Address, ...] = ()
-    """Of proxies in front of this server: their connections are those of many clients."""
+    """Addresses of proxies in front of this server: their connections are those of many clients."""
     min_eligible: Annotated[int, Field(ge=1)] | None = None
-    """Registered accounts that must be eligible for a task that is bid on; empty: three for each seat and juror, on
-    a development chain one.
+    """Registered accounts that must be eligible for a task to be bid on; empty: three for each seat and juror, on a
+    development chain one.
     """
     min_share: Annotated[float, Field(ge=0, le=1)] | None = None
-    """Share of the registered stake whose offers must take a task that is bid on; empty: one half, on a development
-    chain none. Else terms could be written for their submitter's own accounts.
+    """Share of the registered stake whose offers must accept a task for it to be bid on; empty: one half, on a
+    development chain none. Otherwise a submitter could write terms that only its own accounts accept.
     """
     uplink_mbit: Annotated[float, Field(gt=0, le=10**9)] = usual_solver.UPLINK_MBIT
-    """Megabits a second that its line serves: no task whose states it could not serve to all seats, or to a whole jury,
-    within half of the attestation period.
+    """Megabits a second of its line: a task is not taken if its states could not be served to all seats, or to a
+    whole jury, within half of the attestation period.
     """
     progress_every: Annotated[int, Field(ge=0)] = 0
     """Segments between two progress transactions; 0: a quarter of the task's."""
@@ -83,16 +85,16 @@ class SolverSettings(NodeSettings):
     processes: Annotated[int, Field(ge=1, le=64)] = 1
     """Processes that train a task together, if it has micro-batches to share: at most one for each of them."""
     cost_per_hour: Tokens = usual_solver.COST_PER_HOUR
-    """Of the machine while it trains, without its power."""
+    """Cost of the machine while it trains, without its power."""
     watts: Annotated[float, Field(ge=0, le=10**9)] = usual_solver.WATTS
-    """Of the machine while it trains. Unsaid, what its GPUs may draw, where steps run on them (`with_gpus`)."""
+    """Watts of the machine while it trains. If unset: what its GPUs may draw, where steps run on them (`with_gpus`)."""
     kwh_price: Tokens = usual_solver.KWH_PRICE
     capital_rate: Annotated[float, Field(ge=0, le=10)] = usual_solver.CAPITAL_RATE
-    """What a locked token costs in a year, as a fraction."""
+    """Yearly cost of a locked token, as a fraction."""
     late_chance: Annotated[float, Field(ge=0, lt=1)] = usual_solver.LATE_CHANCE
-    """Of missing a task's deadline."""
+    """Chance of missing a task's deadline."""
     coin_price: Tokens = Decimal(3000)
-    """Tokens for one of the chain's coin, which gas is paid in."""
+    """Tokens for one of the chain's coin, in which gas is paid."""
     margin: Annotated[float, Field(ge=0, le=100)] = usual_solver.MARGIN
     """Profit over all of these costs, as a fraction."""
     opening: Annotated[float, Field(gt=0, le=1)] = float(OPENING)
@@ -114,11 +116,11 @@ class SolverSettings(NodeSettings):
 
     @property
     def training_devices(self) -> tuple[str, ...]:
-        """Where tasks are trained, as settings of one device each."""
+        """Where tasks are trained, as the settings of one device each."""
         return tuple(f"cuda:{number}" for number in self.devices) or (self.device,)
 
     def with_gpus(self, watts: float | None) -> Self:
-        """These settings where steps run on GPUs that may draw so many watts; None: they do not say."""
+        """These settings where steps run on GPUs that may draw that many watts; None: the GPUs do not say."""
         said = watts is None or "watts" in self.model_fields_set
         return self if said else self.model_copy(update={"watts": watts})
 
@@ -128,7 +130,7 @@ class SolverSettings(NodeSettings):
         return int(self.stake * TOKEN)
 
     def costs(self, gas_price: int) -> Costs:
-        """What tasks cost here, at so many wei for one gas."""
+        """What tasks cost here, at that many wei per gas."""
         return Costs.of(
             cost_per_hour=self.cost_per_hour,
             watts=self.watts,
@@ -150,7 +152,7 @@ class SolverSettings(NodeSettings):
         taken: Mapping[str, Terms],
     ) -> Figures:
         """The bidder's figures: `free` in token units, `disk` in bytes, `gas_price` in wei, `taken` the tasks that it
-        has already. What its devices have room for is not in them.
+        has already. Free room on devices is not included.
         """
         return Figures(
             free,

@@ -1,4 +1,4 @@
-"""After submission: have the seats drawn, and end the task as soon as it can be (`protocol.node.party.exits`)."""
+"""After submission: have the seats drawn, and end the task as soon as possible (`protocol.node.party.exits`)."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from protocol.tasks.task import Terms
 from solver.context import Context
 
 GAS: Final = 5_000_000
-"""Of a task: a bid, progress, submission, draws, and the answers of a game whose data are served (contracts/README.md,
-"Gas").
+"""Gas of a task: a bid, progress, submission, draws, and the answers of a game whose data are served
+(contracts/README.md, "Gas").
 """
 GRACE: Final = 10
-"""Seconds in which the claimant may ask for the verdict first: it waits for it too, and a reverted call costs gas."""
+"""Seconds that the claimant has to ask for the verdict first: it wants it too, and a reverted call costs gas."""
 
 
 def advance(context: Context, view: TaskView, terms: Terms) -> None:
-    """Begin what is due on a submitted task now. A seat that stays empty or silent is drawn again, however long that
-    takes: ending the task for it would pay this solver nothing. Nor is it paid while a claim is open, or before seats
-    that a claim keeps from claiming are attested.
+    """Start what is due on a submitted task now. An empty or silent seat is drawn again, however long that takes:
+    ending the task because of it would pay this solver nothing. The task is not paid while a claim is open, or before
+    seats that a claim delays have attested.
     """
     client = context.client
     seen = observe(client, view)
@@ -53,7 +53,7 @@ def _end_claim(context: Context, seen: Observation, terms: Terms) -> None:
 
 
 def lost(context: Context, view: TaskView, terms: Terms) -> dict[str, float]:
-    """What a task that is over cost this solver, in tokens, by what it was: nothing if it was paid."""
+    """What a finished task cost this solver, in tokens, by kind: nothing if it was paid."""
     unpaid = {"price_tokens": view.price / TOKEN}
     if view.status is TaskStatus.REFUNDED:
         return {"penalty_tokens": terms.delay_penalty / TOKEN, **unpaid}
@@ -66,7 +66,7 @@ def lost(context: Context, view: TaskView, terms: Terms) -> dict[str, float]:
 
 
 def lacking(balance: Balance, stake: int, block: Block) -> str:
-    """What the account needs and does not have, in words: coin for the gas of a task, and the stake in token units."""
+    """What the account needs and lacks, in words: coin for the gas of a task, and the stake in token units."""
     missing = []
     due = GAS * 2 * block.base_fee
     if balance.coin < due:

@@ -1,4 +1,4 @@
-"""The tokens of a solver's stakes under one deployment: what its tasks lock, and what is still to be brought in."""
+"""The tokens of a solver's stakes under one deployment: what its tasks lock, and what is still missing."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ def locked(context: Context) -> int:
 
 
 def bring(context: Context) -> SolverError | None:
-    """Bring the stake into the vault, as far as it is not there or locked already; what is wrong where the account has
-    too few tokens: then nothing is moved. Raises ChainError.
+    """Deposit the missing part of the stake, counting what is in the vault or locked already. Returns the problem
+    where the account has too few tokens, and then moves nothing. Raises ChainError.
     """
     client = context.client
     due = context.settings.stake_units - locked(context)

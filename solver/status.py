@@ -1,4 +1,4 @@
-"""How a solver stands, as its operator asks: from a running node, or from what a node that does not run has left."""
+"""A solver's status for its operator: from a running node, or from the files of a node that does not run."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Steps = Callable[[int], tuple[int, int, float | None] | None]
 
 @dataclass(frozen=True)
 class TaskRow:
-    """A task that is not over. While it is trained: `steps` of `of` are done, the rest takes `seconds_needed`."""
+    """A task that is not over. While it is trained, `steps` of `of` are done and the rest takes `seconds_needed`."""
 
     task: int
     stage: str
@@ -65,7 +65,7 @@ class Account:
 
 
 def account_of(database: Database, steps: Steps = lambda _task: None) -> Account:
-    """What a database says; `steps` what is known of trainings."""
+    """A database's content; `steps` is what is known of trainings."""
     identity, booked = database.identity, database.booked()
     tasks = []
     for number in database.live(*LIVE):
@@ -92,7 +92,7 @@ def files(home: Home) -> list[Path]:
 
 
 def left_in(home: Home) -> tuple[list[Account], list[str]]:
-    """What nodes of a home folder have left, and why a database could not be read."""
+    """What the nodes of a home folder have left, and why a database could not be read."""
     found, refused = [], []
     for file in files(home):
         try:
@@ -110,13 +110,13 @@ def left_in(home: Home) -> tuple[list[Account], list[str]]:
 
 
 def as_data(account: Account) -> dict[str, Any]:
-    """For a line of JSON: amounts as text, for they pass 2^53."""
+    """As JSON: amounts are text because they exceed 2^53."""
     data = asdict(account)
     return {**data, "sums": {name: str(value) for name, value in data["sums"].items()}}
 
 
 def from_data(data: Mapping[str, Any]) -> Account:
-    """What `as_data` made."""
+    """The inverse of `as_data`."""
     tasks = tuple(TaskRow(**task) for task in data["tasks"])
     sums = Sums(**{name: int(value) for name, value in data["sums"].items()})
     return Account(**{**data, "tasks": tasks, "sums": sums})

@@ -1,7 +1,7 @@
-"""How a solver behaves where it has a choice.
+"""The choices in a solver's behaviour.
 
-What runs the steps, where training starts, what is served, what is answered in a game.
-The defaults are honest. Parties outside this package that behave otherwise give the same node another strategy.
+What runs the steps, where training starts, what is served, what is answered in a game. The defaults are honest.
+Parties outside this package that behave otherwise give the same node another strategy.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ Defence = Callable[[GameView, Run], Sequence[Move]]
 
 
 def honest_executor(work: Work) -> Executor:
-    """The committed program. What computes is imported only when there is a task."""
+    """The committed program. Code that computes is imported only when there is a task."""
     from protocol.execution import replay
 
     return replay.honest_executor(work)

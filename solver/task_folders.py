@@ -1,9 +1,9 @@
 """What the solver keeps of each task on disk: a folder with its checkpoints and the name of its bundle.
 
-What says that a task is kept is its folder, which goes at once (`protocol.node.disk.remove`); its rows follow, and what
-a killed process has left of either goes at the next start. The row that says how the task ended stays. Bundles lie in
-the account's own folder too, and go with the last task that needs them: other parties of this home have their own names
-for the same files (`link_bundle`).
+The folder marks a task as kept, and is removed at once (`protocol.node.disk.remove`); its rows follow, and leftovers
+of a killed process go at the next start. The row that says how the task ended stays. Bundles are in the account's own
+folder, and go with the last task that needs them: other parties of this home have their own names for the same files
+(`link_bundle`).
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from protocol.tasks.bundles import prune
 from solver.database import LIVE, CheckpointRow, Database, Stage
 
 _BUNDLE, _OVER = "bundle", "over"
-"""Names of the file that names the bundle of a task, and of that which says when the task was over."""
+"""Names of the file that names a task's bundle, and of the file that says when the task was over."""
 
 MEASURED_SECONDS = 30.0
-"""A folder of many checkpoints is read in tenths of a second."""
+"""Seconds between measurements: a folder of many checkpoints takes tenths of a second to read."""
 
 
 class TaskFolders:
-    """Below the `folder` of an account's data in one deployment. Any thread may ask."""
+    """Below the `folder` of an account's data in one deployment. Callable from any thread."""
 
     def __init__(self, folder: Path, database: Database) -> None:
         self._folder = folder
@@ -36,7 +36,7 @@ class TaskFolders:
         self._database = database
         self._lock = threading.Lock()
         self._measured: tuple[float, int] | None = None
-        """When, and what was found."""
+        """Time and result of the last measurement."""
         self._tasks.mkdir(mode=0o700, parents=True, exist_ok=True)
 
     @property
@@ -71,8 +71,8 @@ class TaskFolders:
         return any(self.bundle_of(task) == bundle for task in self._kept() if task != but)
 
     def finished(self, now: int) -> list[tuple[int, int]]:
-        """(when it was over in seconds of the chain's time, task) of kept tasks that are over, the earliest first. Of
-        those of which that is not noted yet, it is noted to be `now`.
+        """(when it was over in seconds of the chain's time, task) of kept tasks that are over, the earliest first.
+        Where the time is not noted yet, it is noted as `now`.
         """
         found = []
         for task in self._kept():
@@ -86,14 +86,14 @@ class TaskFolders:
         return sorted(found)
 
     def used(self) -> int:
-        """Bytes that the account's data take, as they were at most `MEASURED_SECONDS` ago."""
+        """Bytes that the account's data took, at most `MEASURED_SECONDS` ago."""
         with self._lock:
             if self._measured is None or time.monotonic() - self._measured[0] > MEASURED_SECONDS:
                 self._measured = time.monotonic(), used([self._folder])
             return self._measured[1]
 
     def drop(self, task: int) -> None:
-        """Delete what is kept of a task that is over, and its bundle if no other task needs that."""
+        """Delete what is kept of a finished task, and its bundle if no other task needs it."""
         with self._lock:
             remove(self._tasks / str(task))
             self._database.drop_checkpoints(task)
@@ -101,8 +101,8 @@ class TaskFolders:
             self._measured = None
 
     def tidy(self) -> None:
-        """At the start: delete what a killed process has left, and give the tasks of an earlier release, whose
-        checkpoints lay in one store, a folder each. Raises OSError.
+        """At the start: delete what a killed process has left, and give each task of an earlier release, whose
+        checkpoints lay in one store, a folder. Raises OSError.
         """
         remove_rests(self._tasks)
         remove_rests(self._folder)
@@ -117,7 +117,9 @@ class TaskFolders:
             self._prune_bundles()
 
     def _split(self, former: Path) -> None:
-        """The one store stays while a task of it is not over: the earlier release finds it if it is taken up again."""
+        """The shared store stays while one of its tasks is not over, so that the earlier release finds it if it is
+        started again.
+        """
         store, is_needed = BlobStore(former), False
         live = self._database.live(*LIVE)
         for task in self._database.kept_tasks():

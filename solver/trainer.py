@@ -1,4 +1,4 @@
-"""A task's training on a thread of its own: nothing that a task computes holds the loop that looks after all tasks."""
+"""A task's training on its own thread, so that no computing delays the loop that looks after all tasks."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from solver.training import Training
 
 
 class Trainer:
-    """Trains all segments that are left, beginning at once. `make` opens the training, on that thread too.
+    """Trains all remaining segments, starting at once. `make` opens the training, on that thread too.
 
-    `on_step` and `on_segment` are called after each. Once it has `ended`, all that is trained is in the run store
+    `on_step` and `on_segment` are called after each. Once it has `ended`, all trained segments are in the run store
     unless there was a `failure`, and nothing is held any more.
     """
 

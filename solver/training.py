@@ -1,7 +1,8 @@
 """Training a task, one segment at a time.
 
-Every segment ends with a checkpoint, which goes to the disk while the next segment is trained; a run that was cut off
-anywhere goes on from the last one there. Nothing here knows of the chain, or of how many processes compute.
+Every segment ends with a checkpoint, which is written to disk while the next segment is trained; a run that was
+interrupted anywhere continues from the last one on disk. Nothing here knows of the chain, or of how many processes
+compute.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ class Runner(Protocol):
         """The state after `steps` steps, of which the first has number `first`."""
 
     def close(self) -> None:
-        """Give back what it holds."""
+        """Release what it holds."""
 
 
 class LocalRunner:
@@ -37,16 +38,16 @@ class LocalRunner:
         return run_steps(self._executor, state, first, steps, on_step)
 
     def close(self) -> None:
-        """Nothing is held."""
+        """Nothing to release."""
 
 
 class Training:
-    """The rest of a task's training. `initial` makes the first state and is asked only if none is kept. `runner` does
-    the steps, by default the run store's executor in this process.
+    """The rest of a task's training. `initial` makes the first state and is called only if none is kept. `runner`
+    does the steps, by default the run store's executor in this process.
 
-    `on_kept` is called, on another thread, for every checkpoint that a segment ended with once it is in the run store.
-    Segments are trained inside `scheduled`, and the disk is waited for outside of it. One thread calls all methods.
-    Every method raises what kept a checkpoint of an earlier segment from the run store. `close` it in the end.
+    `on_kept` is called on another thread for every segment's checkpoint once it is in the run store. Segments are
+    trained inside `scheduled`; waiting for the disk happens outside of it. One thread calls all methods. Every method
+    raises the error that kept an earlier checkpoint from the run store. Call `close` at the end.
     """
 
     def __init__(
@@ -70,7 +71,7 @@ class Training:
 
     @property
     def state(self) -> State:
-        """After the last segment that was trained."""
+        """The state after the last trained segment."""
         return self._state
 
     @property
@@ -95,11 +96,11 @@ class Training:
 
     @property
     def failure(self) -> BaseException | None:
-        """What kept a checkpoint from the run store, if anything did."""
+        """The error that kept a checkpoint from the run store, if any."""
         return self._pipeline.failure
 
     def segment(self, on_step: OnStep) -> None:
-        """Train the next segment and hand its checkpoint over to be kept."""
+        """Train the next segment and hand over its checkpoint to be kept."""
 
         def checked_step(number: int, state: State) -> None:
             on_step(number, state)
@@ -122,12 +123,14 @@ class Training:
         self._pipeline.drain()
 
     def close(self) -> None:
-        """`finish`, but with a `failure` instead of an error; then nothing computes and nothing keeps checkpoints."""
+        """Like `finish`, but with a `failure` instead of an error; afterwards nothing computes and nothing keeps
+        checkpoints.
+        """
         self._let_go()
         self._runner.close()
         self._pipeline.close()
 
     def _let_go(self) -> None:
-        """Other trainings may have the device."""
+        """Other trainings may have the device in between."""
         self._held.close()
         self._holds = False

@@ -1,4 +1,4 @@
-"""What each device has to train already, for the decision whether it takes one more task."""
+"""What each device has to train already, to decide whether it takes one more task."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def by_device(
     context: Context, program: bytes, beside: Sequence[int], figures: Figures
 ) -> Iterator[tuple[str, Figures]]:
     """The figures for a task of this program with what each device trains of the tasks `beside`; the device with the
-    least to do is the first. Memory is asked for once the program's bundle was read: that needs torch. Raises
+    least to do comes first. Memory is estimated only once the program's bundle was read: that needs torch. Raises
     ChainError.
     """
     needs = context.places.needs(program)

@@ -1,4 +1,4 @@
-"""What every test may count on: a home folder of its own, and property tests that draw the same examples each run."""
+"""What every test may count on: its own home folder, and property tests that draw the same examples each run."""
 
 import os
 import sys
@@ -10,8 +10,8 @@ from hypothesis import settings
 pytest_plugins = ["tests.resuming"]
 
 # Before torch is loaded, and for every process that a test starts: threads that wait for each other's share of an
-# operation sleep. By default they spin, and where more threads run than there are cores they take the core from whoever
-# they wait for: the tests of products and fused kernels took five times the processor time.
+# operation sleep. By default they spin, and where more threads run than there are cores they take the core from the
+# party that they wait for: the tests of products and fused kernels took five times the processor time.
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 TESTS = Path(__file__).parent

@@ -1,4 +1,4 @@
-"""The project's commands in processes of their own, forked from one that has imported everything.
+"""The project's commands in their own processes, forked from one that has imported everything.
 
 A process that loads torch and all of this project itself takes five seconds of a core, and a run of the tests starts
 some hundred. What has to be started as an operator starts it (start-up itself, libraries that are preloaded,

@@ -15,7 +15,7 @@ POLL_SECONDS: Final = 0.02
 
 
 class Listener(HTTPServer):
-    """Serves from the start, each connection by a `handler` in a thread of its own; `owner` is what handlers serve."""
+    """Serves from the start, each connection by a `handler` in its own thread; `owner` is what handlers serve."""
 
     request_queue_size = 64
 

@@ -1,7 +1,7 @@
-"""Accusing a seat whose digest is not of the states that a look has found (audit.md section 6).
+"""Accuse a seat whose digest does not match the states that a look has found (audit.md section 6).
 
-It takes the solver's step tree. Where that is one's own, one chunk of it is shown, at a place chosen at random, and the
-seat has to show it in its digest; where it is not, the solver is false, and the game goes on against it.
+This needs the solver's step tree. If it equals our own, one chunk of it, chosen at random, is shown, and the seat
+must show that chunk in its digest. If it differs, the solver is false, and the game continues against it.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ if TYPE_CHECKING:
 
 NO_GAME = 0
 TRIES = 1
-"""Accusations of one look: a seat that answers may have hashed all but one chunk wrong on purpose, to be accused. The
-contract allows five.
+"""Accusations of one look: a seat that answers may have hashed all but one chunk wrongly on purpose, hoping to be
+accused. The contract allows five.
 """
 
 
 class SegmentStates:
-    """The states of one segment, replayed when they are asked for (`protocol.dispute.accusing.States`)."""
+    """The states of one segment, replayed on demand (`protocol.dispute.accusing.States`)."""
 
     def __init__(self, run: Replay, program: StepProgram, segment: int) -> None:
         self._run = run
@@ -48,13 +48,13 @@ class SegmentStates:
 
 
 def jobs(context: Context, seen: Observation) -> Iterator[Job]:
-    """The accusations that own looks can make now: each replays a segment. Raises ChainError."""
+    """The accusations that own looks can make now; each replays a segment. Raises ChainError."""
     view = seen.view
     if view.status is not TaskStatus.SUBMITTED:
         return
     for look, told in different(context, seen):
         if not look.attested:
-            continue  # whoever accuses could be silent, and another be paid for it: the contract refuses
+            continue  # an accuser could stay silent and let another be paid for it: the contract refuses
         stands = context.looks.of(view.task, look.number)
         if stands is None or stands.accused is not None or stands.accusations >= TRIES:
             continue
@@ -75,7 +75,7 @@ def jobs(context: Context, seen: Observation) -> Iterator[Job]:
 
 
 def drops(context: Context, seen: Observation) -> Iterator[Job]:
-    """Ending own games that asked for a step tree, where another look has caught the seat. Raises ChainError."""
+    """Ends own games that asked for a step tree, once another look has caught the seat. Raises ChainError."""
     if seen.view.status is not TaskStatus.SUBMITTED:
         return
     looks = {look.number: look for look in seen.looks}
@@ -90,8 +90,8 @@ def drops(context: Context, seen: Observation) -> Iterator[Job]:
 
 def undecided(context: Context, seen: Observation) -> list[int]:
     """Own looks that may still take a lock, or accuse, when the time for challenges is over: a task that is settled
-    before keeps that lock. An accusation needs the solver's step tree, and no game is opened for it any more. Raises
-    ChainError.
+    earlier keeps that lock. An accusation needs the solver's step tree, and no game can be opened for it any more.
+    Raises ChainError.
     """
     return [
         look.number
@@ -125,7 +125,7 @@ def _drop(context: Context, task: int, look: Seat, game: int) -> None:
 def _accuse(
     context: Context, seen: Observation, look: Seat, told: Revealed, step_root: bytes, game: int
 ) -> None:
-    """Accuse, or go on against the solver. Raises ChainError, CommitmentError, NotEnoughTokens."""
+    """Accuse, or continue against the solver. Raises ChainError, CommitmentError, NotEnoughTokens."""
     task, number = seen.view.task, look.number
     material, client = context.load(task), context.clients[look.account]
     (segment,) = context.segments(task, number)

@@ -1,6 +1,6 @@
-"""Answering an accusation of an own seat, or look, with its leaf's siblings (audit.md section 6).
+"""Answer an accusation of an own seat, or look, with its leaf's siblings (audit.md section 6).
 
-Where one's own states have another chunk in that place the solver's step tree is false: then a game is played instead.
+If our own states have another chunk in that place, the solver's step tree is false: a game is played instead.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from verifier.salts import salt_of_challenge, salted_seats
 
 
 def answers(context: Context, seen: Observation) -> Iterator[Job]:
-    """Answers to the accusations of own seats: each replays a segment up to the state that is named."""
+    """Answers to the accusations of own seats: each replays a segment up to the named state."""
     for look, seat, told in accused(context, seen):
         stands = context.looks.of(seen.view.task, look.number)
         in_time = stands is not None and seen.now <= stands.until
@@ -33,7 +33,7 @@ def answers(context: Context, seen: Observation) -> Iterator[Job]:
 
 
 def contests(context: Context, seen: Observation) -> Iterator[Job]:
-    """Naming the open games that are played instead of answers."""
+    """Name the open games that are played instead of answers."""
     for look, seat, _ in accused(context, seen):
         stands = context.looks.of(seen.view.task, look.number)
         row = _playing(context, seen, look, seat)
@@ -44,7 +44,7 @@ def contests(context: Context, seen: Observation) -> Iterator[Job]:
 
 
 def accused(context: Context, seen: Observation) -> Iterator[tuple[Seat, Seat, Accused]]:
-    """Looks that accuse an own seat or look, with that and the accusation."""
+    """Looks that accuse an own seat or look, with the accused and the accusation."""
     if seen.view.status is not TaskStatus.SUBMITTED or not seen.accusations:
         return
     own = {seat.number: seat for seat in seen.places if seat.account in context.clients}
@@ -57,8 +57,8 @@ def accused(context: Context, seen: Observation) -> Iterator[tuple[Seat, Seat, A
 
 
 def _playing(context: Context, seen: Observation, look: Seat, seat: Seat) -> Challenge | None:
-    """The challenge of the seat's account that makes the segment that is looked at another: in that segment or an
-    earlier one, or in one that is not known yet. With several the last segment.
+    """The challenge by the seat's account that says the looked-at segment is false: in that segment or an earlier
+    one, or in one that is not known yet. If there are several, the last segment.
     """
     (segment,) = context.segments(seen.view.task, look.number)
     rows = [

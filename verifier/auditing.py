@@ -1,16 +1,17 @@
-"""The seats of one verifier: replay their segments, hold the result, attest, challenge what is not as committed.
+"""The seats of one verifier: replay their segments, hold the result, attest, challenge what differs from the
+commitment.
 
-Each is decided anew from the chain and the database, so that a restart or a failure costs at most a replay. A segment
-comes to its verdict by steps: fetch the bundle, load it, ask the solver for the state before the segment, replay.
-Where the solver does not serve it, the task is run from its start; or, where the terms have jurors, `item_claims`
-claims that it cannot be had. What own jurors (`juror`) need is fetched and loaded here too. Only fetching and asking
-wait for a stranger, and they have threads of their own, at most one a task. The result is one more segment, without
-steps (`findings.Committed`).
+Each action is decided from the chain and the database each time, so a restart or a failure costs at most a replay. A
+segment gets its verdict in steps: fetch the bundle, load it, ask the solver for the state before the segment, replay.
+If the solver does not serve that state, the task is run from its start; or, where the terms have jurors,
+`item_claims` claims that it is unavailable. What own jurors (`juror`) need is fetched and loaded here too. Only
+fetching and asking wait for strangers; they have their own threads, at most one per task. The result counts as one
+more segment, without steps (`findings.Committed`).
 
-A seat attests the digest of the states that its replays passed, under its own salt, so a segment that two own seats
-have, or that was replayed before the draw, is replayed for each of them. Without every digest nothing is attested.
-Where a solver that is challenged withholds states, the digests are those of one's own run from the start. A look is a
-seat with one segment and without the result; what `looking` compares is digested here too.
+A seat attests the digest of its replayed states under its own salt. So a segment that two own seats have, or that was
+replayed before the draw, is replayed for each of them. Without every digest nothing is attested. If a challenged
+solver withholds states, the digests are those of our own run from the start. A look is a seat with one segment and
+without the result; digests that `looking` compares are made here too.
 """
 
 from __future__ import annotations
@@ -44,18 +45,18 @@ SLICE_SECONDS = 3.0
 AHEAD = 256
 """Segments of others' seats that a whistleblower considers in one look."""
 ASKED_AT_ONCE = 16
-"""Checkpoints that are asked for in one job."""
+"""Checkpoints requested in one job."""
 
 Found = TypeVar("Found")
 _Missing = dict[int, tuple[Material | None, Committed, list[int]]]
-"""By task: its material, if that is here, and the segments whose states are to be asked for."""
+"""By task: its material, if loaded, and the segments whose states must be requested."""
 
 
 def attestations(context: Context, seen: Observation) -> Iterator[Job]:
     """Attest the seats whose segments were all replayed, once the result is held.
 
-    A solver that is challenged is attested only in its open game, which lets nobody be paid: whoever challenges is not
-    silent, and an attestation says what was computed.
+    A challenged solver's task is attested only while the game is open, when nobody can be paid: so the challenger
+    does not count as silent, and the attestation states what it computed.
     """
     task = seen.view.task
     seats = [seat for seat in attestable(seen, context.clients) if not waits_for_jury(seen, seat)]
@@ -68,15 +69,15 @@ def attestations(context: Context, seen: Observation) -> Iterator[Job]:
 
 
 def _may_attest(context: Context, task: int) -> bool:
-    """Whether the solver is not challenged, or is in a game that is open."""
+    """Whether the solver is not challenged, or its game is open."""
     challenges = context.database.challenges(task)
     return not challenges or any(row.game is not None and row.outcome is None for row in challenges)
 
 
 def offer(context: Context, observed: Sequence[Observation], fetches: Jobs, replays: Jobs) -> None:
-    """Offer the next step of every segment that is due: fetches first to the tasks that have cost the least time.
+    """Offer the next step of every segment that is due; fetches go first to the tasks that have cost the least time.
 
-    Where the solver is challenged, a run from the start finds nothing more: it is made only for an own seat's digests.
+    If the solver is challenged, a run from the start finds nothing new: it is made only for the digests of own seats.
     """
     turns = sorted(observed, key=lambda seen: _turn(context, seen, replays))
     challenged = {seen.view.task for seen in turns if context.database.challenges(seen.view.task)}
@@ -117,7 +118,7 @@ def offer(context: Context, observed: Sequence[Observation], fetches: Jobs, repl
 
 
 def _at_hand(context: Context, seen: Observation, replays: Jobs, missing: _Missing) -> Material | None:
-    """The material of a task if it is in memory; else it is loaded, or noted as missing."""
+    """The material of a task if it is in memory; otherwise it is loaded, or noted as missing."""
     task = seen.view.task
     material = context.materials.find(task)
     if material is None and context.materials.has_bundle(context.terms(task)):
@@ -130,8 +131,8 @@ def _at_hand(context: Context, seen: Observation, replays: Jobs, missing: _Missi
 
 
 def _runs(context: Context, seen: Observation, material: Material) -> bool:
-    """Whether the task is run from its start when the solver withholds something. Without jurors it is. With jurors a
-    seat claims instead, and a whistleblower runs it only once a jury has found that data are withheld.
+    """Whether the task is run from its start when the solver withholds something. Without jurors, always. With jurors
+    a seat claims instead, and a whistleblower runs the task only after a jury has found that data are withheld.
     """
     if not material.terms.jurors:
         return True
@@ -139,8 +140,8 @@ def _runs(context: Context, seen: Observation, material: Material) -> bool:
 
 
 def _turn(context: Context, seen: Observation, replays: Jobs) -> tuple[float, int, int]:
-    """Tasks whose replays failed come after the others, then those that are run from their start, the one that has come
-    least far first; then by the time that is left.
+    """Order of tasks: those whose replays failed come last, before them those that are run from their start, the
+    least advanced first; otherwise by the time that is left.
     """
     task = seen.view.task
     until = replays_due(context, seen)
@@ -148,8 +149,8 @@ def _turn(context: Context, seen: Observation, replays: Jobs) -> tuple[float, in
 
 
 def _until(context: Context, seen: Observation, segments: Sequence[int]) -> float:
-    """When the replays for own seats of a task are to be done. What does not fit into its time alone comes after all
-    that is due, as does a task whose replays failed, for it has had its time, and one whose solver is challenged.
+    """When the replays for own seats of a task must be done. Lowest priority: a seat whose work does not fit into its
+    time even alone; a task whose replays failed, because it has had its time; a task whose solver is challenged.
     """
     due, terms = replays_due(context, seen), context.terms(seen.view.task)
     mine = owed.seat("", terms, sum(segment < seen.view.size for segment in segments), due)
@@ -163,8 +164,8 @@ def _due(
     challenged: Container[int],
     segments: Mapping[int, Sequence[int]],
 ) -> Iterator[tuple[Observation, int]]:
-    """What own seats ask for in all tasks, `segments`, then, for a whistleblower whose disk has room, all
-    others that were not checked.
+    """The `segments` that own seats need in all tasks, then, for a whistleblower with room on its disk, all other
+    unchecked ones.
     """
     live = [seen for seen in turns if seen.view.task not in challenged]
     late = [seen for seen in turns if seen.view.task in challenged]
@@ -177,8 +178,8 @@ def _due(
 
 
 def _own(context: Context, seen: Observation) -> Iterator[int]:
-    """The segments that are digested for own seats, each seat's followed by the result, and have no digest yet, while
-    they may be challenged; what own looks compare also later, for they accuse until the task is over.
+    """The segments that still need a digest for own seats, each seat's followed by the result, while they may be
+    challenged. Segments that own looks compare also count later, because looks accuse until the task is over.
     """
     if open_segments(seen):
         due = _digesting(context, seen)
@@ -192,9 +193,9 @@ def _own(context: Context, seen: Observation) -> Iterator[int]:
 
 
 def _digesting(context: Context, seen: Observation) -> list[Salted]:
-    """What segments are digested for: own seats and looks that are not attested, what own looks compare, and own seats
-    that are looked at. While a game is played that this database does not know, which may have been restored, attested
-    ones too: the difference that began it is found again, and the journal has its moves.
+    """What segments are digested for: own seats and looks that have not attested, what own looks compare, and own
+    seats that are looked at. Also attested ones, while a game is played that this database, perhaps restored, does
+    not know: the difference that began the game is found again, and the journal has its moves.
     """
     unknown = seen.view.open_games and not context.database.challenges(seen.view.task)
     seats = own_seats(seen, context.clients, attested=bool(unknown))
@@ -208,7 +209,7 @@ def segments_of(context: Context, seen: Observation, seat: Seat) -> tuple[int, .
 
 
 def digest_parts(context: Context, seen: Observation, own: Salted) -> tuple[list[bytes], bytes | None] | None:
-    """The digests of an own seat's segments, and that of the result (None for a look); None until all are here."""
+    """The digests of an own seat's segments and of the result (None for a look); None until all are here."""
     view = seen.view
     due = segments_of(context, seen, own.seat)
     found = [context.database.digest(view.task, own.hash, segment, view.root) for segment in due]
@@ -233,7 +234,7 @@ def _replay(
 ) -> None:
     """Compare one segment and note what was found. Raises ChainError, CommitmentError, TwoReplays, OSError.
 
-    A run from the start is left after `SLICE_SECONDS`, for other seats may be due; it is taken up again.
+    A run from the start is interrupted after `SLICE_SECONDS`, because other seats may be due, and resumed later.
     """
     task, root = seen.view.task, committed.root
     seats, digesters = _undigested(context, seen, material, segment)
@@ -257,8 +258,8 @@ def _replay(
 def _digest_own(
     context: Context, seen: Observation, material: Material, committed: Committed, segment: int
 ) -> None:
-    """Digest a segment, or the result, of one's own run: what is attested while the solver, which is challenged,
-    withholds what it has committed to. Raises ChainError, CommitmentError, TwoReplays, OSError.
+    """Digest a segment, or the result, of our own run; attested while the challenged solver withholds what it
+    committed to. Raises ChainError, CommitmentError, TwoReplays, OSError.
     """
     seats, digesters = _undigested(context, seen, material, segment)
     digests = _for_a_slice(lambda: material.replayer.digest_own(committed, segment, digesters))
@@ -270,7 +271,7 @@ def _digest_own(
 def _undigested(
     context: Context, seen: Observation, material: Material, segment: int
 ) -> tuple[list[Salted], list[Digester]]:
-    """The own seats that have a segment and no digest of it yet, each with what makes it."""
+    """The own seats that have a segment but no digest of it yet, each with what computes the digest."""
     task, view = seen.view.task, seen.view
     seats = [
         own
@@ -290,7 +291,7 @@ def _note(
 
 
 def _for_a_slice(work: Callable[[], Found]) -> Found:
-    """Call until it gives something other than None, but for about `SLICE_SECONDS`."""
+    """Call until it returns something other than None, for about `SLICE_SECONDS` at most."""
     end = time.monotonic() + SLICE_SECONDS
     found = work()
     while found is None and time.monotonic() < end:
@@ -299,10 +300,10 @@ def _for_a_slice(work: Callable[[], Found]) -> Found:
 
 
 def _challenge(context: Context, task: int, segment: int, finding: Different) -> None:
-    """Note the challenge of every own seat that has the false segment: each speaks up from its account, for it is
-    paid by a conviction only then. Where the first false segment is not known, of one seat that has the replayed one.
-    Without a seat, of the account that has the replayed segment in one, for it may be looked at, else of the main one.
-    Raises ChainError.
+    """Note the challenge of every own seat that has the false segment: each challenges from its account, because a
+    conviction pays it only then. If the first false segment is not known, one seat that has the replayed segment
+    challenges. Without a seat, an account that has the replayed segment in a look challenges, otherwise the main
+    account. Raises ChainError.
     """
     board = context.client.audit
     places = [*board.seats(task), *(board.looks(task) if board.audit(task).looks else ())]

@@ -1,7 +1,8 @@
-"""The bonds of commitments: free in the vault before they are needed, and for the largest stakes where tokens are few.
+"""Bonds of commitments: kept free in the vault before they are needed, for the largest stakes first where tokens are
+few.
 
-Each account of a process has tokens of its own. A bond is a term of its task, doubled by the contract for those without
-a seat while many are held (`Commitments.bond`).
+Each account of a process has its own tokens. A bond is a term of its task; the contract doubles it for accounts
+without a seat while many are held (`Commitments.bond`).
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from verifier.database import COMMITTING, Challenge, Database
 
 
 class Bonds:
-    """Those of all accounts, by address. Any thread may ask."""
+    """Bonds of all accounts, by address. Callable from any thread."""
 
     def __init__(
         self,
@@ -35,7 +36,7 @@ class Bonds:
         self._log = logs.get("verifier.bonds")
 
     def at_stake(self, task: int) -> int:
-        """What the solver loses if it is convicted, and gains at most if it is not. Token units."""
+        """What the solver loses if it is convicted, and gains at most if it is not, in token units."""
         terms = self._terms(task)
         return terms.stake + terms.budget
 
@@ -44,12 +45,12 @@ class Bonds:
         return self._ready.get(account, 0)
 
     def is_ready(self, account: str, task: int) -> bool:
-        """Whether `make_ready` was called for a bond like this task's, or a larger one."""
+        """Whether `make_ready` was called for a bond as large as this task's, or larger."""
         return self.kept(account) >= self._terms(task).bond
 
     def make_ready(self, account: str, task: int) -> None:
-        """Have a bond free in the vault, if there are tokens for it: a commitment then waits for no deposit, and a
-        conviction by somebody else finds it made. Raises ChainError.
+        """Have a bond free in the vault, if there are tokens for it: then a commitment waits for no deposit, and
+        precedes a conviction by somebody else. Raises ChainError.
         """
         client, bond = self._clients[account], self._terms(task).bond
         with self._lock:
@@ -62,10 +63,10 @@ class Bonds:
     def require(
         self, challenge: Challenge, fits: Callable[[Challenge], bool] = lambda _challenge: True
     ) -> bool:
-        """Note that this challenge's bond is at stake, and have it free, with those of its account that come before;
-        unless it does not fit (`fits`) beside those at stake, which one challenge is asked after the other; whether it
-        does. There must be coin for every game at stake, however long. Raises NotEnoughTokens, NotEnoughCoin,
-        ChainError.
+        """Note that this challenge's bond is at stake, and deposit it, with those of its account's earlier
+        challenges, unless it does not fit beside those at stake (`fits`, asked for one challenge after the other).
+        Returns whether it fits. There must be coin for the longest course of every game at stake. Raises
+        NotEnoughTokens, NotEnoughCoin, ChainError.
         """
         client = self._clients[challenge.account]
         with self._lock:

@@ -1,9 +1,9 @@
-"""From a difference that was found to an open game: the priority commitment, and its opening (dispute.md section 6).
+"""From a difference to an open game: the priority commitment, and its opening (dispute.md section 6).
 
-It needs the challenge's row and the chain, no bundle and no tree: so it never waits for memory, and the commitment is
-the first thing that goes out. Each call is sent once, whatever is restarted. A commitment that is not opened in its
-opening period is forfeited, so it is made only where there is time to open it, and opened late where the task was
-convicted meanwhile.
+This needs only the challenge's row and the chain, no bundle and no tree. So it never waits for memory, and the
+commitment is sent first. Each call is sent once, across restarts. A commitment that is not opened in its opening
+period is forfeited, so it is made only where there is time to open it. It is opened late where the task was convicted
+meanwhile.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ OPENED_LATE = "opened_late"
 
 
 def nothing(_challenge: Challenge) -> Sequence[Owed]:
-    """Nothing is owed beside it."""
+    """Nothing else is owed."""
     return ()
 
 
 class ChallengeCommitment:
-    """Commits to one challenge and opens it, from the challenge's own account. Made anew after a restart."""
+    """Commits to one challenge and opens it, from the challenge's own account. Made again after a restart."""
 
     def __init__(
         self,
@@ -50,7 +50,9 @@ class ChallengeCommitment:
         look: float = 0.0,
         beside: Callable[[Challenge], Sequence[Owed]] = nothing,
     ) -> None:
-        """`look` are the seconds between two looks at the chain, `beside` tells what else this process owes."""
+        """`look` is the number of seconds between two looks at the chain; `beside` tells what else this
+        process owes.
+        """
         self._client = client
         self._database = database
         self._bonds = bonds
@@ -67,7 +69,7 @@ class ChallengeCommitment:
         if challenge.seat != NO_SEAT:
             self._log = self._log.bind(seat=challenge.seat)
         self.own_turn = True
-        """Whether something is to be sent before a process may stop."""
+        """Whether something must be sent before a process may stop."""
 
     def advance(self, challenge: Challenge) -> Receipt | None:
         """The next thing that is due before the game; the receipt of the transaction that opened it. Raises ChainError,
@@ -91,7 +93,9 @@ class ChallengeCommitment:
         self._log.warning("committed", segment=challenge.segment, bond=made.arguments["bond"] / TOKEN)
 
     def _made(self, seat: int, commitment: bytes) -> Event:
-        """Commit, and the commitment's event: of a journal that is gone the chain's own record. Raises ChainError."""
+        """Commit, and return the commitment's event; if the journal is lost, the chain's record of it. Raises
+        ChainError.
+        """
         calls = self._client.commitments
         try:
             return calls.event(calls.commit(self._task, seat, commitment), "Committed")
@@ -109,7 +113,7 @@ class ChallengeCommitment:
             return made[-1]
 
     def _may_commit(self, challenge: Challenge) -> bool:
-        """Whether a bond is to be locked now: then it is free, and noted as at stake."""
+        """Whether a bond is to be locked now; if so it is free, and noted as at stake."""
         block, inclusion = self._client.connection.block_time, self._client.inclusion
         refused = admission([self._game], self._clocks, self._rates())
         if refused is not None:
@@ -139,7 +143,9 @@ class ChallengeCommitment:
         return Clocks(self._client.inclusion, self._look, self._client.now())
 
     def _fits(self, challenge: Challenge) -> bool:
-        """Whether the game fits beside all that is owed: else it is asked again, as long as it may be challenged."""
+        """Whether the game fits beside everything that is owed. Otherwise it is asked again, as long as the task can
+        be challenged.
+        """
         refused = admission([self._game, *self._beside(challenge)], self._clocks, self._rates())
         waits = "" if refused is None else str(refused)
         if waits and waits != self._waits:
@@ -148,7 +154,7 @@ class ChallengeCommitment:
         return refused is None
 
     def _challenged_until(self, view: TaskView) -> int:
-        """Last second for a challenge: as long as an answer to a look is due, for who is accused may have to play."""
+        """Last second for a challenge: until answers to looks are due, because an accused account may have to play."""
         return max(view.challenge_until, self._client.looks.answers_until(self._task))
 
     def _open(self, challenge: Challenge) -> Receipt | None:
@@ -172,8 +178,8 @@ class ChallengeCommitment:
         return receipt
 
     def _was_taken_back(self, challenge: Challenge) -> bool:
-        """Whether a re-organisation took the commitment back. Then its transaction was mined again in another block, or
-        refused there, as before the task's submission was: the challenge begins again.
+        """Whether a re-organisation removed the commitment. Its transaction was then mined in another block, or
+        refused there, for example before the task's submission: the challenge begins again.
         """
         calls, commitment = self._client.commitments, self._commitment(challenge)
         try:
@@ -194,7 +200,7 @@ class ChallengeCommitment:
         return self._client.connection.block(committed.log.block).time + period
 
     def _ends_unopened(self, challenge: Challenge) -> bool:
-        """The contract opens no game: the commitment is opened late after a conviction, and forfeited after its time.
+        """The contract opens no game: the commitment is opened late after a conviction, or forfeited after its time.
         False if the game may still be opened.
         """
         client, until = self._client, challenge.opening_until
@@ -220,7 +226,7 @@ class ChallengeCommitment:
         return True
 
     def _opens_late(self, challenge: Challenge) -> bool:
-        """Have the bond back after the conviction, and with a seat its cost and fee; whether that was so."""
+        """Take back the bond after the conviction, and with a seat its cost and fee; whether that was done."""
         calls = self._client.commitments
         segment = SEGMENT_UNKNOWN if challenge.segment is None else challenge.segment
         for seat in dict.fromkeys((challenge.seat, NO_SEAT)):  # a seat may have been drawn again

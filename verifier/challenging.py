@@ -1,8 +1,7 @@
-"""One challenge: whose turn it is in its game, which needs the chain alone, and one's own moves, which need the task's
-trees.
+"""One challenge: whose turn it is in its game (needs only the chain), and our own moves (need the task's trees).
 
-Which move to make is `Strategy.challenger`; here it is sent, once, whatever is restarted. Nothing here waits for the
-solver, so that many games go on side by side; only those whose trees are open take memory.
+`Strategy.challenger` chooses the move; here it is sent, once, across restarts. Nothing here waits for the solver, so
+many games run side by side; only those with open trees take memory.
 """
 
 from __future__ import annotations
@@ -26,7 +25,9 @@ from verifier.strategy import Challenger
 
 
 class Trees:
-    """What a move is made of: one's own run of the task, and what the solver has revealed. The large part of a game."""
+    """What moves are made from: our own run of the task, and what the solver has revealed. This is the large part of
+    a game.
+    """
 
     def __init__(
         self, client: Client, material: Material, challenge: Challenge, first: int, challenger: Challenger
@@ -43,7 +44,9 @@ class Trees:
         self._log = logs.get("verifier.challenging").bind(task=challenge.task)
 
     def move(self) -> GameView | None:
-        """Make this side's move, if it is to move; the view where it has none to make, which loses the game."""
+        """Make this side's move, if it is its turn. Returns the view if there is no move to make, which loses the
+        game.
+        """
         view = self._reader.view()
         self._reader.reveal_to(self._revealed)
         if view.phase is Phase.CLOSED or view.solver_to_move:
@@ -61,7 +64,7 @@ class Trees:
 
 
 class ChallengeDriver:
-    """Drives one challenge. Made anew after a restart; what it needs is in the database and on the chain.
+    """Drives one challenge. Made again after a restart; what it needs is in the database and on the chain.
 
     Called by one thread at a time.
     """
@@ -75,7 +78,9 @@ class ChallengeDriver:
         look: float = 0.0,
         due: Callable[[float], AbstractContextManager[None]] = lambda _by: nullcontext(),
     ) -> None:
-        """`look` are the seconds between two looks at the chain; `due` is for computing that is due then."""
+        """`look` is the number of seconds between two looks at the chain; `due` schedules computing that is due by a
+        time.
+        """
         self._client = client
         self._look_seconds = look
         self._due = due
@@ -89,10 +94,10 @@ class ChallengeDriver:
         self._asks = challenge.asks
         self._log = logs.get("verifier.challenging").bind(task=challenge.task)
         self.own_turn = True
-        """Whether the next move is this side's: a process that is to stop makes it first."""
+        """Whether the next move is this side's; a process that is stopping makes it first."""
         self.deadline = math.inf
-        """When one's own next move is to be computed, infinite while none is due: of the clock further moves may take a
-        part.
+        """When our own next move must be computed, infinite while none is due; part of the clock is reserved for
+        further moves.
         """
 
     @property
@@ -127,7 +132,7 @@ class ChallengeDriver:
         self._move()
 
     def let_go(self) -> None:
-        """Give the memory back; the trees are opened again for the next move."""
+        """Release the memory; the trees are opened again for the next move."""
         self._trees = None
 
     def _challenge(self) -> Challenge:

@@ -156,8 +156,8 @@ def inform(
     home: HomeOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Show the salt of a seat, and take half of the lock of whoever gave it away. Not while `watch` runs from the
-    account: offer it to its service then.
+    """Show the salt of a seat, and take half of the lock of the party that gave it away. Do not use while `watch`
+    runs from the account: offer the salt to its service then.
     """
     with _client(at_home(home), connection) as client:
         from time import sleep
@@ -178,7 +178,9 @@ def inform(
 
 @command(app, connection=SENDS)
 def resign(connection: Flags, home: HomeOption = None, as_json: JsonOption = False) -> None:
-    """Be in no draw asked for from now on; the stake unbonds. Seats stay: let `watch` run until they are released."""
+    """Take no part in draws that are asked for from now on; the stake unbonds. Seats stay: let `watch` run until they
+    are released.
+    """
     with _client(at_home(home), connection) as client:
         from protocol.node.output import Output
         from protocol.node.words import duration
@@ -194,8 +196,8 @@ def resign(connection: Flags, home: HomeOption = None, as_json: JsonOption = Fal
 
 @command(app, connection=SENDS)
 def withdraw(connection: Flags, home: HomeOption = None, as_json: JsonOption = False) -> None:
-    """Take out what is free in the vault, a stake that has unbonded with it, and deposits that came back. Not while
-    `watch` runs.
+    """Take out what is free in the vault, including an unbonded stake and returned deposits. Do not use while `watch`
+    runs.
     """
     with _client(at_home(home), connection) as client:
         from protocol.node.output import Output

@@ -1,8 +1,8 @@
-"""What a conviction owes to own seats, and fetching it (audit.md section 8): anyone may make these calls, within the
-time for claims.
+"""What a conviction owes to own seats, and collecting it (audit.md section 8): anyone may make these calls, within
+the time for claims.
 
-A seat that spoke up, by a game of its account on a segment of its own, has the game's cost and its fee; an attested one
-without the convicted segment has its fee. A commitment that was opened late is paid by that call
+A seat whose account challenged in one of the seat's segments gets the game's cost and its fee; an attested seat
+without the convicted segment gets its fee. A commitment that was opened late is paid by that call
 (`challenge_commitment`).
 """
 
@@ -23,18 +23,20 @@ from verifier.context import Context
 from verifier.jobs import Job
 
 REFUSALS = ("NothingOwed", "NotOfSeat", "TooLate")
-"""The contract's last words on a claim: somebody else has fetched it, or it is none. Others may be a late node's."""
+"""The contract's final refusals of a claim: it was already collected, or does not exist. Other refusals may come from
+a node that lags.
+"""
 
 
 class Claim(NamedTuple):
-    """What is fetched for a seat: cost and fee for its `game`, or the fee alone (None)."""
+    """What is collected for a seat: cost and fee for its `game`, or the fee alone (None)."""
 
     seat: Seat
     game: int | None
 
 
 def pending(context: Context, seen: Observation) -> list[Seat]:
-    """Own seats of a convicted task for which something may still be fetched. Raises ChainError."""
+    """Own seats of a convicted task that may still have something to collect. Raises ChainError."""
     if seen.view.status is not TaskStatus.SLASHED:
         return []
     task, database = seen.view.task, context.database
@@ -44,7 +46,7 @@ def pending(context: Context, seen: Observation) -> list[Seat]:
 
 
 def jobs(context: Context, seen: Observation) -> Iterator[Job]:
-    """The claims of own seats. What a seat's account challenges is decided first. Raises ChainError."""
+    """The claims of own seats. Challenges of a seat's account are decided first. Raises ChainError."""
     task, seats = seen.view.task, pending(context, seen)
     if not seats:
         return
@@ -70,7 +72,7 @@ def jobs(context: Context, seen: Observation) -> Iterator[Job]:
 
 
 def _pays(context: Context, game: int, segments: list[int]) -> bool:
-    """Whether a game is one on these segments, or blind, that was not dismissed."""
+    """Whether a game is on one of these segments, or blind, and was not dismissed."""
     state = context.client.game.game(game)
     return state.verdict not in (Verdict.CHALLENGER_SILENT, Verdict.DROPPED) and state.segment in (
         0,
@@ -79,7 +81,7 @@ def _pays(context: Context, game: int, segments: list[int]) -> bool:
 
 
 def _fetch(context: Context, task: int, claim: Claim) -> None:
-    """Raises ChainError, but not for what the contract refuses for good."""
+    """Raises ChainError, except for what the contract refuses for good."""
     calls, number = context.client.commitments, claim.seat.number
     try:
         receipt = (

@@ -59,7 +59,7 @@ class Context:
     disk: Disk
     log: FilteringBoundLogger
     turns: Turns
-    """At computing: what is due first goes first, whatever it is for."""
+    """Turns at computing: the earliest deadline goes first, in any kind of work."""
     speeds: Speeds
     _terms: dict[int, Terms] = field(default_factory=dict)
     _segments: dict[tuple[int, int], list[int]] = field(default_factory=dict)
@@ -75,8 +75,9 @@ class Context:
         leading: Context | None = None,
         alone: bool = True,
     ) -> Context:
-        """The context of these accounts in this deployment, below the home folder; `leading` is that of the newest one
-        if this is another, and none is `alone` where there are several. Raises DatabaseError, SettingsError.
+        """The context of these accounts in this deployment, below the home folder. `leading` is the newest
+        deployment's context if this is another; with several deployments none is `alone`. Raises DatabaseError,
+        SettingsError.
         """
         market = client.market.address
         database = open_database(Database, home, client)
@@ -125,21 +126,21 @@ class Context:
         )
 
     def room(self) -> int:
-        """Bytes of disk that may be taken for others, beside what is spared. Raises OSError."""
+        """Bytes of disk that may be used for others, besides what is spared. Raises OSError."""
         return self.disk.room(self.settings.spare_bytes)
 
     @property
     def rates(self) -> Rates:
-        """What this machine manages."""
+        """This machine's rates."""
         return Rates(self.settings.speed, programs=self.speeds.measured())
 
     def clocks(self, client: Client, now: float = 0.0) -> Clocks:
-        """What a transaction of an account takes. Raises ChainError."""
+        """Seconds that a transaction of an account takes. Raises ChainError."""
         return Clocks(client.inclusion, self.settings.pace, now)
 
     def work_by(self, until: float, waits: int = 1) -> float:
-        """When computing has to be done that is sent by `until` and asks for the machine so many times. Raises
-        ChainError.
+        """When computing must be finished for a result that is sent by `until`, if it asks for the machine that many
+        times. Raises ChainError.
         """
         return until - seconds_beside(self.clocks(self.client), waits=waits)
 
@@ -156,7 +157,7 @@ class Context:
         return self._segments[task, seat]
 
     def forget(self, task: int) -> None:
-        """The task is over: what is in memory about it goes."""
+        """The task is over: drop what is in memory about it."""
         self._terms.pop(task, None)
         for key in [key for key in self._segments if key[0] == task]:
             del self._segments[key]
@@ -166,16 +167,16 @@ class Context:
         self.items.drop(task)
 
     def endpoint(self, task: int) -> Address | None:
-        """Where the task's solver says that it serves; None without a usable address. Raises ChainError."""
+        """The address that the task's solver announced; None without a usable one. Raises ChainError."""
         market = self.client.market
         return parsed(market.endpoint_of(market.task(task).solver))
 
     def fetch(self, task: int, lost: float) -> None:
-        """Bring a task's bundle here, after tries that took `lost` seconds. Raises BundleError, ChainError."""
+        """Fetch a task's bundle, after tries that took `lost` seconds. Raises BundleError, ChainError."""
         self.materials.fetch(task, self.terms(task), self.endpoint(task), lost)
 
     def load(self, task: int) -> Material:
-        """What is needed to replay a task, whose bundle is here. Raises BundleError, ChainError."""
+        """What is needed to replay a task whose bundle is here. Raises BundleError, ChainError."""
         return self.materials.load(task, self.terms(task), self.endpoint(task))
 
     def failed(self, task: int | None, kind: str, error: Exception) -> None:

@@ -1,8 +1,8 @@
 """What a verifier must remember over a crash (SQLite, WAL): what it digested, attested, challenged and holds, and the
 states, roots and others' salts that it will need.
 
-The chain knows tasks, seats and games, the journal of `protocol.chain` knows what was sent; here is only what neither
-knows. Every write is on disk when the method returns. A state's bytes are blobs elsewhere, written before their row.
+The chain knows tasks, seats and games, the journal of `protocol.chain` knows what was sent; this stores only the
+rest. Every write is on disk when the method returns. A state's bytes are blobs elsewhere, written before their row.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ CREATE TABLE states (
 
 
 UNTIL_OVER = (1 << 63) - 1
-"""For `hold`: until the task is over, and longer if it is settled."""
+"""A value for `hold`: until the task is over, and longer if it is settled."""
 _OF_OPEN_TASKS = ("states", "checked", "digests", "steps", "commitments", "salts")
 COMMITTING = 0
 """`Challenge.opening_until` from just before the commitment is sent until its block is known: the bond is at stake."""
@@ -62,12 +62,12 @@ COMMITTING = 0
 class Challenge:
     """A task's first false segment, None if it is to be found on-chain, and how far the challenge of one account is.
 
-    `seat` is the account's, or a look of it, or NO_SEAT. `roots` are the solver's r_0 … side by side, empty for a blind
+    `seat` is the account's seat or look, or NO_SEAT. `roots` are the solver's r_0 … side by side, empty for a blind
     challenge. `opening_until` is the last second in which the commitment can be opened, None before the commitment,
     `COMMITTING` while it may be on its way; `game` is None before the game is open, `outcome` before it is over.
 
-    One that only `asks` is a look's: the game is to bring the solver's step tree, under which the look accuses a seat;
-    it goes on only if that tree is false.
+    A challenge that only `asks` belongs to a look: its game obtains the solver's step tree, under which the look
+    accuses a seat; it continues only if that tree is false.
     """
 
     task: int
@@ -83,12 +83,12 @@ class Challenge:
 
     @property
     def key(self) -> tuple[int, int]:
-        """Task and seat: a challenge is one of these."""
+        """Task and seat, which identify a challenge."""
         return self.task, self.seat
 
     @property
     def is_committed(self) -> bool:
-        """Whether its bond is locked, or was, and the commitment can be opened until a time that is known."""
+        """Whether its bond is or was locked, and the commitment can be opened until a known time."""
         return self.opening_until not in (None, COMMITTING)
 
     def checkpoint_roots(self) -> list[bytes]:
@@ -98,7 +98,7 @@ class Challenge:
 
 @dataclass(frozen=True, slots=True)
 class StateRow:
-    """A kept state: checkpoint `number`, by own computation or as the solver served it."""
+    """A kept state: checkpoint `number`, from own computation or as the solver served it."""
 
     number: int
     own: bool
@@ -121,7 +121,7 @@ class Database(NodeDatabase):
         self._finished = {task for (task,) in self._execute("SELECT task FROM finished")}
 
     def is_finished(self, task: int) -> bool:
-        """Whether nothing more can happen with a task. Asks nothing of the disk."""
+        """Whether nothing more can happen in a task. Reads nothing from disk."""
         return task in self._finished
 
     def finish(self, *tasks: int) -> None:
@@ -141,17 +141,17 @@ class Database(NodeDatabase):
         )
 
     def checked(self, task: int, root: bytes) -> set[int]:
-        """Segments of a commitment that are as committed; `root` is the segment tree's."""
+        """Segments of a commitment that were found equal; `root` is the segment tree's."""
         rows = self._execute("SELECT segment FROM checked WHERE task = ? AND root = ?", (task, root))
         return {segment for (segment,) in rows}
 
     def check(self, task: int, segment: int, root: bytes) -> None:
-        """Note a segment that was replayed and is as committed."""
+        """Note a segment that was replayed and found equal."""
         self._execute("INSERT OR REPLACE INTO checked VALUES (?, ?, ?)", (task, segment, root))
 
     def digest(self, task: int, salt_hash: bytes, segment: int, root: bytes) -> bytes | None:
-        """A segment's digest under the salt with this hash, which stands for an own seat; `root` is the segment tree's.
-        Of the segment that would begin with the result (`findings.Committed`): the result's.
+        """A segment's digest under the salt with this hash, which identifies an own seat; `root` is the segment
+        tree's. For the segment number that stands for the result (`findings.Committed`): the result's digest.
         """
         found = self._execute(
             "SELECT digest FROM digests WHERE task = ? AND salt_hash = ? AND segment = ? AND root = ?",
@@ -174,7 +174,7 @@ class Database(NodeDatabase):
         )
 
     def steps(self, task: int, salt_hash: bytes, segment: int) -> list[bytes]:
-        """Roots of a segment's states s_0 … s_C under a salt, over which its digest is; none if they are not kept."""
+        """Roots of a segment's states s_0 … s_C under a salt, which its digest covers; none if they are not kept."""
         rows = self._execute(
             "SELECT roots FROM steps WHERE task = ? AND salt_hash = ? AND segment = ?",
             (task, salt_hash, segment),
@@ -182,22 +182,22 @@ class Database(NodeDatabase):
         return _roots(rows[0][0]) if rows else []
 
     def put_steps(self, task: int, salt_hash: bytes, segment: int, roots: Sequence[bytes]) -> None:
-        """Keep those of a segment that was replayed for its digest: 32 bytes a state."""
+        """Keep the roots of a segment that was replayed for its digest: 32 bytes a state."""
         self._execute(
             "INSERT OR REPLACE INTO steps VALUES (?, ?, ?, ?)", (task, salt_hash, segment, b"".join(roots))
         )
 
     def commitment(self, task: int, root: bytes) -> list[bytes]:
-        """The solver's r_0, r_1, … under the segment tree's root, as it once served them; none where it has not."""
+        """The solver's r_0, r_1, … under the segment tree's root, as once served; none if they were not served."""
         rows = self._execute("SELECT roots FROM commitments WHERE task = ? AND root = ?", (task, root))
         return _roots(rows[0][0]) if rows else []
 
     def put_commitment(self, task: int, root: bytes, roots: Sequence[bytes]) -> None:
-        """Keep those of a task's latest commitment: 32 bytes a segment."""
+        """Keep the roots of a task's latest commitment: 32 bytes a segment."""
         self._execute("INSERT OR REPLACE INTO commitments VALUES (?, ?, ?)", (task, root, b"".join(roots)))
 
     def attested(self, task: int, salt_hash: bytes) -> bytes | None:
-        """The digest that was stated, or is about to be, under the salt of a seat."""
+        """The digest that was or is about to be attested under the salt of a seat."""
         found = self._execute(
             "SELECT digest FROM attested WHERE task = ? AND salt_hash = ?", (task, salt_hash)
         )
@@ -223,7 +223,7 @@ class Database(NodeDatabase):
         return [salt for (salt,) in rows]
 
     def count_salts(self) -> int:
-        """Those of all seats."""
+        """Offered salts of all seats."""
         ((count,),) = self._execute("SELECT count(*) FROM salts")
         return int(count)
 
@@ -232,7 +232,7 @@ class Database(NodeDatabase):
         self._execute("INSERT OR IGNORE INTO salts VALUES (?, ?, ?)", (task, seat, salt))
 
     def drop_salt(self, task: int, seat: int, salt: bytes) -> None:
-        """Forget a salt that was shown, or fits no attestation."""
+        """Forget a salt that was shown, or matches no attestation."""
         self._execute("DELETE FROM salts WHERE task = ? AND seat = ? AND salt = ?", (task, seat, salt))
 
     def hold(self, task: int, until: int) -> None:
@@ -248,7 +248,7 @@ class Database(NodeDatabase):
         return [task for (task,) in self._execute("SELECT task FROM held WHERE until < ?", (now,))]
 
     def held_after_end(self) -> list[int]:
-        """Tasks that are over and whose results are held, the one that is to be let go first before all others."""
+        """Finished tasks whose results are held, the first to be released at the front."""
         rows = self._execute("SELECT task FROM held WHERE until < ? ORDER BY until, task", (UNTIL_OVER,))
         return [task for (task,) in rows]
 
@@ -266,7 +266,7 @@ class Database(NodeDatabase):
         return [row for row in self.all_challenges(task) if not row.asks]
 
     def all_challenges(self, task: int) -> list[Challenge]:
-        """With those that only ask."""
+        """All of them, including those that only ask."""
         rows = self._execute("SELECT * FROM challenges WHERE task = ? ORDER BY seat", (task,))
         return [_challenge(row) for row in rows]
 
@@ -275,8 +275,8 @@ class Database(NodeDatabase):
         return next((row for row in self.all_challenges(task) if row.seat == seat), None)
 
     def put_challenge(self, challenge: Challenge) -> None:
-        """Note a challenge before anything of it is sent; dropped where its account challenges the task already. One
-        that only asked, and is over, makes room.
+        """Note a challenge before anything of it is sent. Dropped if its account already challenges the task. A
+        finished challenge that only asked is replaced.
         """
         self._execute(
             "DELETE FROM challenges WHERE task = ? AND seat = ? AND asks AND outcome IS NOT NULL",
@@ -305,7 +305,7 @@ class Database(NodeDatabase):
         game: int | None = None,
         outcome: str | None = None,
     ) -> None:
-        """Note how far the challenge of a task and seat is; None leaves a field as it is."""
+        """Note how far the challenge of a task and seat is; None leaves a field unchanged."""
         self._execute(
             "UPDATE challenges SET opening_until = coalesce(?, opening_until), game = coalesce(?, game), "
             "outcome = coalesce(?, outcome) WHERE task = ? AND seat = ?",
@@ -313,7 +313,7 @@ class Database(NodeDatabase):
         )
 
     def begin_again(self, key: tuple[int, int]) -> None:
-        """The chain has no longer what a challenge was opened with: its transactions are looked up once more."""
+        """The chain no longer has the events that opened a challenge: look up its transactions again."""
         self._execute(
             "UPDATE challenges SET opening_until = NULL, game = NULL "
             "WHERE task = ? AND seat = ? AND outcome IS NULL",
@@ -321,8 +321,8 @@ class Database(NodeDatabase):
         )
 
     def turn_on_solver(self, asking: Challenge) -> None:
-        """The step tree that was asked for is false: the challenge goes on against the solver. It is noted now if it
-        was not before.
+        """The requested step tree is false: the challenge continues against the solver. It is noted now if it was not
+        before.
         """
         with self._transaction():
             self.put_challenge(replace(asking, asks=False))
@@ -332,14 +332,14 @@ class Database(NodeDatabase):
             )
 
     def renew_challenge(self, key: tuple[int, int], salt: bytes) -> None:
-        """Let a challenge that was not opened in time begin again, under another salt: a commitment serves once."""
+        """Restart a challenge that was not opened in time, under another salt: a commitment can be used once."""
         self._execute(
             "UPDATE challenges SET salt = ?, opening_until = NULL WHERE task = ? AND seat = ? AND game IS NULL",
             (salt, *key),
         )
 
     def is_claimed(self, task: int, seat: int) -> bool:
-        """Whether what a conviction owes to a seat was fetched, or refused."""
+        """Whether a conviction's payment to a seat was collected, or refused."""
         return bool(self._execute("SELECT 1 FROM claimed WHERE task = ? AND seat = ?", (task, seat)))
 
     def put_claimed(self, task: int, seat: int) -> None:
@@ -355,7 +355,7 @@ class Database(NodeDatabase):
         return [StateRow(number, bool(own), root, manifest) for number, own, root, manifest in rows]
 
     def state(self, task: int, number: int, root: bytes) -> StateRow | None:
-        """The kept state of checkpoint `number` that has this root, by own computation if there is one."""
+        """The kept state of checkpoint `number` with this root, preferably from own computation."""
         rows = self._execute(
             "SELECT own, manifest FROM states WHERE task = ? AND number = ? AND root = ? ORDER BY own DESC",
             (task, number, root),
@@ -363,7 +363,7 @@ class Database(NodeDatabase):
         return StateRow(number, bool(rows[0][0]), root, rows[0][1]) if rows else None
 
     def own_segments(self, task: int) -> int:
-        """Segments of a task that one's own run from the start has come through."""
+        """Segments of a task that our own run from the start has completed."""
         ((count,),) = self._execute(
             "SELECT count(*) FROM states WHERE task = ? AND own AND number > 0", (task,)
         )
@@ -377,7 +377,7 @@ class Database(NodeDatabase):
         )
 
     def drop_state(self, task: int, row: StateRow) -> None:
-        """Forget a kept state. A run has no gaps: with a state of one's own go those after it, which it gives again."""
+        """Forget a kept state. A run has no gaps: forgetting one of our own states forgets those after it."""
         self._execute(
             "DELETE FROM states WHERE task = ? AND own = ? AND (number = ? OR own AND number > ?)",
             (task, row.own, row.number, row.number),

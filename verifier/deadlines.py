@@ -1,4 +1,4 @@
-"""Which task's duties come first where workers are few: deadlines decide, not the order in which tasks were posted."""
+"""Which task's duties come first where workers are few: decided by deadlines, not by the order of posting."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from verifier.seats import due_by
 
 
 def replays_due(context: Context, seen: Observation) -> int:
-    """When what own seats digest is due next: for their attestations, and for digests that are to be opened."""
+    """When the next digest of own seats is due, for an attestation or an opening."""
     due = due_by(seen, context.clients)
     if seen.audit is None or not any(True for _ in unopened(context, seen)):
         return due

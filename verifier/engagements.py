@@ -1,9 +1,9 @@
 """What a verifier's accounts may have to compute, and whether a game fits beside it (`protocol.tasks.admission`).
 
-An account that is free may be drawn at any time into whatever its offer takes; one that is bound owes what its place
-asks for, and answers to looks; each challenge at stake is a game. What is computed after all that is due is not
-counted: what does not fit into its time alone, or it could keep this verifier from every game; and the replays of a
-seat whose solver is challenged, or terms could be such that who finds them false has no time left to say so.
+A free account may be drawn at any time into whatever its offer accepts; a bound one owes its seat's work and answers
+to looks; each challenge at stake is a game. Work of the lowest priority is not counted. This is work that does not
+fit into its time even alone, which could otherwise keep this verifier from every game; and the replays of a seat
+whose solver is challenged, since terms could otherwise be such that a verifier has no time left to challenge.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from verifier.seats import own_seats
 
 
 class Engagements:
-    """`see` is for the loop's thread, `beside` for any. Those of one process, under several contracts, count together:
-    `leading` are those of the newest ones, and one of them is `admitting` at a time.
+    """`see` is for the loop's thread, `beside` for any. The nodes of one process, under several contracts, count
+    together: `leading` belongs to the newest contracts, and one node admits at a time (`admitting`).
     """
 
     def __init__(self, context: Context, leading: Engagements | None = None) -> None:
@@ -37,7 +37,7 @@ class Engagements:
         self.admitting: Lock = Lock() if leading is None else leading.admitting
 
     def see(self, seen: Observation) -> None:
-        """Take note of what own places of a task owe now. Raises ChainError."""
+        """Note what own places of a task owe now. Raises ChainError."""
         clocks = self._context.clocks(self._context.client, seen.now)
         rates = self._context.rates
         found = [one for one in self._of(seen) if admission([one], clocks, rates) is None]
@@ -50,8 +50,8 @@ class Engagements:
             self._places.pop(task, None)
 
     def beside(self, challenge: Challenge) -> list[Owed]:
-        """All that is owed beside a game that is not at stake yet; of what accounts may be drawn into, that under these
-        contracts: offers under others count a third of the machine for themselves. Raises ChainError.
+        """Everything that is owed besides a game that is not at stake yet. Possible draws count under these contracts
+        only: offers under others reserve their own third of the machine. Raises ChainError.
         """
         owed = [one for node in self._all for one in node._owed(challenge if node is self else None)]
         return [*owed, *self._drawable()]

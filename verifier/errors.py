@@ -10,15 +10,15 @@ class VerifierError(AssayError):
 
 
 class StateLost(VerifierError):
-    """The state before a challenged segment is neither on disk nor served any more."""
+    """The state before a challenged segment is not on disk and is not served any more."""
 
 
 class Unserved(VerifierError):
-    """The solver does not serve what it has committed to, or not in time."""
+    """The solver does not serve what it committed to, or not in time."""
 
 
 class DiskFull(VerifierError):
-    """So little of the disk is free that nothing more is fetched, or kept for others."""
+    """So little disk is free that nothing more is fetched, or kept for others."""
 
     exit_code = ExitCode.RETRY
 
@@ -28,14 +28,14 @@ class TwoDigests(VerifierError):
 
 
 class TwoReplays(VerifierError):
-    """Two replays of one segment from one state ended in different states: at least one of them went wrong."""
+    """Two replays of one segment from one state ended in different states: at least one of them is wrong."""
 
 
 class SaltRefused(VerifierError):
-    """A salt that can serve for nothing: no such seat, an own one, or not what it attested under."""
+    """A useless salt: there is no such seat, it is an own one, or it did not attest under this salt."""
 
 
 class TooManySalts(SaltRefused):
-    """More salts are offered for one seat than are kept before it is attested."""
+    """More salts were offered for one seat than are kept before it attests."""
 
     exit_code = ExitCode.RETRY

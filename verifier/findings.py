@@ -1,19 +1,19 @@
-"""What a replay is asked about, and what it finds (`replaying`). Needs no torch: a node that waits has none."""
+"""What a replay is asked, and what it finds (`replaying`). Does not need torch: a waiting node has not loaded it."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 FETCH_SHARE = 1 / 8
-"""Of the time to attest, what one checkpoint from one source may take, and about what one `ask` may take: in the half
-before a seat claims, two hostile sources leave room for two others.
+"""Share of the attestation time that one checkpoint from one source may take, and about what one `ask` may take. In
+the half before a seat claims, two hostile sources leave room for two others.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class Committed:
-    """A segment tree as the chain holds it: `size` leaves r_0 … under `root`. There is no segment `size`: it would
-    begin with the result, and all that is asked of it is to hold that.
+    """A segment tree as the chain holds it: `size` leaves r_0 … under `root`. The number `size` stands for a segment
+    that would begin with the result: its only duty is to hold the result.
     """
 
     root: bytes
@@ -22,7 +22,7 @@ class Committed:
 
 @dataclass(frozen=True, slots=True)
 class Equal:
-    """The segment is as committed. `digests` are those of its states, or of the result, one for each digester."""
+    """The segment is as committed. `digests` are those of its states, or of the result, one per digester."""
 
     digests: tuple[bytes, ...] = ()
 
@@ -31,9 +31,9 @@ class Equal:
 class Different:
     """The commitment is not what the program gives.
 
-    With the solver's `roots` r_0 …, `segment` is false given the state before it. Without them (None) the segment is
-    not known yet, and one's own run from the initial state is kept. `digests` are those of one's own states of the
-    segment, one for each digester, if it was replayed.
+    With the solver's `roots` r_0 …, `segment` is false given the state before it. Without them (None) the false
+    segment is not known yet, and our own run from the initial state is kept. `digests` are those of our own states of
+    the segment, one per digester, if it was replayed.
     """
 
     segment: int | None

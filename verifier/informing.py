@@ -1,8 +1,8 @@
-"""Informing: who shows the salt of an attested seat while its task is not over takes half of the seat's lock
-(audit.md section 5).
+"""Informing: an account that shows the salt of an attested seat while its task is not over takes half of the seat's
+lock (audit.md section 5).
 
-So whoever computed a seat's digest for it can do so, and anybody to whom the salt was given. It takes a commitment, and
-in a later block the call itself. The digest that the call needs comes from the chain.
+A service that computed a seat's digest can do so, and anyone who was given the salt. Informing takes a commitment,
+and in a later block the call itself. The digest that the call needs comes from the chain.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from protocol.tasks.task import INCLUSION_BLOCKS
 from verifier.errors import SaltRefused
 
 BLOCKS = INCLUSION_BLOCKS + 1
-"""Until the call is mined: the commitment may just miss the next block, and the call wants a later one."""
+"""Seconds until the call is mined: the commitment may just miss the next block, and the call needs a later one."""
 _SALT = re.compile("(0x)?[0-9a-fA-F]{64}")
 
 
@@ -48,7 +48,7 @@ class Attested:
         self._seats: dict[int, Attestation] = {}
 
     def of(self, seat: int) -> Attestation | None:
-        """That of a seat; what an informer or a re-organisation has taken away is still told. Raises ChainError."""
+        """The attestation of a seat, also one that an informer or a re-organisation has removed. Raises ChainError."""
         for event in self._follower.poll().events:
             told = event.arguments
             self._seats[told["seat"]] = Attestation(told["digest"], told["saltHash"])
@@ -56,12 +56,12 @@ class Attested:
 
 
 def stands(client: Client, task: int, seat: int, found: Attestation) -> bool:
-    """Whether this is what the seat attests now. Raises ChainError."""
+    """Whether this is the seat's present attestation. Raises ChainError."""
     return client.audit.attestation(task, seat) == attestation_word(found.digest, found.salt_hash)
 
 
 class Informing:
-    """One seat whose salt is known: the two calls, each sent once, whatever is restarted."""
+    """One seat whose salt is known: the two calls, each sent once, across restarts."""
 
     def __init__(self, client: Client, task: int, seat: int, attestation: Attestation, salt: bytes) -> None:
         self._client = client
@@ -69,8 +69,8 @@ class Informing:
         self._log = logs.get("verifier.informing").bind(task=task, seat=seat, account=client.address)
 
     def advance(self) -> Receipt | None:
-        """The next call; the receipt of the one that took the lock's half. Raises SaltRefused where it is too late to
-        commit, ChainError.
+        """Send the next call; returns the receipt of the one that took half of the lock. Raises SaltRefused where it
+        is too late to commit, ChainError.
         """
         looks = self._client.looks
         sent = looks.interrupted("inform", *self._call) is not None  # nobody has seen its end
@@ -82,7 +82,7 @@ class Informing:
         return receipt
 
     def _committed_in(self) -> int:
-        """The commitment's block; it is made if there is none."""
+        """The commitment's block; commits if there is none."""
         client, (task, seat, _, salt) = self._client, self._call
         commitment = informing_commitment(
             client.deployment.chain_id, client.looks.address, task, seat, client.address, salt
@@ -110,7 +110,7 @@ def _require_time(client: Client, task: int, seat: int) -> None:
 
 
 def require_seat(task: int, number: int, seats: Sequence[Seat], own: Container[str]) -> Seat:
-    """The seat of this number. Raises SaltRefused if nobody else sits in it."""
+    """The seat of this number. Raises SaltRefused unless somebody else sits in it."""
     what = f"salt for task {task}, seat {number}"
     if not 0 <= number < len(seats) or seats[number].is_empty:
         raise SaltRefused(
@@ -123,7 +123,7 @@ def require_seat(task: int, number: int, seats: Sequence[Seat], own: Container[s
         raise SaltRefused(
             what,
             expected="a seat of another account",
-            got="one's own",
+            got="your own account",
             remedy="show it to nobody: who informs of itself loses half of the lock",
         )
     return seats[number]
@@ -142,7 +142,7 @@ def parsed_salt(text: str) -> bytes:
 
 
 def inform(client: Client, task: int, seat: int, salt: bytes, wait: Callable[[], object]) -> Receipt:
-    """Inform now, by hand; `wait` passes the time between two blocks. Raises SaltRefused, ChainError."""
+    """Inform now, by command; `wait` passes the time between two blocks. Raises SaltRefused, ChainError."""
     is_open = client.market.task(task).status is TaskStatus.SUBMITTED
     sits = require_seat(task, seat, client.audit.seats(task) if is_open else (), {client.address})
     found = Attested(client, task).of(seat) if sits.attested else None

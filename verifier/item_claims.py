@@ -1,10 +1,10 @@
-"""Claiming that an item cannot be had, objecting to a jury that says it can, and ending claims.
+"""Claim that an item is unavailable, object to a jury that says it is available, and end claims.
 
-Where terms have jurors a seat does not run the task from its start: at half of its time it claims what it still lacks
-first, also while that is still being sent. While the jury sits it asks on, jurors that voted yes too (`material`); with
-nothing at half of the time to object it has them open a chunk at random, however few of the jury they are. After a
-verdict its time begins again, and it asks everybody again; at half of that time it claims what it lacks then: the next
-item, or the same one where the jury was undecided.
+Where terms have jurors, a seat does not run the task from its start. At half of its time it claims the first item
+that it still lacks, even if that is being sent. While the jury sits it keeps asking, also the jurors that voted yes
+(`material`). If it still has nothing at half of the time for objections, it has them open a chunk at random, however
+few they are. After a verdict its time begins again, and it asks everybody again; at half of that time it claims what
+it lacks then: the next item, or the same one if the jury was undecided.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from verifier.seats import attestable
 
 
 def jobs(context: Context, seen: Observation) -> Iterator[Job]:
-    """The transactions that own claims ask for, and verdicts that are due."""
+    """The transactions that own claims need, and due verdicts."""
     task = seen.view.task
     jury = context.juries.of(task)
     if jury is None or jury.claim is None:
@@ -56,15 +56,15 @@ def jobs(context: Context, seen: Observation) -> Iterator[Job]:
 
 
 def bound(context: Context, seen: Observation) -> bool:
-    """Whether an own claim of a task that was decided otherwise still locks its bond."""
+    """Whether an own claim of a task that ended otherwise still locks its bond."""
     jury = context.juries.of(seen.view.task)
     return jury is not None and jury.claim is not None and jury.claim.account in context.clients
 
 
 def missing_items(context: Context, seen: Observation, seat: Seat) -> list[int]:
-    """What the seat was refused, or waits for since `FETCH_SHARE` of its time, and still lacks, first things first;
-    empty where nothing is known to be missing. The first state is in the bundle: where a replay from there lacks the
-    roots, the state that it ends in is named.
+    """What the seat was refused, or has waited for since `FETCH_SHARE` of its time, and still lacks, in order of
+    need; empty where nothing is known to be missing. The first state is in the bundle: where a replay from there
+    lacks the roots, the state at its end is named.
     """
     view, terms = seen.view, context.terms(seen.view.task)
     material = context.materials.find(view.task)
@@ -94,7 +94,7 @@ def lacks(context: Context, seen: Observation, item: int) -> bool:
 
 
 def objection(context: Context, task: int, item: int) -> Objection:
-    """A chunk of an item at random; by the sizes of its tensors where the program, which tells them, is here."""
+    """A chunk of an item at random, by the sizes of its tensors if the program, which tells them, is here."""
     terms, material = context.terms(task), context.materials.find(task)
     constants = item == constants_item(terms.segments)
     if material is None:

@@ -1,9 +1,9 @@
-"""Work that runs beside the node's loop: one job per key at a time, a bounded number in all, rests after failures.
+"""Work that runs beside the node's loop: one job per key at a time, a bounded number in all, pauses after failures.
 
-So a game never waits for another game's receipt, nor a move for a replay. What is due before all that runs waits for no
-worker. Whatever a job raises is its task's failure: the task rests in this kind of work, and the others come first.
-Jobs are idempotent: what a job did not finish is decided anew, from the chain and the database, when it is offered
-again.
+So a game never waits for another game's receipt, nor a move for a replay. Work that is due before everything running
+starts even without a free worker. An error in a job counts against its task: the task pauses in this kind of work,
+and the others come first. Jobs are idempotent: what a job did not finish is decided again, from the chain and the
+database, when it is offered again.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ if TYPE_CHECKING:
 
 FIRST_REST = 0.5
 DOUBLED = 30.0
-"""Seconds up to which each failure of a task doubles its rest."""
+"""Limit in seconds up to which each failure of a task doubles its pause."""
 IDLE = 60.0
-"""Seconds that a thread stays without work."""
+"""Seconds that a thread without work stays alive."""
 GRACE = 20
-"""Seconds in which the account that gains most by a call that anyone may make can make it first."""
+"""Head start in seconds for the account that gains most by a call that anyone may make."""
 
 Sent = TypeVar("Sent")
 
 
 class Job(NamedTuple):
-    """A piece of work: `what` it is about, unique within its task. No task: the node's own, such as a withdrawal. What
-    it computes is due by `until`; infinite where nothing is lost by its waiting for all that is due.
+    """A piece of work: `what` it is about, unique within its task. Without a task it is the node's own, such as a
+    withdrawal. Its computing is due by `until`; infinite where it can wait for all work that is due.
     """
 
     task: int | None
@@ -45,26 +45,26 @@ class Job(NamedTuple):
 
     @property
     def key(self) -> tuple[int | None, str]:
-        """What tells it from others."""
+        """Identifies it among others."""
         return self.task, self.what
 
 
 def finds_worker(job: Job, running: Iterable[Job], workers: int) -> bool:
-    """Whether a job may begin beside those that run: while there are workers, and before them all without one. So what
-    is due first never waits for the end of a replay; there is one more in memory for each that is due before the last.
+    """Whether a job may begin beside the running ones: while a worker is free, or without one if it is due before all
+    of them. So urgent work never waits for the end of a replay; each such job holds one more replay in memory.
     """
     others = list(running)
     return len(others) < workers or all(job.until < other.until for other in others)
 
 
 def first_due(jobs: Iterable[Job]) -> Job | None:
-    """The one that a worker takes next; of those that are due at the same time the one that was offered first."""
+    """The job that a worker takes next; at equal deadlines the one offered first."""
     return min(jobs, key=lambda job: job.until, default=None)
 
 
 def unless_refused(log: FilteringBoundLogger, task: int, what: str, call: Callable[[], Sent]) -> Sent | None:
-    """What a call gives that anyone may make; None where the contract refuses it, for somebody else was faster. Raises
-    ChainError otherwise.
+    """The result of a call that anyone may make; None where the contract refuses it, because somebody else was
+    faster. Raises ChainError otherwise.
     """
     try:
         return call()
@@ -84,7 +84,7 @@ class Failure(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class _Rest:
-    """How long a task that failed rests, and until when; how many seconds its failures took in all."""
+    """How long a failed task pauses, and until when; how many seconds its failures took in all."""
 
     seconds: float = 0.0
     until: float = 0.0
@@ -92,9 +92,10 @@ class _Rest:
 
 
 class Rests:
-    """Rests of tasks: each as long as the failure took, and twice the last one up to `DOUBLED`, but at most `longest`.
+    """Pauses of tasks: each as long as the failure took, and twice the last one up to `DOUBLED`, but at most
+    `longest`.
 
-    Seconds. Forgotten by `forget`, for what a task has cost stays true while the task lasts.
+    In seconds. `forget` ends them; what a task has cost is kept while the task lasts.
     """
 
     def __init__(self, longest: float, clock: Callable[[], float] = time.monotonic) -> None:
@@ -107,18 +108,18 @@ class Rests:
         return self._clock() < self._of(task).until
 
     def lost(self, task: int | None) -> float:
-        """What its failures took."""
+        """Seconds that its failures took."""
         return self._of(task).lost
 
     def failed(self, task: int | None, took: float) -> None:
-        """Let it rest from now on."""
+        """Start a pause now."""
         last = self._of(task)
         doubled = FIRST_REST if not last.seconds else min(2 * last.seconds, DOUBLED)
         seconds = min(max(took, doubled), self._longest)
         self._rests[task] = _Rest(seconds, self._clock() + seconds, last.lost + took)
 
     def succeeded(self, task: int | None) -> None:
-        """The next failure is the first again."""
+        """The next failure counts as the first again."""
         if task in self._rests:
             self._rests[task] = _Rest(lost=self._rests[task].lost)
 
@@ -134,11 +135,11 @@ _NONE = _Rest()
 
 
 Due = Callable[[float], AbstractContextManager[None]]
-"""What a thread computes meanwhile is due then (`Turns.due`)."""
+"""The deadline of what a thread computes meanwhile (`Turns.due`)."""
 
 
 def at_once(_until: float) -> AbstractContextManager[None]:
-    """It waits for nothing."""
+    """It can wait for everything."""
     return nullcontext()
 
 
@@ -154,7 +155,10 @@ class _Running:
         self._clock = clock
 
     def run(self) -> None:
-        """Do the work, in a worker's thread."""
+        """At most `workers` jobs side by side, except urgent ones; failed tasks pause up to `longest_rest` seconds.
+        With `queued` a free worker takes a job that found none since the last `collect`, without waiting for the next
+        look. For the loop's thread.
+        """
         started = self._clock()
         try:
             with self._due(self.job.until):
@@ -202,16 +206,16 @@ class Jobs:
 
     @property
     def full(self) -> bool:
-        """Whether all workers are busy."""
+        """Start a job, unless one of its key runs, its task pauses, or no worker is free (`finds_worker`); whether it
+        was started.
+        """
         return self.busy >= self._workers
 
     def __contains__(self, key: tuple[int | None, str]) -> bool:
         return key in self._running
 
     def offer(self, job: Job) -> bool:
-        """Start a job, unless one of its key runs, its task rests, or all workers are busy (`finds_worker`); whether it
-        was started.
-        """
+        """Remove the finished jobs and return the failed ones, whose tasks now pause."""
         with self._lock:
             if job.key in self._running or self.rests.resting(job.task):
                 return False
@@ -231,7 +235,7 @@ class Jobs:
         """Take the finished jobs away; the failures among them, whose tasks now rest."""
         failures = []
         with self._lock:
-            self._waiting.clear()  # what is due is decided anew
+            self._waiting.clear()  # what is due is decided again
             ended = [running for running in self._running.values() if running.done.is_set()]
             for running in ended:
                 del self._running[running.job.key]
@@ -245,7 +249,7 @@ class Jobs:
         return failures
 
     def wait(self) -> None:
-        """Until no job runs."""
+        """Wait until no job runs."""
         with self._lock:
             self._waiting.clear()
             running = list(self._running.values())
@@ -253,13 +257,13 @@ class Jobs:
             one.done.wait()
 
     def abandon(self) -> None:
-        """Let each thread end with its job, which nobody waits for; nothing may be offered afterwards."""
+        """Let each thread end with its job, without waiting; nothing may be offered afterwards."""
         with self._lock:
             for _ in self._threads:
                 self._queue.put(None)
 
     def close(self) -> None:
-        """Until no job runs and all threads have ended; nothing may be offered afterwards."""
+        """Wait until no job runs and all threads have ended; nothing may be offered afterwards."""
         self.wait()
         with self._lock:
             threads = list(self._threads)
@@ -282,7 +286,7 @@ class Jobs:
                 running = self._next()
 
     def _ends(self) -> bool:
-        """Whether the thread that asks is to end, for it had nothing to do for long."""
+        """Whether the calling thread must end, because it had no work for long."""
         with self._lock:
             idle = self._queue.empty()
             if idle:
@@ -290,7 +294,7 @@ class Jobs:
             return idle
 
     def _next(self) -> _Running | None:
-        """What found no worker before, but of a task that failed since: it is to rest."""
+        """Jobs that found no worker before, except those of tasks that have failed since and must pause."""
         with self._lock:
             failed = {running.job.task for running in self._running.values() if running.error is not None}
             if len(self._active()) >= self._workers:

@@ -1,9 +1,9 @@
-"""Being a juror: fetch what a seat says it cannot have, keep and serve it, vote, and open what the claimant asks for.
+"""Jury duty: fetch what a seat says it cannot have, keep and serve it, vote, and open what the claimant asks for.
 
-`auditing` fetches, for what a juror needs is what a seat would need. Whoever votes yes serves the item from before its
-vote until the task is over, and what else the claimant needs (`keeping`), as far as it can be had and the disk has room
-beside what is spared for duties: a claim names one item. Who still
-has nothing at three quarters of its time votes no, for silence is punished.
+`auditing` fetches, because a juror needs what a seat would need. A juror that votes yes serves the item from before
+its vote until the task is over. It also serves what else the claimant needs (`keeping`), as far as it is available
+and the disk has room besides what is spared for duties: a claim names only one item. A juror that has nothing at
+three quarters of its time votes no, because silence is punished.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ from verifier.salts import salted, secret_of
 from verifier.seats import due_segments
 
 Held = tuple[Sequence[BytesLike], Leaf]
-"""An item's tensors, canonical bytes, and where a state is in the segment tree."""
+"""An item's tensors as canonical bytes, and a state's place in the segment tree."""
 
 
 def awaited(context: Context, seen: Observation) -> Iterator[tuple[Seat, int]]:
-    """Own jurors that can still vote, each with the item that it is to fetch."""
+    """Own jurors that can still vote, each with the item that it must fetch."""
     jury = _sitting(context, seen)
     if jury is None or jury.claim is None or jury.view is None or seen.now > jury.view.until:
         return
@@ -66,8 +66,8 @@ def further(context: Context, seen: Observation) -> list[int]:
 
 
 def keeping(context: Context, seen: Observation) -> Iterator[Job]:
-    """Fetching and keeping one of the states that are served further, each time another: what nobody serves keeps no
-    other waiting. It waits for strangers, and is for a worker of its own.
+    """Fetching and keeping one of the further served states, a different one each time, so that an unavailable one
+    does not delay others. It waits for strangers and has its own worker.
     """
     task = seen.view.task
     lacking = [item for item in further(context, seen) if not context.items.has_state(task, item)]
@@ -76,7 +76,7 @@ def keeping(context: Context, seen: Observation) -> Iterator[Job]:
 
 
 def deadlines(context: Context, seen: Observation) -> Iterator[int]:
-    """When own jurors have to have voted, or opened."""
+    """When own jurors must have voted, or opened."""
     jury = _sitting(context, seen)
     if jury is None or jury.claim is None or jury.view is None:
         return
@@ -87,7 +87,7 @@ def deadlines(context: Context, seen: Observation) -> Iterator[int]:
 
 
 def is_here(context: Context, seen: Observation, material: Material, item: int) -> bool:
-    """Whether an item is on this machine, and for a state the roots beside it; constants are in the bundle."""
+    """Whether an item is on this machine, and for a state its roots too; constants are in the bundle."""
     if item == constants_item(material.terms.segments) or context.items.has_state(seen.view.task, item):
         return True
     return material.replayer.is_here(Committed(seen.view.root, seen.view.size), item + 1)
@@ -106,7 +106,7 @@ def votes(context: Context, seen: Observation) -> Iterator[Job]:
 
 
 def refusals(context: Context, seen: Observation) -> Iterator[Job]:
-    """The votes of own jurors that have waited for the item long enough."""
+    """The votes of own jurors that have waited long enough for the item."""
     task, jury = seen.view.task, _sitting(context, seen)
     for juror, item in awaited(context, seen):
         material = context.materials.find(task)
@@ -118,7 +118,7 @@ def refusals(context: Context, seen: Observation) -> Iterator[Job]:
 
 
 def openings(context: Context, seen: Observation) -> Iterator[Job]:
-    """What own jurors open for the claimant that has objected."""
+    """What own jurors open for the claimant that objected."""
     jury = _sitting(context, seen)
     if jury is None or jury.claim is None or jury.objection is None or seen.now > jury.claim.until:
         return
@@ -130,7 +130,7 @@ def openings(context: Context, seen: Observation) -> Iterator[Job]:
 
 
 def releasable(context: Context, seen: Observation) -> list[Seat]:
-    """Own jurors that a jury binds although its task was decided otherwise."""
+    """Own jurors that are still bound although the task ended otherwise."""
     jury = context.juries.of(seen.view.task)
     if jury is None or seen.view.status is TaskStatus.SUBMITTED:
         return []
@@ -143,7 +143,7 @@ def _sitting(context: Context, seen: Observation) -> Jury | None:
 
 
 def _held(context: Context, seen: Observation, item: int) -> Held:
-    """The item, which is here; it is served from then on. Raises BundleError, ChainError, CommitmentError, OSError."""
+    """The item, which is here; it is served from now on. Raises BundleError, ChainError, CommitmentError, OSError."""
     task, material = seen.view.task, context.load(seen.view.task)
     program, terms = material.work.program, material.terms
     if item == constants_item(terms.segments):

@@ -1,4 +1,4 @@
-"""A jury as the chain tells it, and what may be done about it when. Pure: no clock, chain or database in here."""
+"""A jury as the chain shows it, and what may be done about it when. Pure: no clock, chain or database in here."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from protocol.tasks.task import Terms
 
 @dataclass(frozen=True, slots=True)
 class Jury:
-    """A claim of a task, None once it was dropped, and the jury that is to judge it, None once its draw has lapsed.
-    `jurors` are those that somebody was drawn for.
+    """A claim of a task (None once it was dropped) and the jury that judges it (None once its draw has lapsed).
+    `jurors` are those drawn so far.
     """
 
     claim: ItemClaim | None
@@ -22,13 +22,13 @@ class Jury:
 
     @property
     def objection(self) -> Objection | None:
-        """The chunk that jurors are to open."""
+        """The chunk that jurors must open."""
         if self.claim is None or not self.claim.until:
             return None
         return Objection(self.claim.tensor, self.claim.walk)
 
     def may_object(self, terms: Terms, now: int) -> bool:
-        """Whether the second half of the time to object runs, and there are votes to object to."""
+        """Whether the second half of the time for objections runs, and there are votes to object to."""
         if self.view is None or self.view.pending or self.objection is not None:
             return False
         until, yes, no = self.view.until, self.view.yes.bit_count(), self.view.no.bit_count()
@@ -38,7 +38,7 @@ class Jury:
         )
 
     def has_voted(self, juror: Seat) -> bool:
-        """Whether it did, yes or no."""
+        """Whether it voted, yes or no."""
         return self.view is not None and _has(self.view.yes | self.view.no, juror)
 
     def owes_opening(self, juror: Seat) -> bool:

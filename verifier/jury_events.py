@@ -1,7 +1,7 @@
-"""The juries of open tasks: what is claimed, who sits in judgment, how they voted, and who serves what they have.
+"""The juries of open tasks: what is claimed, who is drawn, how they voted, and who serves what they have.
 
-How a jury stands is asked of the chain at each look. Who has claimed, and who voted yes in any jury of a task, is told
-by events: jurors serve until the task is over.
+The state of a jury is read from the chain at each look. Accounts that have claimed, and that voted yes in any jury of
+a task, are known from events: jurors serve until the task is over.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ from verifier.jury import Jury
 from verifier.task_events import TaskEvents
 
 TRIES = 3
-"""Claims of one item: where juries sleep, more of them cost bonds and decide nothing either."""
+"""Claims of one item: where juries are silent, more claims cost bonds and decide nothing."""
 
 
 @dataclass(slots=True)
 class _Told:
-    """What events have told of one task's juries, and how the present one stands."""
+    """What events have told of one task's juries, and the state of the present one."""
 
     follower: Follower
     claims: dict[tuple[int, str], list[int]] = field(default_factory=dict)
-    """By seat and account the items that it has claimed, one for each claim."""
+    """By seat and account: the items that it has claimed, one entry per claim."""
     available: set[tuple[int, int]] = field(default_factory=set)
-    """Seats and items of which the latest verdict was that they are to be had."""
+    """Seats and items whose latest verdict was that they are available."""
     have: dict[str, None] = field(default_factory=dict)
     """Accounts that voted yes, the first ones first."""
     stands: Jury | None = None
@@ -45,8 +45,8 @@ class JuryEvents(TaskEvents[_Told]):
     """By task, where its terms have juries. `see` is for the loop's thread, the others for any."""
 
     def see(self, seen: Observation, terms: Terms) -> bool:
-        """Take note of what stands, and of what was told since the last call; whether what was asked for in vain is to
-        be asked for again: there is another source, or a verdict. Raises ChainError.
+        """Note the present state, and events since the last call; returns whether requests that failed should be
+        repeated, because there is another source, or a verdict. Raises ChainError.
         """
         if seen.audit is None or not seen.audit.drawn_at or not terms.jurors:
             return False
@@ -83,8 +83,9 @@ class JuryEvents(TaskEvents[_Told]):
             return told is not None and (seat.number, seat.account) in told.claims
 
     def may_claim(self, task: int, seat: Seat, item: int, most: int) -> bool:
-        """Whether the account has a claim left in this seat, of `most`, and is to use it for the item: it has not had
-        its `TRIES`, nor the answer that the item is to be had, for another jury would say the same for another bond.
+        """Whether the account has a claim of its `most` left in this seat and should use it for the item: the item
+        was claimed fewer than `TRIES` times and not found available, because another jury would say the same for
+        another bond.
         """
         with self._lock:
             told = self._tasks.get(task)
@@ -93,13 +94,13 @@ class JuryEvents(TaskEvents[_Told]):
             return len(items) < most and items.count(item) < TRIES and not answered
 
     def has_voted_yes(self, task: int, accounts: Container[str]) -> bool:
-        """Whether one of these accounts serves what it has as a juror of a task."""
+        """Whether one of these accounts serves items as a juror of a task."""
         with self._lock:
             told = self._tasks.get(task)
             return told is not None and any(account in accounts for account in told.have)
 
     def sources(self, task: int) -> list[Address]:
-        """Where accounts serve what they have as jurors of a task. Raises ChainError."""
+        """Where accounts serve items as jurors of a task. Raises ChainError."""
         with self._lock:
             told = self._tasks.get(task)
             accounts = [] if told is None else list(told.have)

@@ -1,6 +1,6 @@
 """Making the calls that move tasks on (`protocol.node.party.exits`), but none for a solver that is challenged here.
 
-Others may be first: a refusal is no failure.
+Others may be faster: a refusal is not a failure.
 """
 
 from __future__ import annotations
@@ -16,24 +16,24 @@ from verifier.jobs import Job, unless_refused
 from verifier.seats import own_seats, releasable
 
 GRACE = 5
-"""Seconds in which somebody with more interest in it may make a call first: a reverted call costs gas."""
+"""Head start in seconds for a party with more interest in a call: a reverted call costs gas."""
 SEATED = (TaskStatus.SUBMITTED, TaskStatus.UNPAID, TaskStatus.SETTLED, TaskStatus.VOID, TaskStatus.SLASHED)
 """Tasks that may have seats."""
 ENDS = (Exit.SETTLE, Exit.VOID, Exit.STALL, Exit.CLOSE)
-"""Calls after which nobody is drawn, looked at or judged."""
+"""Calls after which nobody can be drawn, looked at or judged."""
 
 
 def observe(context: Context, view: TaskView, now: int) -> Observation:
-    """A task as the chain shows it now, with no more questions than its status needs."""
+    """A task as the chain shows it now, with only the questions that its status needs."""
     if view.status not in SEATED:
         return Observation(view, now)
     return observe_audit(context.client, view, now)
 
 
 def due(context: Context, seen: Observation) -> Exit | None:
-    """The call that this verifier makes now. It ends nothing that it challenges, never pays a solver that it has found
-    false, settles nothing that an own look may still take a lock in, and nothing before an own claim is off, and
-    punishes no silence of its own. Raises ChainError.
+    """The call that this verifier makes now. It ends no task that it challenges, never pays a solver that it found
+    false, does not settle while an own look may still take a lock or an own claim is open, and does not punish its
+    own silence. Raises ChainError.
     """
     what = exit_due(seen, context.client.deployment, GRACE)
     if what in ENDS and item_claims.bound(context, seen):
@@ -49,7 +49,7 @@ def due(context: Context, seen: Observation) -> Exit | None:
 
 
 def jobs(context: Context, seen: Observation) -> Iterator[Job]:
-    """The transactions that a task asks for, but attestations."""
+    """The transactions that a task needs, except attestations."""
     task = seen.view.task
     what = due(context, seen)
     if what is not None:

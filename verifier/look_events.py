@@ -1,4 +1,4 @@
-"""What the looks of open tasks have brought to light: revealed salts, and accusations (audit.md section 6)."""
+"""What the looks of open tasks have revealed: salts and accusations (audit.md section 6)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Revealed:
 
 @dataclass(frozen=True, slots=True)
 class Accused:
-    """What an account owes an answer to: this leaf at this place under its segment root."""
+    """An accusation to answer: this leaf at this place under the account's segment root."""
 
     place: Place
     leaf: bytes
@@ -31,7 +31,7 @@ class Accused:
 
 @dataclass(slots=True)
 class _Told:
-    """The events of one task's looks, and how the looks stand."""
+    """The events of one task's looks, and the state of the looks."""
 
     follower: Follower
     reveals: dict[int, Revealed] = field(default_factory=dict)
@@ -43,7 +43,7 @@ class LookEvents(TaskEvents[_Told]):
     """By task, from the first look on. `see` is for the loop's thread, the others for any."""
 
     def see(self, seen: Observation) -> None:
-        """Take note of what was told since the last call. Raises ChainError."""
+        """Note events since the last call. Raises ChainError."""
         if not seen.looks or seen.audit is None:
             return
         task, calls = seen.view.task, self._client.looks
@@ -62,13 +62,13 @@ class LookEvents(TaskEvents[_Told]):
                     told.accusations[about["look"]] = Accused(Place(*place), leaf, root)
 
     def of(self, task: int, look: int) -> LookView | None:
-        """Where a look stands; None before it was seen."""
+        """The state of a look; None before it was seen."""
         with self._lock:
             told = self._tasks.get(task)
             return None if told is None else told.stands.get(look)
 
     def revealed(self, task: int, look: int) -> Revealed | None:
-        """What the look looks at has revealed, if that stands."""
+        """What the looked-at account has revealed, if that is valid."""
         with self._lock:
             told = self._tasks.get(task)
             if told is None or look not in told.reveals or look not in told.stands:
@@ -78,7 +78,7 @@ class LookEvents(TaskEvents[_Told]):
             return found if told.stands[look].revealed == word else None
 
     def accused(self, task: int, look: int) -> Accused | None:
-        """What the look has accused of, if no answer was given."""
+        """The look's accusation, if no answer was given."""
         with self._lock:
             told = self._tasks.get(task)
             if told is None or look not in told.accusations or look not in told.stands:

@@ -1,8 +1,8 @@
-"""Looks (audit.md section 6): opening one's digest to whoever looks at it, comparing what others open, taking locks.
+"""Looks (audit.md section 6): open own digests to lookers, compare what others open, take locks.
 
-A look that finds another root than its own needs the solver's step tree of the segment: unless it is on the chain, a
-challenge that only asks is played (`games`), and its game is dropped by `accuse`. Where the solver's tree is not the
-replay's, that game goes on against the solver, and no seat is accused.
+A look that finds another root than was revealed needs the solver's step tree of the segment. Unless it is on the
+chain, a challenge that only asks for it is played (`games`), and `accuse` drops its game. If the solver's tree
+differs from the replay's, that game continues against the solver, and no seat is accused.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from verifier.salts import Salted, salt_of_challenge, salted_seats, secret_of
 
 
 def jobs(context: Context, seen: Observation) -> Iterator[Job]:
-    """The transactions that looks ask for, but accusations and answers."""
+    """The transactions that looks need, except accusations and answers."""
     task = seen.view.task
     for number in moot(context, seen):
         yield Job(task, f"moot {number}", partial(_close_moot, context, task, number))
@@ -47,7 +47,7 @@ def jobs(context: Context, seen: Observation) -> Iterator[Job]:
         # Half of the lock is the looking account's.
         grace = 0 if look.account in context.clients else GRACE
         if stands.accused is not None:
-            # Also where another look has the lock by now, or whoever looks is gone: nothing is settled before.
+            # Also where another look has the lock by now, or the looker is gone: nothing is settled before.
             if seen.now > stands.until + grace and not _is_contested(context, stands.game):
                 yield Job(task, f"take {look.number}", partial(_take_unanswered, context, task, look))
             continue
@@ -57,8 +57,8 @@ def jobs(context: Context, seen: Observation) -> Iterator[Job]:
 
 
 def moot(context: Context, seen: Observation) -> list[int]:
-    """Looks whose accusations nobody will judge, and whose bonds are an own account's: after a conviction that of the
-    seat, or look, that was accused; where a jury has ended the task that of the look.
+    """Looks whose accusations nobody will judge, and whose bonds belong to an own account: after a conviction the
+    bond of the accused seat or look, and where a jury has ended the task that of the look.
     """
     if seen.view.status is TaskStatus.SUBMITTED:
         return []
@@ -70,7 +70,7 @@ def moot(context: Context, seen: Observation) -> list[int]:
 
 
 def asks(context: Context, seen: Observation) -> Iterator[Job]:
-    """Asking for the solver's step tree where an own look has found another root than was revealed.
+    """Ask for the solver's step tree where an own look has found another root than was revealed.
 
     Raises ChainError.
     """
@@ -95,7 +95,7 @@ def asking(context: Context, seen: Observation, look: Seat) -> Challenge:
 
 
 def different(context: Context, seen: Observation) -> Iterator[tuple[Seat, Revealed]]:
-    """Own looks that have found another root than was revealed, with that, while the seat has its lock."""
+    """Own looks that have found another root than was revealed, with what they look at, while that has its lock."""
     for own in compared(context, seen):
         look, view = own.seat, seen.view
         told = context.looks.revealed(view.task, look.number)
@@ -107,7 +107,7 @@ def different(context: Context, seen: Observation) -> Iterator[tuple[Seat, Revea
 
 
 def looked_at(context: Context, seen: Observation, look: Seat) -> Seat:
-    """The seat, or look, that a look looks at."""
+    """The seat or look that a look looks at."""
     number = Look.of(look.number).looked_at(context.terms(seen.view.task).segments_per_verifier)
     return next(seat for seat in seen.places if seat.number == number)
 

@@ -1,8 +1,8 @@
 """What is needed to replay and to challenge one task: its verified bundle, an executor, states, providers.
 
-Bundles come from the address in the terms, else from jurors, else from the solver, and are kept in the node's folder;
-nothing in one is believed or run before it is checked (`protocol.tasks.bundles`). To fetch one waits for strangers, to
-load it does not. A few tasks are in memory at a time.
+Bundles come from the address in the terms, otherwise from jurors, otherwise from the solver, and are kept in the
+node's folder; nothing in one is trusted or run before it is checked (`protocol.tasks.bundles`). Fetching waits for
+strangers, loading does not. A few tasks are in memory at a time.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ _BUNDLE = "bundle"
 
 LEAST_TRY = 2.0
 FIRST_TRY, LONGEST_TRY = 1 / 24, 1 / 3
-"""How long an address is given for a bundle, at first and at most: parts of the time for attesting, and seconds."""
+"""How long an address may take for a bundle, at first and at most: shares of the attestation time, and seconds."""
 
 
 @dataclass(frozen=True)
@@ -68,13 +68,13 @@ class Material:
     replayer: Replayer
 
     def run(self, challenge: Challenge) -> Replay:
-        """One's own run below a challenge: from the solver's state before the false segment, or from the start."""
+        """Our own run below a challenge: from the solver's state before the false segment, or from the start."""
         if challenge.segment is None:
             return self._replay(challenge, self._own_roots)
         return self._replay(challenge, lambda: None)
 
     def _own_roots(self) -> Sequence[bytes]:
-        """The roots of one's own run to its end; what was lost of it is computed again."""
+        """The roots of our own run to its end; what was lost of it is computed again."""
         while not self.states.extend(self.terms.segments):
             pass
         return self.states.own_roots()
@@ -106,14 +106,16 @@ class Material:
 
 
 def seconds_of_try(attest_period: int, lost: float) -> float:
-    """How long an address is given for a bundle, after tries that took `lost` seconds: as long as all of them."""
+    """How long an address may take for a bundle, after tries that took `lost` seconds: as long as all of them
+    together.
+    """
     return min(max(lost, attest_period * FIRST_TRY, LEAST_TRY), attest_period * LONGEST_TRY)
 
 
 InTurnsOf: TypeAlias = "Callable[[Executor, Terms], Executor]"
 """A task's executor whose steps take turns."""
 Sources = Callable[[int], Sequence[Address]]
-"""Addresses of those that serve what a task needs, besides its solver."""
+"""Addresses that serve what a task needs, besides its solver's."""
 
 
 def nobody(_task: int) -> Sequence[Address]:
@@ -131,10 +133,10 @@ def _disk_full(room: int) -> DiskFull:
 
 
 class Materials:
-    """Material by task, under `folder`; bundles under `bundles`, by hash, which is nobody else's: they go with the last
-    task that needs them. What lies in `shared`, where other parties of this machine keep theirs, is not fetched. Any
-    thread may ask, and none waits for another: who calls sees to it that a task is fetched, and loaded, by one thread
-    at a time.
+    """Material by task, under `folder`; bundles under `bundles`, by hash, used by nobody else: they are deleted with
+    the last task that needs them. What lies in `shared`, where other parties of this machine keep theirs, is not
+    fetched. Callable from any thread without waiting for another; callers make sure that one thread at a time
+    fetches, and loads, a task.
     """
 
     def __init__(
@@ -178,15 +180,15 @@ class Materials:
         return terms.bundle_hash not in self._damaged and self._lies_here(terms)
 
     def was_refused(self, terms: Terms) -> bool:
-        """Whether the bundle was asked for, and is still not here."""
+        """Whether the bundle was asked for, and is not here yet."""
         return terms.bundle_hash in self._refused and not self.has_bundle(terms)
 
     def fetch(self, task: int, terms: Terms, endpoint: Address | None, lost: float = 0.0) -> None:
-        """Bring the bundle to this machine, verified; `endpoint` is what the task's solver has announced.
+        """Fetch and verify the bundle; `endpoint` is what the task's solver has announced.
 
-        A try is as long as all before it, which took `lost` seconds: a server that trickles has little of the time in
-        which the seats of other tasks are to be attested, and what a slow one has sent is kept. Raises BundleError,
-        DiskFull: the latter says nothing of those that serve it.
+        A try is as long as all before it, which took `lost` seconds. So a trickling server takes little of the time
+        for other tasks' seats, and what a slow one has sent is kept. Raises BundleError, DiskFull; the latter is not
+        the server's fault.
         """
         load_torch()
         self.want(task, terms)
@@ -204,7 +206,8 @@ class Materials:
         try:
             cached_bundle(self._bundles, terms, limits, others)
         except BundleError as error:
-            # An answer that is too long says nothing of the room: whoever floods would never have a claim against it.
+            # An answer that is too long says nothing of the room: otherwise a flooding server would never have a claim
+            # against it.
             if isinstance(error, TensorsTooLarge) and most < self._limits.total_bytes:
                 raise _disk_full(room) from error
             self._refused.add(terms.bundle_hash)
@@ -212,7 +215,7 @@ class Materials:
         self._damaged.discard(terms.bundle_hash)
 
     def load(self, task: int, terms: Terms, endpoint: Address | None) -> Material:
-        """The material of a task, in memory from now on, of a bundle that is on this machine. Raises BundleError."""
+        """The material of a task, in memory from now on; its bundle must be on this machine. Raises BundleError."""
         found = self.find(task)
         if found is not None:
             return found
@@ -224,7 +227,7 @@ class Materials:
             bundle = load_bundle(self._bundles / terms.bundle_hash.hex(), limits=self._limits)
             require_terms(bundle, terms)
         except BundleError:
-            self._damaged.add(terms.bundle_hash)  # fetched anew
+            self._damaged.add(terms.bundle_hash)  # fetched again
             raise
         made = self._made(task, terms, endpoint, bundle)
         with self._lock:
@@ -250,7 +253,9 @@ class Materials:
         prune(self._bundles, {path.read_text() for path in self._folder.glob(f"tasks/[0-9]*/{_BUNDLE}")})
 
     def want(self, task: int, terms: Terms) -> None:
-        """Note on disk that a task needs its bundle: after a restart others may be over before it is looked at."""
+        """Note on disk that a task needs its bundle: after a restart, other tasks may end before this one is looked
+        at.
+        """
         path = self._task_folder(task) / _BUNDLE
         with self._bundles_lock:
             if not path.is_file():

@@ -1,8 +1,8 @@
 """What changes between two formats of the verifier's database.
 
-The formats with the commits that began them are in `tests/vectors/README.md`. Each change has the statements
-of its time: it imports nothing that may change later. Until 139c04fb three formats had several shapes under one number
-(4 with and without `salts`, 6 with `accusations` and with `challenges`), so these look at the tables first.
+The formats with the commits that began them are in `tests/vectors/README.md`. Each change has the statements of its
+time: it imports nothing that may change later. Until 139c04fb formats 4 and 6 had several shapes (4 with and without
+`salts`, 6 with `accusations` and with `challenges`), so their changes look at the tables first.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def _digest_states(execute: Execute) -> None:
         ") STRICT, WITHOUT ROWID",
         "SELECT task, segment, root FROM former",
     )
-    # A root of a step tree is no digest. It was attested to contracts that no later release speaks to.
+    # A root of a step tree is not a digest. It was attested to contracts that no later release speaks to.
     rebuild(
         execute,
         "attested",

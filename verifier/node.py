@@ -1,11 +1,11 @@
 """The running verifier: one loop that plays its games first, then attests, moves tasks on, and replays.
 
 It serves all deployments of its chain in which the account has something: each has a node, with its own database and
-contracts. In that of the newest it is registered; those of earlier ones lock no more stake, and end what was begun.
+contracts. It is registered in the newest one; nodes of earlier ones lock no more stake, and finish what was begun.
 
 Nothing here decides a move or a number: that is `Strategy`, `seats` and the program. The loop never waits for a
-receipt, a replay or a stranger; `Jobs` does, so that games and seats go on side by side. What goes wrong about a task
-is that task's failure: logged with its number, counted, tried again after a rest.
+receipt, a replay or a stranger; `Jobs` does, so that games and seats go on side by side. An error about a task counts
+against that task: it is logged with its number, counted, and tried again after a pause.
 """
 
 from __future__ import annotations
@@ -64,9 +64,9 @@ from verifier.settings import VerifierSettings
 from verifier.strategy import HONEST, Strategy
 
 ANSWERS = 2
-"""Segments that are replayed side by side to answer looks, or to accuse, and items that are hashed for votes."""
+"""Segments replayed side by side to answer looks, or to accuse, and items hashed for votes."""
 SENDERS = 4
-"""Short jobs side by side besides the games: actions and attestations, each a transaction."""
+"""Short jobs side by side besides the games: actions and attestations, each one transaction."""
 WON = ("solver_false", "solver_silent")
 LOST = "challenger_silent"
 
@@ -88,7 +88,7 @@ class VerifierNode(Node):
         earlier: Sequence[Deployment] = (),
         leading: VerifierNode | None = None,
     ) -> None:
-        """`earlier` are deployments that are ended beside, by nodes of which this one is the `leading`."""
+        """`earlier` are deployments that are finished by nodes of which this one is the `leading`."""
         first, stop = None if leading is None else leading.context, stop or Stop()
         alone = leading is None and not earlier
         self.context: Context = Context.at(home, client, settings, strategy, further, first, alone)
@@ -115,11 +115,13 @@ class VerifierNode(Node):
         self._replays = Jobs(settings.replays, longest_rest=math.inf, due=due, queued=True)
         self._sends = Jobs(SENDERS, longest_rest=8)
         self._answers = Jobs(ANSWERS, longest_rest=8, due=due, queued=True)
-        """Of looks and jurors: they have less time than replays, so they wait for none, and rest for none's failure."""
+        """Work of looks and jurors: it has less time than replays, so it does not wait for them or pause for their
+        failures.
+        """
         self._informs = Jobs(1, longest_rest=8)
-        """Of its own, so that strangers' salts keep no attestation waiting."""
+        """Separate, so that strangers' salts do not delay attestations."""
         self._keeps = Jobs(1, longest_rest=math.inf)
-        """Of its own, so that what a claimant may need keeps no duty waiting."""
+        """Separate, so that what a claimant may need does not delay duties."""
         self._games = Games(self.context, self._fetches, self._engagements)
         self._offered = OfferedSalts(
             client, self.context.clients, self.context.database, self.context.metrics
@@ -128,17 +130,18 @@ class VerifierNode(Node):
         self._tasks = OpenTasks(client, self.context.database, settings.tasks, self.context.clients)
         self._withdraw = True
         self._urls: tuple[str, ...] = ()
-        """Where results are served, and salts taken, what to announce first; none of a mere whistleblower."""
+        """Addresses where results are served and salts taken, the one to announce first; none for a whistleblower."""
         self._alive = 1
-        """Tasks and challenges that are not over, and work that goes on, as the last look found."""
+        """Tasks and challenges that are not over, and work in progress, as of the last look."""
         self._finished = 0
         self._reports = reporting.Reports(self.context)
         self._outcomes: set[str | None] = set()
 
     def run(self, once: bool = False) -> ExitCode:
-        """Until stopped; with `once` until every task is over that was seen (at least one).
+        """Runs until stopped; with `once` until every task that was seen (at least one) is over.
 
-        FRAUD if with `once` a solver was found false or an own challenge was lost. Raises VerifierError, ChainError.
+        Returns FRAUD if with `once` a solver was found false or an own challenge was lost. Raises VerifierError,
+        ChainError.
         """
         settings, nodes = self.context.settings, (*self._earlier, self)
         try:
@@ -160,7 +163,7 @@ class VerifierNode(Node):
         return application(self.context.results, self.context.items, self._offered.offer)
 
     def _close(self) -> None:
-        """Let go of everything."""
+        """Release everything."""
         self._fetches.abandon()  # what is on disk by then is not fetched again
         self._keeps.abandon()
         self._games.close()
@@ -279,7 +282,7 @@ class VerifierNode(Node):
         )
 
     def _look(self, task: int, block: Block) -> Observation | None:
-        """The task as it is now, with the transactions that it asks for offered; None if it is over for good."""
+        """The task now, after offering the transactions it needs; None if it is over for good."""
         view = self.context.client.market.task(task)
         seen = keeper.observe(self.context, view, block.time)
         self._reports.see(seen, self.alerts)
@@ -316,7 +319,7 @@ class VerifierNode(Node):
         return all(map(self.context.database.is_finished, chosen)) if chosen else finished > 0
 
     def _offer_actions(self, seen: Observation) -> None:
-        """Offer the transactions that a task asks for."""
+        """Offer the transactions that a task needs."""
         self._offered.see(seen)
         for jobs in (
             self._games.make_ready(seen),
@@ -359,7 +362,7 @@ class VerifierNode(Node):
         self.context.log.info("over", task=task, status=view.status.name.lower())
 
     def _take_earnings(self) -> None:
-        """After a task: take what is free out of the vault, but for a bond, and the coin that came back."""
+        """After a task: take out of the vault what is free, except a bond, and the returned coin."""
         if self._withdraw and not self._games and not self._stop.asked:
             self._withdraw = not self._sends.offer(Job(None, "withdraw", self._withdraw_now))
 
@@ -374,7 +377,7 @@ class VerifierNode(Node):
                 self.context.log.info("withdrawn", coin=wei / COIN, account=client.address)
 
     def _collect(self) -> None:
-        """Say what went wrong. A job is offered again later; only the chain's absence ends the loop."""
+        """Report an error. A job is offered again later; only the chain's absence ends the loop."""
         failures = [*self._games.collect(), *self._sends.collect(), *self._informs.collect()]
         failures += [*self._answers.collect(), *self._keeps.collect()]
         for failure in [*failures, *self._replays.collect(), *self._fetches.collect()]:

@@ -1,7 +1,8 @@
 """Salts that others give away: kept from their offer to the seat's attestation, and shown if they fit it.
 
-They come over HTTP (`server`). Only one that fits costs gas, of the main account. An offer asks nothing of the chain;
-an attestation is looked up once, or more often if a kept salt fits it, which costs whoever offered it half of a lock.
+They come over HTTP (`server`). Only a salt that fits costs gas, paid by the main account. An offer causes no query;
+an attestation is looked up once, or more often if a kept salt fits it, which costs the seat that gave it away half of
+its lock.
 """
 
 from __future__ import annotations
@@ -25,25 +26,25 @@ from verifier.jobs import Job
 from verifier.metrics import Metrics
 
 SALTS_A_SEAT = 16
-"""Kept until the seat's attestation is known. Then those that do not fit are dropped, and no more are taken, so that no
-flood keeps the right one out.
+"""Salts kept until the seat's attestation is known. Then those that do not fit are dropped and no more are taken, so
+that no flood keeps the right one out.
 """
 
 
 @dataclass(slots=True)
 class _Watched:
-    """An open task: its seats as of the last look, and what informing has found out about them."""
+    """An open task: its seats as of the last look, and what informing has found about them."""
 
     seats: Sequence[Seat] = ()
     attested: Attested | None = None
-    """For the jobs alone, of which one runs at a time."""
+    """Used by the jobs only, of which one runs at a time."""
     known: dict[int, tuple[Seat, bytes]] = field(default_factory=dict)
-    """By the seat's number: the seat as it was when it attested, and the hash of its salt."""
+    """By seat number: the seat when it attested, and the hash of its salt."""
     turns: dict[int, int] = field(default_factory=dict)
-    """By the seat's number: which job of all was its last."""
+    """By seat number: the position of its last job among all jobs."""
 
     def salt_hash_of(self, seat: Seat) -> bytes | None:
-        """That of its attestation, if it is known. A seat that is drawn again has another `until`."""
+        """The `until` of its attestation, if known. A seat that is drawn again has another `until`."""
         known = self.known.get(seat.number)
         return known[1] if known is not None and known[0] == seat else None
 
@@ -59,14 +60,14 @@ class OfferedSalts:
         self._database = database
         self._metrics = metrics
         self._lock = threading.Lock()
-        """Never held over a question to the chain."""
+        """Never held during a query to the chain."""
         self._tasks: dict[int, _Watched] = {}
         self._turns = count(1)
         self._log = logs.get("verifier.informing").bind(account=client.address)
         self._count()
 
     def offer(self, task: int, seat: int, salt: bytes) -> None:
-        """Keep a salt for a seat that was drawn, until it is attested. Raises SaltRefused, TooManySalts."""
+        """Keep a salt for a drawn seat until it has attested. Raises SaltRefused, TooManySalts."""
         what = f"salt for task {task}, seat {seat}"
         with self._lock:
             watched = self._tasks.get(task, _Watched())
@@ -100,7 +101,7 @@ class OfferedSalts:
                 self._tasks.pop(seen.view.task, None)
 
     def jobs(self) -> list[Job]:
-        """Informing on the attested seats for which salts are kept, first on whichever has waited longest."""
+        """Jobs that inform on attested seats with kept salts, the longest-waiting first."""
         due = [
             (watched.turns.get(seat.number, 0), task, seat, watched)
             for task, watched in self._tasks.items()
@@ -114,13 +115,13 @@ class OfferedSalts:
         ]
 
     def forget(self, task: int) -> None:
-        """The task is over; its salts are the database's to drop."""
+        """The task is over; the database drops its salts."""
         with self._lock:
             self._tasks.pop(task, None)
         self._count()
 
     def _inform(self, task: int, found: Seat, watched: _Watched) -> None:
-        """Drop what does not fit the attestation, and go on with what does. Raises ChainError."""
+        """Drop what does not fit the attestation, and inform with what does. Raises ChainError."""
         seat = found.number
         watched.turns[seat] = next(self._turns)
         if watched.attested is None:

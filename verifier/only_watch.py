@@ -1,4 +1,4 @@
-"""`verifier watch --only-watch`: follows tasks without an account, says in the log how they stand, and raises alerts.
+"""`verifier watch --only-watch`: follows tasks without an account, logs their state, and raises alerts.
 
 It sends nothing, replays nothing and serves nothing but its monitoring, so it needs neither key nor tokens.
 """
@@ -23,7 +23,7 @@ from verifier.settings import VerifierSettings
 
 
 class OnlyWatch(Node):
-    """Of the tasks that the settings name, or of all. `client` has no account. `run` returns the exit code."""
+    """Follows the tasks that the settings name, or all. `client` has no account. `run` returns the exit code."""
 
     def __init__(
         self, client: Client, settings: VerifierSettings, home: Home, stop: Stop | None = None
@@ -45,8 +45,8 @@ class OnlyWatch(Node):
         self._finished: dict[int, TaskStatus] = {}
 
     def run(self, once: bool = False) -> ExitCode:
-        """Until stopped; with `once` until every followed task is over (at least one): FRAUD if a solver was found
-        false. Raises ChainError, PortTaken.
+        """Runs until stopped; with `once` until every followed task is over (at least one): FRAUD if a solver was
+        found false. Raises ChainError, PortTaken.
         """
         with self._monitored("verifier", self._folder, self._registry):
             return self._loop(once)
@@ -118,7 +118,7 @@ class OnlyWatch(Node):
         )
 
     def _let_go(self, over: list[int]) -> None:
-        """Follow those no more that are over for good."""
+        """Stop following tasks that are over for good."""
         if not over:
             return
         final = self._chain.market.statuses(over, self._chain.connection.final_block())

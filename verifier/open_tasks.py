@@ -1,8 +1,8 @@
 """Which tasks a verifier looks at, of all that were ever posted.
 
-Every task is looked at until it is over for good and nothing of this process's accounts is left in it; then its number
-is noted, and it costs nothing any more. A task that was over before it was ever looked at mostly has nothing of theirs:
-that is asked of many together, some in each look, so that a start waits for no history.
+Every task is looked at until it is over for good and this process's accounts have nothing left in it; then its number
+is noted, and it costs nothing any more. A task that was over before the first look mostly has nothing of theirs: this
+is checked for many tasks together, some in each look, so that a start does not wait for history.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from protocol.chain.views import TaskStatus
 from verifier.database import Database
 
 PAST_A_LOOK: Final = 100
-"""Past tasks that one look goes through: four requests' time, for which the open ones wait."""
+"""Past tasks handled in one look: they take the time of four requests, during which open tasks wait."""
 
 
 class OpenTasks:
@@ -34,13 +34,13 @@ class OpenTasks:
         self._newest = 0
         self._open: set[int] = set()
         self._past: deque[int] = deque()
-        """Over when they were found, and perhaps without anything of these accounts."""
+        """Tasks that were over when they were found, and perhaps have nothing of these accounts."""
 
     def __len__(self) -> int:
         return len(self._open) + len(self._past)
 
     def find(self) -> None:
-        """Take note of what was posted since the last call. Raises ChainError."""
+        """Note tasks posted since the last call. Raises ChainError."""
         newest = self._client.market.tasks()
         if newest < self._newest:  # a re-organisation took the last ones away
             self._open = {task for task in self._open if task <= newest}
@@ -66,8 +66,8 @@ class OpenTasks:
         self._open.discard(task)
 
     def finish_past(self) -> int:
-        """Finish some past tasks in which nothing of these accounts is, and look at the others from now on; how many
-        were finished. What is not over for good stays for a later look. Raises ChainError.
+        """Finish some past tasks in which these accounts have nothing, and look at the others from now on; how many
+        were finished. Tasks that are not over for good stay for a later look. Raises ChainError.
         """
         if not self._past:
             return 0

@@ -1,4 +1,4 @@
-"""Being in the draw: each account's registration, made once, and taken up again after a silence or an informer."""
+"""Being in the draw: each account is registered once, and again after silence or an informer."""
 
 from __future__ import annotations
 
@@ -16,24 +16,26 @@ from protocol.tasks.task import MAX_SEAT_SEGMENTS
 from verifier.settings import VerifierSettings
 
 TRANSACTIONS = 10
-"""The shortest time that seats are reckoned with, in times of a transaction and looks, where the deployment's least
-period is shorter: no speed keeps terms away that leave no time for these.
+"""The shortest time for a seat to reckon with, in transactions and looks, where the deployment's least period is
+shorter: no speed limit can exclude terms that leave no time for these.
 """
 STEPS_SHARE = 0.1
-"""Of that time, which seats may wait for steps of others that have begun. An offer cannot bound a step: longer ones
-take of the two thirds of the machine that nothing is promised of.
+"""The share of that time that seats may wait for steps of others. An offer cannot bound a step: longer steps use the
+two thirds of the machine that are not promised.
 """
 
 
 def standing(account: str, speed: float, least_period: float, clocks: Clocks) -> Standing:
-    """What an account's offer takes, at any time, where periods have so many seconds at least."""
+    """What an account's offer accepts at any time, where periods have at least that many seconds."""
     looks = seconds_beside(clocks, waits=MAX_SEAT_SEGMENTS + 1)
     shortest = max(least_period, TRANSACTIONS * looks)
     return Standing(f"seats of account {account}", speed, shortest, looks + STEPS_SHARE * shortest)
 
 
 def speed_of(client: Client, settings: VerifierSettings, accounts: int) -> float:
-    """Operations a second that an account's offer takes, or will, of so many in one process. Raises ChainError."""
+    """Operations a second that the offer of an account accepts or will accept, of that many accounts in one process.
+    Raises ChainError.
+    """
     registration = client.audit.registration(client.address)
     if registration is not None:
         return registration.offer.speed
@@ -47,10 +49,10 @@ def speed_of(client: Client, settings: VerifierSettings, accounts: int) -> float
 def ensure_registered(
     client: Client, settings: VerifierSettings, others: Mapping[str, float] | None = None, full: bool = False
 ) -> None:
-    """Lock the stake and make the offer of the settings, unless the account is registered. A suspended account is made
-    whole: whoever starts the process says that it can attest again. `others` are speeds that further accounts of the
-    process offer, by address. Where the disk limit is reached (`full`), an account that is in no draw stays in none.
-    Raises NotEnoughTokens, SettingsError, ChainError.
+    """Lock the stake and make the offer from the settings, unless the account is registered. A suspended account is
+    reinstated: by starting the process the operator says that it can attest again. `others` are speeds that further
+    accounts of the process offer, by address. Where the disk limit is reached (`full`), an account that is in no draw
+    stays out. Raises NotEnoughTokens, SettingsError, ChainError.
     """
     log = logs.get("verifier").bind(account=client.address)
     unit = client.deployment.parameters.stake_unit
@@ -88,7 +90,9 @@ def ensure_registered(
 
 
 def _require_admission(client: Client, settings: VerifierSettings, speeds: Mapping[str, float]) -> None:
-    """Whatever draws find all accounts of the process is to be done in time. Raises SettingsError, ChainError."""
+    """Check that the work can be done in time even if draws find all accounts of the process. Raises SettingsError,
+    ChainError.
+    """
     clocks = Clocks(client.inclusion, settings.pace)
     least = client.deployment.parameters.min_period
     owed = [standing(account, speed, least, clocks) for account, speed in speeds.items()]
@@ -113,7 +117,7 @@ def _least_seat_fee(client: Client, settings: VerifierSettings, stake: int) -> t
 
 
 def leave(client: Client) -> bool:
-    """Free the stake of a resigned account, if its unbonding is over and it has no seat; whether that was so."""
+    """Free the stake of a resigned account, if its unbonding is over and it has no seat; whether that was done."""
     registration = client.audit.registration(client.address)
     if registration is None or not registration.resigned_at:
         return False

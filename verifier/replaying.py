@@ -1,8 +1,8 @@
 """Replaying one segment and comparing it with what the solver committed (audit.md section 3).
 
-Equal or different, nothing in between: where the solver serves too little to tell, the task is run from its initial
-state. A difference names the first false segment that this replay met. Every state that a replay passes is hashed for
-each seat that is to attest it, under the seat's salt (audit.md section 4).
+The answer is equal or different: where the solver serves too little to tell, the task is run from its initial state.
+A difference names the first false segment that this replay found. Every replayed state is hashed for each seat that
+must attest it, under the seat's salt (audit.md section 4).
 """
 
 from __future__ import annotations
@@ -27,15 +27,16 @@ from verifier.solver_client import CheckpointProvider
 from verifier.states import States
 
 Others = Callable[[], Iterable[CheckpointProvider]]
-"""Who serves a task's checkpoints besides its solver."""
+"""Another server of a task's checkpoints besides its solver."""
 
 
 class Replayer:
-    """Asks for what replays of one task need, the solver first, and replays. Any thread may do either, and none waits
+    """Asks for what replays of one task need, the solver first, and replays. Any thread may do either without waiting
     for another.
 
-    Once the solver has not served something, others come before it, in an order that nobody chooses, those first that
-    have cost the least time in vain. Who has served something else than was committed rests while anybody else is left.
+    Once the solver has not served something, other sources are asked first, those first that have wasted the least
+    time, otherwise in random order. A source that served something else than was committed is asked only when no
+    other is left.
     """
 
     def __init__(
@@ -55,22 +56,22 @@ class Replayer:
         self._others = others
         self._revealed: dict[Committed, Sequence[bytes]] = {}
         self._read: set[Committed] = set()
-        """Commitments whose roots were looked for on disk."""
+        """Commitments whose roots were searched for on disk."""
         self._withheld: set[Committed] = set()
         self._asked: dict[Committed, float] = {}
         """When something of a commitment was first asked for."""
         self._in_vain: Counter[int] = Counter()
-        """How often the state before a segment was asked for and did not come."""
+        """How often the state before a segment was requested and did not arrive."""
         self._cost: dict[int, float] = {}
-        """By the identity of a source the seconds that it took for nothing; endless for what was not committed."""
+        """By source: the seconds that it wasted; infinite for one that served something else than was committed."""
 
     def is_here(self, committed: Committed, segment: int) -> bool:
-        """Whether the solver's word on this segment, and the state before it, are on this machine."""
+        """Whether the solver's roots for this segment, and the state before it, are on this machine."""
         roots = self._known(committed)
         return roots is not None and self._states.has(segment - 1, roots[segment - 1])
 
     def has_withheld(self, committed: Committed) -> bool:
-        """Whether the solver did not serve something that it was asked for."""
+        """Whether the solver failed to serve something that it was asked for."""
         return committed in self._withheld
 
     def awaited(self, committed: Committed) -> float:
@@ -79,8 +80,8 @@ class Replayer:
         return 0.0 if since is None else time.monotonic() - since
 
     def ask(self, committed: Committed, segments: Sequence[int], seconds: float = math.inf) -> None:
-        """Ask the solver and jurors that voted yes for what is not here yet of these segments, first for what was asked
-        for in vain least often; after `seconds` nothing more is begun. Raises Unserved if something was not served.
+        """Ask the solver and jurors that voted yes for what these segments still need, the items with the fewest
+        failed requests first; nothing new is begun after `seconds`. Raises Unserved if something was not served.
         """
         begun = time.monotonic()
         self._asked.setdefault(committed, begun)
@@ -102,9 +103,9 @@ class Replayer:
             )
 
     def audit(self, committed: Committed, segment: int, digesters: Sequence[Digester] = ()) -> Finding | None:
-        """Compare segment 1 … size - 1 of a commitment, or the result (`size`), with what is here; nobody is asked.
+        """Compare segment 1 … size - 1 of a commitment, or the result (`size`), with what is here; asks nobody.
 
-        None if it cannot be told yet: one's own run from the start has come on by a segment, call again. Raises
+        None if it cannot be told yet: our own run from the start has advanced by a segment, call again. Raises
         TwoReplays as `digest_own` does.
         """
         roots = self._known(committed)
@@ -128,10 +129,10 @@ class Replayer:
     def digest_own(
         self, committed: Committed, segment: int, digesters: Sequence[Digester]
     ) -> tuple[bytes, ...] | None:
-        """What `Equal.digests` are, of one's own run, whatever was committed; nobody is asked.
+        """The same as `Equal.digests`, but of our own run, whatever was committed; asks nobody.
 
-        None if that run has not come to the result yet: call again. Raises TwoReplays if the segment, replayed for its
-        digests, does not end as it did in that run.
+        None if that run has not reached the result yet: call again. Raises TwoReplays if the segment, replayed for
+        its digests, does not end as it did in that run.
         """
         if not self._states.extend(committed.size - 1):
             return None
@@ -150,8 +151,8 @@ class Replayer:
         return digests
 
     def roots(self, committed: Committed) -> Sequence[bytes]:
-        """The roots r_0 … of a commitment that was found equal: as the solver served them, or serves them now, or of
-        one's own run, which then goes on to its end.
+        """The roots r_0 … of a commitment that was found equal: from the solver, now or earlier, or from our own run,
+        which is then completed.
         """
         served = self._segment_roots(committed)
         if served is not None:
@@ -163,9 +164,9 @@ class Replayer:
     def open_chunk(
         self, committed: Committed, segment: int, digester: Digester, place: Place
     ) -> Opening | None:
-        """One's own leaf at a place of a segment, under a salt, with its siblings; None where the state has no such
-        chunk. The segment is replayed up to that state; and to its end where the roots of its states are not kept, or
-        not what this replay gives.
+        """Our own leaf at a place of a segment, under a salt, with its siblings; None where the state has no such
+        chunk. Replays the segment up to that state, and to its end where the roots of its states are not kept, or
+        differ from this replay's.
         """
         if place.step > self._segment_steps:
             return None
@@ -198,7 +199,7 @@ class Replayer:
         return self._states.own(segment - 1) if kept is None else kept
 
     def _ask(self, number: int, roots: Sequence[bytes]) -> bool:
-        """Whether checkpoint `number` is here, or comes when it is asked for."""
+        """Whether checkpoint `number` is here, or arrives on request."""
         root = roots[number]
         if self._states.has(number, root):
             return True
@@ -211,7 +212,7 @@ class Replayer:
         return False
 
     def _segment_roots(self, committed: Committed) -> Sequence[bytes] | None:
-        """The solver's checkpoint roots if somebody serves, or once served, those that it committed."""
+        """The solver's checkpoint roots, if any source serves or once served those that were committed."""
         known = self._known(committed)
         if known is not None:
             return known
@@ -230,11 +231,11 @@ class Replayer:
         return None
 
     def _note(self, provider: CheckpointProvider, seconds: float) -> None:
-        """A source was asked in vain."""
+        """Note that a source failed a request."""
         self._cost[id(provider)] = self._cost.get(id(provider), 0.0) + seconds
 
     def _known(self, committed: Committed) -> Sequence[bytes] | None:
-        """The checkpoint roots if somebody has served them, to this process or one before it."""
+        """The checkpoint roots, if this process or an earlier one was served them."""
         if committed not in self._revealed and committed not in self._read:
             self._read.add(committed)
             kept = self._states.commitment(committed.root)
@@ -243,8 +244,8 @@ class Replayer:
         return self._revealed.get(committed)
 
     def _providers(self) -> Iterator[CheckpointProvider]:
-        """Whom to ask, one after another. The others are found out only where the solver does not serve. Who gave what
-        is not right comes last, not never: it may be a line between that changed it.
+        """The sources to ask, in order. Others are looked up only where the solver does not serve. A source that
+        served wrong data comes last but stays: a proxy may have changed them.
         """
         solver = self._provider
         first = id(solver) not in self._cost
@@ -270,7 +271,7 @@ class Replayer:
     def _replay(
         self, before: State, segment: int, digesters: Sequence[Digester]
     ) -> tuple[bytes, tuple[bytes, ...]]:
-        """Root of the segment's last state, and the root over its states s_0 … s_C of each digester."""
+        """Root of the segment's last state, and each digester's root over its states s_0 … s_C."""
         digested: list[list[bytes]] = [[] for _ in digesters]
 
         def digest(state: State) -> None:
@@ -290,10 +291,10 @@ class Replayer:
         return self._program.state_root(after), tuple(step_tree(roots).root for roots in digested)
 
     def _digest_result(self, result: State, digesters: Sequence[Digester]) -> tuple[bytes, ...]:
-        """All of the result is hashed, whatever is left out of the states on the way to it."""
+        """The result is hashed completely, even where other states are thinned."""
         whole = [replace(digester, thinning=1) for digester in digesters]
         return tuple(self._salted_root(result, digester, 0) for digester in whole)
 
     def _salted_root(self, state: State, digester: Digester, step: int) -> bytes:
-        """On as many threads as the steps run on: no step runs meanwhile."""
+        """Uses as many threads as the steps do: no step runs meanwhile."""
         return self._program.salted_state_root(state, digester, step, torch.get_num_threads())

@@ -1,8 +1,8 @@
-"""The results that this verifier holds for its seats, and what it has as a juror, on disk: canonical bytes, a file for
-each tensor.
+"""The results that this verifier holds for its seats, and its items as a juror, on disk: canonical bytes, one file
+per tensor.
 
-They lie apart from what is needed to replay a task, which goes when the task is over; results are served for a time
-after it was settled, items while it lasts. Who fetches them compares their root with the chain's.
+They are separate from the files for replaying a task, which are deleted when the task is over; results are served for
+a time after settlement, items while the task lasts. Clients compare the root with the chain's.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Results:
             write_atomically(self.path(task, checkpoint, number), data)
 
     def drop(self, task: int) -> None:
-        """Delete a task's."""
+        """Delete a task's result."""
         remove(self._folder / str(task))
 
     def path(self, task: int, checkpoint: int, tensor: int) -> Path:
@@ -39,8 +39,8 @@ class Results:
 
 
 class Items(Results):
-    """What jurors of this verifier say that they have (`protocol.dispute.juries`): states with the roots of all
-    checkpoints, and bundles, which hold constants. The latter lie in the folder `bundles`, by hash.
+    """Items that jurors of this verifier serve (`protocol.dispute.juries`): states with the roots of all checkpoints,
+    and bundles, which hold constants. Bundles are in the folder `bundles`, by hash.
     """
 
     def __init__(self, folder: Path, bundles: Path) -> None:
@@ -50,14 +50,14 @@ class Items(Results):
     def hold_state(
         self, task: int, number: int, roots: Sequence[bytes], link: Callable[[Callable[[int], Path]], None]
     ) -> None:
-        """Keep a state, and r_0 … r_K; `link` puts each tensor where it is told to. Raises OSError, CommitmentError."""
+        """Keep a state, and r_0 … r_K; `link` puts each tensor at a given path. Raises OSError, CommitmentError."""
         link(partial(self.path, task, number))
         write_atomically(
             self._roots_path(task, number), b"".join(roots)
         )  # the last: what is named is complete
 
     def hold_bundle(self, task: int, bundle: bytes) -> None:
-        """Serve a bundle that is on this machine, by its hash. Raises OSError."""
+        """Serve a bundle of this machine, by its hash. Raises OSError."""
         write_atomically(self._folder / str(task) / _BUNDLE, bundle.hex().encode())
 
     def state(self, task: int, number: int, count: int) -> tuple[list[bytes], list[bytes]] | None:
@@ -78,7 +78,7 @@ class Items(Results):
         return next(iter(sorted((self._folder / str(task)).glob(f"*/{_ROOTS}"))), None)
 
     def bundle_file(self, bundle: str, name: str) -> Path | None:
-        """A file of a bundle that is served. Both names may come from anybody; nothing outside is ever named."""
+        """A file of a served bundle. Both names may come from anyone; they cannot name anything outside."""
         if not any(path.read_text() == bundle for path in self._folder.glob(f"[0-9]*/{_BUNDLE}")):
             return None
         folder = (self._bundles / bundle).resolve()

@@ -1,8 +1,8 @@
-"""What the verifier keeps on disk of tasks that are over goes: results after `hold_days`, or before that where the disk
-limit asks for it; what a killed process has left of others at the start.
+"""Deletes what the verifier keeps of finished tasks: results after `hold_days`, or earlier where the disk limit
+requires it; leftovers of killed processes at the start.
 
 What replays, games, juries and answers to looks need stays until a task is over for good (`VerifierNode._over`),
-however much it is.
+however large it is.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
     from verifier.context import Context
 
 MEASURED_SECONDS = 30.0
-"""A folder of many states is read in tenths of a second."""
+"""Seconds between measurements: a folder of many states takes tenths of a second to read."""
 
 
 class Disk:
-    """What a node's `folder` takes, of a `limit` in bytes if there is one. Any thread may ask."""
+    """Bytes that a node's `folder` takes, against a `limit` if there is one. Callable from any thread."""
 
     def __init__(self, folder: Path, limit: int | None) -> None:
         self._folder = folder
@@ -33,17 +33,17 @@ class Disk:
         self._measured: tuple[float, int] | None = None
 
     def room(self, spare: int) -> int:
-        """Bytes that may be taken for others, beside what is spared. Raises OSError."""
+        """Bytes that may be used for others, besides what is spared. Raises OSError."""
         free = room(self._folder, spare)
         return free if self._limit is None else min(free, self._limit - self.used())
 
     @property
     def is_over_limit(self) -> bool:
-        """Whether more is taken than the limit."""
+        """Whether the folder exceeds the limit."""
         return self._limit is not None and self.used() > self._limit
 
     def used(self) -> int:
-        """Bytes that are taken, as they were at most `MEASURED_SECONDS` ago, or after the last `changed`."""
+        """Bytes in use, measured at most `MEASURED_SECONDS` ago, or since the last `changed`."""
         with self._lock:
             if self._measured is None or time.monotonic() - self._measured[0] > MEASURED_SECONDS:
                 self._measured = time.monotonic(), used([self._folder])
@@ -56,9 +56,7 @@ class Disk:
 
 
 def tidy(folder: Path, database: Database) -> None:
-    """Delete what killed processes have left: of folders that they were deleting, and of tasks that nothing can happen
-    with any more.
-    """
+    """Delete leftovers of killed processes: half-deleted folders, and data of tasks that are over for good."""
     for name in ("tasks", "items", "results"):
         remove_rests(folder / name)
         for path in (folder / name).glob("[0-9]*"):
@@ -69,7 +67,7 @@ def tidy(folder: Path, database: Database) -> None:
 
 
 def release(context: Context, now: int) -> None:
-    """Let go of results that need not be held any more; `now` is the chain's."""
+    """Release results that need not be held any more; `now` is the chain's."""
     for task, why in _due(context, now):
         context.results.drop(task)
         context.database.let_go(task)
@@ -78,7 +76,7 @@ def release(context: Context, now: int) -> None:
 
 
 def _due(context: Context, now: int) -> Iterator[tuple[int, str]]:
-    """Tasks whose results go, with the reason; each is gone when the next one is asked for."""
+    """Tasks whose results are deleted, with the reason; each is deleted when the next one is asked for."""
     settings = context.settings
     for task in context.database.held_before(now):
         yield task, f"its time is over (hold_days = {settings.hold_days:g})"

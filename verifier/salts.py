@@ -1,8 +1,8 @@
-"""The salts of own seats (audit.md section 4) and of own challenges. They follow from the account's key and the
-chain, so none is lost with a database.
+"""The salts of own seats (audit.md section 4) and of own challenges. They are derived from the account's key and
+the chain, so none is lost with a database.
 
-A seat's salt is worth half of its seat's lock to whoever learns it before looks are drawn: it is never logged, and has
-no place in an error's text or a repr.
+A seat's salt is worth half of its seat's lock to the party that learns it before looks are drawn: it never appears in
+a log, an error's text or a repr.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from verifier.context import Context
 
 @dataclass(frozen=True, slots=True)
 class Salted:
-    """An own seat with its salt. `hash`, which is public, stands for task, seat, account and the draw's seed."""
+    """An own seat with its salt. `hash`, which is public, identifies task, seat, account and the draw's seed."""
 
     seat: Seat
     salt: bytes = field(repr=False)
@@ -49,8 +49,8 @@ def salted_seats(context: Context, seen: Observation, seats: Sequence[Seat]) -> 
 
 
 def secret_of(client: Client, task: int, seat: int) -> bytes:
-    """The secret of an own seat, or look. It is shown to the chain alone, where the seat is looked at, or a juror
-    opens a chunk.
+    """The secret of an own seat or look. It is shown only to the chain, where the seat is looked at, or a juror opens
+    a chunk.
     """
     return seat_secret(_key(client), client.deployment.chain_id, client.audit.address, task, seat)
 
@@ -58,8 +58,8 @@ def secret_of(client: Client, task: int, seat: int) -> bytes:
 def salt_of_challenge(
     client: Client, task: int, seat: int, segment: int | None, before: bytes = b""
 ) -> bytes:
-    """The salt of an own challenge of a segment, None where it is not known; `before` that of an earlier commitment,
-    which was not opened in time.
+    """The salt of an own challenge of a segment (None if unknown); `before` is that of an earlier commitment, which
+    was not opened in time.
     """
     chain, commitments = client.deployment.chain_id, client.commitments.address
     named = SEGMENT_UNKNOWN if segment is None else segment
@@ -67,6 +67,6 @@ def salt_of_challenge(
 
 
 def _key(client: Client) -> bytes:
-    """The account's private key: these secrets are its only use beside signing."""
+    """The account's private key; these secrets are its only use besides signing."""
     assert client.sender is not None, "who has a seat, or challenges, sends"
     return bytes(client.sender.account.key)

@@ -1,8 +1,8 @@
 """What a seat costs an account whatever it replays: the least fee that its offer names by default. Pure.
 
-While an account has a seat no draw finds it. So a seat has a price of its own, without which a solver could have all
-honest accounts drawn for a task of its own, for nothing (docs/security.md section 4). The replays are the other floor,
-by operations.
+While an account has a seat no draw finds it. So a seat has a price: otherwise a solver could occupy all honest
+accounts with its own task for free (docs/security.md section 4). The price of replays, by operations, is the other
+floor.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from protocol.tasks.trust import capital_cost
 
 @dataclass(frozen=True, slots=True)
 class SeatFee:
-    """The least fee, and what it is made of: token units."""
+    """The least fee and its parts, in token units."""
 
     gas: int
-    """Of the attestation, the release, and the reveal of a seat that is looked at."""
+    """Gas of the attestation, the release, and the reveal of a seat that is looked at."""
     capital: int
-    """What the account's stake costs while the seat binds it."""
+    """Cost of the account's stake while the seat binds it."""
 
     @property
     def units(self) -> int:

@@ -10,15 +10,15 @@ from protocol.node.party.exits import Observation
 
 
 def due_segments(seat: Seat, segments: Sequence[int], size: int) -> tuple[int, ...]:
-    """A seat's segments, then the number that stands for the result (`findings.Committed`); of a look its one segment.
-    `size` is that of the task's segment tree.
+    """A seat's segments, then the number that stands for the result (`findings.Committed`); for a look its one
+    segment. `size` is that of the task's segment tree.
     """
     return tuple(segments) if is_look(seat.number) else (*segments, size)
 
 
 def own_seats(seen: Observation, accounts: Container[str], *, attested: bool = False) -> list[Seat]:
-    """The seats and looks of these accounts that are not attested, or all: also those whose time is over and that
-    nobody has drawn again, for a difference that comes to light too late to attest is still challenged.
+    """The seats and looks of these accounts that have not attested, or all. Includes those whose time is over and
+    that were not drawn again: a difference found too late to attest is still challenged.
     """
     return [seat for seat in seen.places if seat.account in accounts and (attested or not seat.attested)]
 
@@ -30,13 +30,13 @@ def attestable(seen: Observation, accounts: Container[str]) -> list[Seat]:
 
 
 def waits_for_jury(seen: Observation, seat: Seat) -> bool:
-    """Whether the seat has claimed, and a jury is to judge it: until then it cannot attest."""
+    """Whether the seat has claimed and awaits a jury: until the verdict it cannot attest."""
     return seen.audit is not None and seen.audit.claimant == seat.number + 1
 
 
 def releasable(seen: Observation, accounts: Container[str]) -> list[Seat]:
-    """The seats and looks that bind these accounts although nothing is owed in them any more. Who was caught in one is
-    suspended instead.
+    """The seats and looks that bind these accounts although nothing is owed in them any more. An account that was
+    caught in one is suspended instead.
     """
     if seen.view.status is TaskStatus.SUBMITTED:
         return []
@@ -45,7 +45,7 @@ def releasable(seen: Observation, accounts: Container[str]) -> list[Seat]:
 
 
 def open_segments(seen: Observation) -> range:
-    """The segments of a task while they may be challenged: what a whistleblower replays."""
+    """The segments of a task while they may be challenged, which a whistleblower replays."""
     view = seen.view
     may_be = view.status.can_be_challenged and seen.now <= view.challenge_until
     return range(1, view.size) if may_be else range(0)

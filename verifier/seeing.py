@@ -1,5 +1,5 @@
-"""What the events of a task tell of its looks and juries, noted in each look. A node of the chain that gives no events
-keeps no seat from its duties.
+"""Notes, at each look, what the events of a task tell of its looks and juries. A node of the chain without events
+does not keep seats from their duties.
 """
 
 from __future__ import annotations
@@ -13,13 +13,15 @@ from verifier.jobs import Jobs
 
 
 def see_events(context: Context, seen: Observation, fetching: Iterable[Jobs]) -> None:
-    """Note what is new. A juror that has what was asked for in vain is asked at once. Raises RpcUnavailable."""
+    """Note new events. A juror that has something that was requested unsuccessfully is asked at once. Raises
+    RpcUnavailable.
+    """
     _see_looks(context, seen)
     _see_juries(context, seen, fetching)
 
 
 def _see_looks(context: Context, seen: Observation) -> None:
-    """Without them a seat still opens its digest."""
+    """Without these events a seat still opens its digest."""
     try:
         context.looks.see(seen)
     except RpcUnavailable:
@@ -29,7 +31,7 @@ def _see_looks(context: Context, seen: Observation) -> None:
 
 
 def _see_juries(context: Context, seen: Observation, fetching: Iterable[Jobs]) -> None:
-    """Without them what is here is still attested."""
+    """Without these events the available segments are still attested."""
     if seen.audit is None:
         return
     try:

@@ -1,6 +1,4 @@
-"""The verifier's HTTP service: the results that it holds for its seats, what it has as a juror, and the salts that it
-is offered.
-"""
+"""The verifier's HTTP service: the results it holds for its seats, its items as a juror, and an inbox for salts."""
 
 from __future__ import annotations
 
@@ -28,7 +26,7 @@ Offer = Callable[[int, int, bytes], object]
 
 
 class OfferedSalt(BaseModel):
-    """The body of POST /salts; `salt` is 32 bytes in hexadecimal digits."""
+    """The body of POST /salts; `salt` is 32 bytes in hexadecimal."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
 

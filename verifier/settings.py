@@ -28,59 +28,60 @@ Tokens = Annotated[Decimal, Field(ge=0, le=10**15)]
 
 
 class VerifierSettings(NodeSettings):
-    """What an operator may choose. `url` is the public address of the HTTP service, where it is not its own."""
+    """The operator's options. `url` is the public address of the HTTP service, if it differs from its own."""
 
     MONITOR_PORT: ClassVar[int] = 8713
 
     account: str = "dev:2"
     further_accounts: tuple[str, ...] = ()
-    """Accounts that take seats too, each one at a time for a stake of its own. Each challenges what is false in its
-    seats, with tokens for bonds and coin for games of its own; what is found without a seat, `account` challenges.
+    """Further accounts that take seats, each one at a time, with a separate stake. Each challenges what is false in
+    its seats, with tokens for bonds and coin for its own games; `account` challenges what is found without a seat.
     """
     stake: Tokens = Decimal(1000)
-    """Tokens that each account locks at most: the largest power of two of the deployment's units that they pay. What is
-    drawn grows with it. 0: not registered, as a mere whistleblower may be.
+    """Tokens that each account locks at most: rounded down to a power of two of the deployment's units. The chance to
+    be drawn grows with it. 0: not registered, as for a pure whistleblower.
     """
     seat_speed: Annotated[float, Field(gt=0, lt=2**64)] | None = None
-    """No seat whose replays need more operations a second, to be done within the attestation period, with looks within
-    a move time. Without, what can be done in time whatever all accounts are drawn into: a third of `speed`, for the
-    machine does other work, by the number of its accounts; who replays without seats keeps a share for games.
+    """Refuse seats whose replays need more operations a second, within the attestation period and with looks within a
+    move time. If unset: what can be done in time with all accounts drawn, which is a third of `speed`, because the
+    machine does other work, divided by the number of accounts; a verifier that replays without seats keeps a share
+    for games.
     """
     state_gib: Annotated[float, Field(gt=0, le=10**6)] = 8
-    """No seat of a task whose states are larger."""
+    """Refuse seats of a task whose states are larger."""
     lock: Tokens | None = None
-    """No seat that binds more tokens of the stake; without, it may bind all."""
+    """Refuse seats that bind more tokens of the stake; if unset, a seat may bind all."""
     cost_per_hour: Tokens = Decimal(1)
-    """Of the machine while it replays, with its power: no seat that pays less."""
+    """Cost of the machine while it replays, with its power: seats that pay less are refused."""
     seat_fee: Tokens | None = None
-    """No seat that pays fewer tokens, however little is to be replayed; without, what `verifier.seat_fee` counts: gas
-    at its present price, and the capital of the account's stake for `period_days`. On a development chain 0 then.
+    """Refuse seats that pay fewer tokens, however little must be replayed. If unset, `verifier.seat_fee` computes it
+    from gas at its present price and the capital of the account's stake for `period_days`; 0 on a development chain.
     """
     period_days: Annotated[float, Field(gt=0, le=10**4)] = 10
-    """No seat whose task's terms bind the account longer: the challenge period, and with looks four attestation periods
-    more. By the recommended terms of docs/economics.md it is 7 days on an L2, 9 on an L1.
+    """Refuse seats whose task's terms bind the account longer: the challenge period, and with looks four attestation
+    periods more. With the recommended terms of docs/economics.md that is 7 days on an L2, 9 on an L1.
     """
     capital_rate: Annotated[Decimal, Field(ge=0, le=10)] = Decimal("0.1")
-    """What a locked token costs in a year, as a fraction."""
+    """Yearly cost of a locked token, as a fraction."""
     coin_price: Tokens = Decimal(3000)
-    """Tokens for one of the chain's coin, which gas is paid in."""
+    """Tokens for one of the chain's coin, in which gas is paid."""
     host: str = "127.0.0.1"
     port: Annotated[int, Field(ge=0, le=65_535)] = 8703
-    """Where results are served that a seat holds; 0: any free port."""
+    """Port where results of seats are served; 0: any free port."""
     url: WebUrl | None = None
     proxies: tuple[IPv4Address | IPv6Address, ...] = ()
-    """Of proxies in front of this server: their connections are those of many clients."""
+    """Addresses of proxies in front of this server: their connections are those of many clients."""
     whistleblow: bool = False
     """Replay all segments of every submitted task, drawn or not."""
     games: Annotated[int, Field(ge=1, le=64)] = 4
-    """Games whose trees are open side by side, each in memory; the earliest deadline goes first."""
+    """Games with open trees side by side, each in memory; the earliest deadline goes first."""
     replays: Annotated[int, Field(ge=1, le=64)] = 2
     """Segments replayed side by side, each in memory."""
     fetches: Annotated[int, Field(ge=1, le=256)] = 8
-    """Tasks whose bundle or checkpoints are fetched side by side, each in memory as far as it has come."""
+    """Tasks whose bundle or checkpoints are fetched side by side; fetched parts are in memory."""
     spare_gib: Annotated[float, Field(ge=0, le=10**6)] = 20
-    """Of the disk, at most a tenth of it: where less is free nothing is kept for claimants beside what a juror's vote
-    binds it to. Where less than a tenth of `spare_gib` is free no bundle is fetched.
+    """Disk to spare, at most a tenth of it: with less free, nothing is kept for claimants except what a juror's vote
+    requires. With less than a tenth of `spare_gib` free, no bundle is fetched.
     """
 
     @property
@@ -89,7 +90,7 @@ class VerifierSettings(NodeSettings):
         return int(self.spare_gib * 2**30)
 
     def level(self, unit: int) -> int:
-        """k: the stake pays 2^k units of so many token units. Raises SettingsError if it pays none."""
+        """k: the stake pays for 2^k units of that many token units. Raises SettingsError if it pays for none."""
         units = int(self.stake * TOKEN) // unit
         if not units:
             raise SettingsError(
@@ -106,19 +107,19 @@ class VerifierSettings(NodeSettings):
         return min(int(self.period_days * 86_400), 2**32 - 1)
 
     def least_seat_fee(self, stake: int, gas_price: int) -> SeatFee:
-        """What a seat costs by these settings for a stake of so many token units, at so many wei for one gas."""
+        """The cost of a seat with these settings, for a stake of that many token units, at that many wei per gas."""
         rate, coin = Fraction(self.capital_rate), Fraction(self.coin_price)
         return seat_fee(stake, self.period, capital_rate=rate, gas_price=gas_price, coin_price=coin)
 
     def speed_of_seats(self, seats: Standing, accounts: int) -> float:
-        """Operations a second that an account's seats may need, for so many accounts to be in time."""
+        """Operations a second that an account's seats may need so that this many accounts finish in time."""
         if self.seat_speed is not None:
             return self.seat_speed
         return most_operations(seats, accounts + self.whistleblow, Rates(self.speed))
 
     def offer(self, stake: int, least_fee: int, speed: float) -> Offer:
-        """What seats are taken for a stake of so many token units, none that pays less than `least_fee` of them, or
-        needs more than `speed` operations a second.
+        """The seats that are accepted for a stake of that many token units: none that pays less than `least_fee` of
+        them, or needs more than `speed` operations a second.
         """
         fee = self.cost_per_hour * TOKEN * 10**9 / 3600 / Decimal(self.speed)
         return Offer(

@@ -1,9 +1,9 @@
 """What a solver serves over HTTP, as `protocol.dispute.provider.Provider` and as checkpoints (solver's routes).
 
-Nothing is believed and no answer can hurt: its length is known before it is asked for and nothing beyond it is read,
-redirects, encodings and addresses out of `Reach` are refused, and the whole exchange, headers included, ends after
-`patience` seconds and what `LEAST_RATE` allows for its bytes, be it one value or all tensors of a checkpoint. A solver
-that stays silent or answers badly `TRIES` times in a row is not asked again for a while: what it withholds is demanded
+Nothing is trusted and no answer can do harm. Its length is known in advance and nothing beyond it is read. Redirects,
+encodings and addresses outside `Reach` are refused. The whole exchange, headers included, ends after `patience`
+seconds plus what `LEAST_RATE` allows for its bytes, for one value or for all tensors of a checkpoint. A solver that
+stays silent or answers badly `TRIES` times in a row is not asked again for a while: what it withholds is demanded
 on-chain. Roots are compared by the callers.
 """
 
@@ -37,19 +37,21 @@ class CheckpointProvider(Provider, Protocol):
     """`Provider`, and the states at the ends of segments."""
 
     def checkpoint(self, number: int) -> Sequence[bytes] | None:
-        """Canonical bytes of the tensors of checkpoint `number` (0 … K), each of its due length."""
+        """Canonical bytes of the tensors of checkpoint `number` (0 … K), each of its expected length."""
 
 
 @dataclass(frozen=True)
 class Shapes:
-    """The due sizes of a task's answers: they follow from its program and terms alone."""
+    """The expected sizes of a task's answers, from its program and terms alone."""
 
     program: StepProgram
     segments: int
     segment_steps: int
 
     def frame(self, path: tuple[int, ...]) -> Program:
-        """The program that runs in the frame at `path`. Only paths of the game are asked for, so there is one."""
+        """The program that runs in the frame at `path`. Only paths that the game uses are asked for, so there
+        is one.
+        """
         program = self.program.program
         for n in path:
             program = program.callee(n)
@@ -57,7 +59,7 @@ class Shapes:
 
 
 class SolverClient:
-    """What one solver serves of one task; without an address, nothing. Any thread may ask."""
+    """What one solver serves of one task; nothing without an address. Callable from any thread."""
 
     def __init__(
         self,
@@ -101,7 +103,7 @@ class SolverClient:
         return self._get(f"segments/{segment}/steps/{step}/values/{leaf}", due, path)
 
     def checkpoint(self, number: int) -> Sequence[bytes] | None:
-        """Canonical bytes of a checkpoint's tensors, if they come within `longest` seconds."""
+        """Canonical bytes of a checkpoint's tensors, if they arrive within `longest` seconds."""
         types = enumerate(self._shapes.program.state_types)
         questions = [(f"checkpoints/{number}/tensors/{k}", type_.nbytes) for k, type_ in types]
         return self._ask(questions, longest=self._longest)
@@ -126,7 +128,7 @@ class SolverClient:
         shorter: bool = False,
         longest: float = math.inf,
     ) -> list[bytes] | None:
-        """The answers, each of its due bytes (`shorter`: up to them), all within one patience; else None."""
+        """The answers, each of its expected bytes (`shorter`: at most), all within one time limit; otherwise None."""
         if self._base is None or self._resting():
             return None
         parameters = {"path": ",".join(map(str, path))} if path else {}
@@ -158,7 +160,7 @@ class SolverClient:
         with self._lock:
             self._failures += 1
             if self._failures >= TRIES:
-                # At least as long as it held up the caller: whoever trickles does not get all of its time.
+                # At least as long as it held up the caller: a trickling server does not get all of its time.
                 self._failures, self._rests_until = 0, time.monotonic() + max(REST_SECONDS, seconds)
 
 
@@ -172,8 +174,8 @@ async def _fetch(
 ) -> list[bytes]:
     """The bodies at some addresses, each of its number of bytes (`shorter`: at most).
 
-    The time limit covers connecting, headers and bodies. There is one patience for all of them, and what has come never
-    falls behind `LEAST_RATE` by more; and all of it has come after `longest` seconds.
+    The time limit covers connecting, headers and bodies, and is shared: at no time may the bytes received fall behind
+    `LEAST_RATE` by more than `patience`, and everything must arrive within `longest` seconds.
     """
     begun = asyncio.get_running_loop().time()
     end = begun + patience

@@ -1,8 +1,8 @@
-"""States of one task at the ends of segments: one's own, run from the initial state on, and the solver's, as served.
+"""States of one task at the ends of segments: our own, run from the initial state on, and the solver's, as served.
 
-A served state is taken only if it has the committed root. Both kinds are kept on disk while the task lasts, for a
-solver that served a checkpoint once may refuse it when it is challenged. So are roots: the solver's, and those of
-replays under a salt, by which an accusation is answered without another replay of the whole segment.
+A served state is accepted only if it has the committed root. Both kinds are kept on disk while the task lasts,
+because a solver that served a checkpoint once may refuse it when challenged. Roots are kept too: the solver's, and
+those of replays under a salt, with which an accusation is answered without replaying the whole segment again.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from verifier.solver_client import CheckpointProvider
 
 
 class States:
-    """Checkpoint 0 is the initial state. Any thread may ask, and none waits for another: what two compute or are served
-    at once is the same, and is kept under one name.
+    """Checkpoint 0 is the initial state. Callable from any thread without waiting for another: if two threads obtain
+    the same checkpoint, it is kept under one name.
     """
 
     def __init__(
@@ -44,11 +44,11 @@ class States:
         self._store = store
 
     def own_roots(self) -> list[bytes]:
-        """State roots r_0, r_1, … of one's own run, as far as it has got."""
+        """State roots r_0, r_1, … of our own run so far."""
         return [row.root for row in self._database.states(self._task, own=True)]
 
     def extend(self, last: int) -> bool:
-        """Run on towards checkpoint `last`, by one segment at most; whether one's own run has got there."""
+        """Advance our own run towards checkpoint `last` by one segment at most; whether it has arrived."""
         rows = self._database.states(self._task, own=True)
         if not rows:
             rows = [self._keep(0, True, self._initial())]
@@ -59,7 +59,7 @@ class States:
         return len(rows) > last
 
     def own(self, number: int) -> State:
-        """Checkpoint `number` of one's own run."""
+        """Checkpoint `number` of our own run."""
         while not self.extend(number):
             pass
         return self._load(self._database.states(self._task, own=True)[number])
@@ -89,7 +89,7 @@ class States:
         return [bytes(tensor.data) for tensor in self._checkpoint(row).tensors]
 
     def link(self, number: int, root: bytes, place: Callable[[int], Path]) -> None:
-        """Give each tensor of a checkpoint that is on disk a second name, which outlives the task's states."""
+        """Give each tensor of a checkpoint on disk a second name, which outlives the task's states."""
         row = self._database.state(self._task, number, root)
         assert row is not None, "who asks has seen to it that it is there"
         for tensor, stored in enumerate(stored_tensors(self._store, row.manifest, root)):
@@ -107,17 +107,17 @@ class States:
         return None if row is None else self._load(row)
 
     def served(self, number: int, root: bytes, provider: CheckpointProvider) -> State | None:
-        """The checkpoint with this root, kept or asked for; None if the solver does not give it."""
+        """The checkpoint with this root, kept or requested; None if the solver does not provide it."""
         state = self.kept(number, root)
         return self.ask(number, root, provider) if state is None else state
 
     def ask(self, number: int, root: bytes, provider: CheckpointProvider) -> State | None:
-        """Ask for the checkpoint with this root, and keep it; None if the solver does not give it."""
+        """Request the checkpoint with this root, and keep it; None if the solver does not provide it."""
         tensors = provider.checkpoint(number)
         return None if tensors is None else self.take(number, root, tensors)
 
     def take(self, number: int, root: bytes, tensors: Sequence[bytes]) -> State | None:
-        """Keep the checkpoint with this root; None if these tensors have another."""
+        """Keep the checkpoint with this root; None if these tensors have another root."""
         state = self._program.state_of(tensors)
         # Root of the tensors, not of the bytes: bytes that no tensor has (another NaN) must not pass for a state.
         if self._program.state_root(state) != root:
@@ -138,6 +138,6 @@ class States:
         try:
             return load_checkpoint(self._store, row.manifest, state_root=row.root)
         except CommitmentError:
-            # Damaged: the next try makes it anew. The others stay, for a solver may not serve them again.
+            # Damaged: the next try makes it again. The others stay, for a solver may not serve them again.
             self._database.drop_state(self._task, row)
             raise

@@ -1,4 +1,4 @@
-"""How a verifier behaves where it has a choice: what replays the steps, whom it asks, which move it makes.
+"""The choices in a verifier's behaviour: what replays the steps, whom it asks, which move it makes.
 
 The defaults are honest. Parties outside this package that behave otherwise give the same node another strategy.
 """
@@ -24,21 +24,21 @@ if TYPE_CHECKING:
     from protocol.program.step import StepProgram
 
 ProviderFactory: TypeAlias = "Callable[[Address | None, int, StepProgram, Terms, Reach], CheckpointProvider]"
-"""From the address that the solver announced (None: none that can be opened), the task, its program and its terms, and
-where addresses may lead.
+"""Makes the provider from the address that the solver announced (None: none that can be opened), the task, its
+program and its terms, and the addresses that are allowed.
 """
 Challenger = Callable[[GameView, Run, Revealed, Provider], Move | None]
 
 
 def honest_executor(work: Work) -> Executor:
-    """The committed program. What computes is imported only when there is a task."""
+    """The committed program. Code that computes is imported only when there is a task."""
     from protocol.execution import replay
 
     return replay.honest_executor(work)
 
 
 def honest_challenger(game: GameView, run: Run, revealed: Revealed, provider: Provider) -> Move | None:
-    """The move that one's own run gives."""
+    """The move that our own run gives."""
     from protocol.dispute import challenger
 
     return challenger.next_move(game, run, revealed, provider)

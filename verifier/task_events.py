@@ -1,5 +1,5 @@
-"""What the events of open tasks tell, kept by task. It stands only as long as the chain says so too: a re-organisation
-may take it back.
+"""What the events of open tasks tell, kept by task. Valid only as long as the chain confirms it: a re-organisation
+may undo it.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ class Told(Protocol):
 
     @property
     def follower(self) -> Follower:
-        """Gives the task's further events."""
+        """Returns the task's further events."""
 
 
 Known = TypeVar("Known", bound=Told)
 
 
 class TaskEvents(Generic[Known]):
-    """By task, from its first draw on. One thread takes note, the loop's; `_lock` is held for that and for every look
-    at what is known, never over a question to the chain.
+    """By task, from its first draw on. One thread, the loop's, notes events; `_lock` protects that and every read,
+    and is never held during a query to the chain.
     """
 
     def __init__(self, client: Client) -> None:
@@ -42,7 +42,7 @@ class TaskEvents(Generic[Known]):
     def _known(
         self, task: int, drawn_at: int, new: Callable[[Follower], Known], *contracts: BoundContract
     ) -> Known:
-        """What is known of a task, at first nothing: `new` follows these contracts' events of it. Raises ChainError."""
+        """What is known of a task, at first nothing: `new` follows its events in these contracts. Raises ChainError."""
         if task not in self._tasks:
             connection = self._client.connection
             first = first_block(connection, self._client.deployment.block, drawn_at)

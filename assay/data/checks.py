@@ -1,4 +1,4 @@
-"""What all readers refuse: names that are missing, types that are no numbers, unequal lengths, too much data."""
+"""What all readers refuse: missing names, types that are not numbers, unequal lengths, too much data."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ Array = np.ndarray[Any, np.dtype[Any]]
 Arrays = dict[str, Array]
 
 MOST: Final = 1 << 34
-"""Bytes that a reader unpacks unless it is told otherwise: 16 GiB. What is mapped does not count."""
+"""Most bytes that a reader unpacks by default: 16 GiB. Mapped data does not count."""
 NUMBERS: Final = "biuf"
 """Kinds of numpy types that are read: bool, int, unsigned int, float."""
 
 
 def require_path(path: Path, expected: str) -> None:
-    """Refuse a path where nothing is."""
+    """Refuse a path that does not exist."""
     if not path.exists():
         raise DataError(f"data {path}", expected=expected, got="no such file", remedy="check the path")
 
 
 def require_file(path: Path) -> None:
-    """Refuse a path that is no file, and a file without bytes."""
+    """Refuse a path that is not a file, and a file without bytes."""
     require_path(path, "a file")
     if not path.is_file():
         got = "a folder" if path.is_dir() else "neither a file nor a folder"
@@ -39,7 +39,7 @@ def require_file(path: Path) -> None:
 
 
 def chosen(path: Path, names: Iterable[str], wanted: Sequence[str] | None) -> list[str]:
-    """Names of a file that are read: all, or those that are wanted, in their order."""
+    """Names of a file's arrays to read: all, or the wanted ones, in their order."""
     there = list(names)
     if not there:
         raise DataError(
@@ -73,7 +73,7 @@ def require_numbers(path: Path, name: str, dtype: np.dtype[Any]) -> None:
 
 
 def require_bools(path: Path, name: str, array: Array) -> None:
-    """Refuse bytes that are neither 0 nor 1 as bools: numpy counts them as True, and a root counts their bits."""
+    """Refuse bytes other than 0 and 1 as bools: numpy counts them as True, and a root covers their bits."""
     if array.size and int(array.view(np.uint8).max()) > 1:
         raise DataError(
             f"data {path}, array {name!r}",
@@ -87,7 +87,7 @@ SMALLER: Final = "choose fewer columns, give a larger most=, or save arrays unco
 
 
 def require_room(path: Path, declared: int, most: int, remedy: str = SMALLER) -> None:
-    """Refuse data that say themselves that they are larger than `most` bytes when unpacked, before any is."""
+    """Refuse data whose headers declare more than `most` bytes when unpacked, before unpacking."""
     if declared > most:
         raise DataError(
             f"data {path}",
@@ -129,7 +129,7 @@ def require_count(name: str, value: Any) -> int:
 
 
 def package(name: str, distribution: str, what: str) -> Any:
-    """A package that an operator need not have. Raises PackageMissing."""
+    """An optional package. Raises PackageMissing."""
     try:
         return import_module(name)
     except ImportError as error:
@@ -142,7 +142,7 @@ def package(name: str, distribution: str, what: str) -> Any:
 
 
 def unreadable(path: Path, what: str, error: BaseException) -> DataError:
-    """For an error of the library that reads a format."""
+    """Converts an error of the library that reads a format."""
     said = str(error)[:200].replace("\n", " ")
     return DataError(
         f"data {path}", expected=what, got=f"{type(error).__name__}: {said}", remedy="write the file again"

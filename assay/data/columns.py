@@ -1,4 +1,4 @@
-"""Columns of Arrow as numpy arrays: numbers, bools, and lists that are all of one length, nested or not."""
+"""Columns of Arrow as numpy arrays: numbers, bools, and lists of one length, nested or not."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 
 def require_number_types(path: Path, schema: Any, names: Sequence[str]) -> None:
-    """Refuse columns of anything but numbers, all of them in one error."""
+    """Refuse columns of anything but numbers, all in one error."""
     types = {name: schema.field(name).type for name in names}
     wrong = {name: kind for name, kind in types.items() if not _is_number(kind)}
     if wrong:
@@ -31,7 +31,7 @@ def require_number_types(path: Path, schema: Any, names: Sequence[str]) -> None:
 
 
 def numbers(path: Path, name: str, column: Any, first: Array | None) -> Iterator[Array]:
-    """The chunks of a column, of which every row has the same shape, which is that of `first`. Raises DataError."""
+    """The chunks of a column, every row of which must have the shape of `first`. Raises DataError."""
     row = 0
     for chunk in column.chunks:
         if not len(chunk):
@@ -58,7 +58,7 @@ class _Column:
         self._path, self._name, self._start = path, name, start
 
     def array(self, values: Any, each: int) -> Array:
-        """An array of Arrow's as numpy's, of which every row of the column has `each` elements."""
+        """An Arrow array as a numpy array, in a column whose rows have `each` elements."""
         arrow = package("pyarrow", "pyarrow", "columns")
         shape = getattr(values.type, "shape", None)  # of Arrow's own tensors
         if isinstance(values.type, arrow.BaseExtensionType):

@@ -16,7 +16,7 @@ SUFFIXES: Final = (".jpg", ".jpeg", ".png", ".ppm", ".bmp", ".pgm", ".tif", ".ti
 """Of `ImageFolder`; other files are left out."""
 FORMATS: Final = ("JPEG", "PNG", "PPM", "BMP", "TIFF", "WEBP")
 WIDE: Final = ("I", "F")
-"""Beginnings of Pillow's names for pixels of more than 8 bits, which u8 would clip."""
+"""Prefixes of Pillow's modes for pixels of more than 8 bits, which u8 would clip."""
 
 
 def images(
@@ -50,7 +50,7 @@ def _files(folder: Path) -> Iterator[tuple[Path, int]]:
         raise DataError(f"images {folder}", expected="a folder of folders", got=got, remedy=remedy)
     classes = sorted(entry.name for entry in os.scandir(folder) if entry.is_dir())
     if not classes:
-        remedy = "put the images of each class into a folder of their own"
+        remedy = "put the images of each class into their own folder"
         raise DataError(f"images {folder}", expected="a folder for each class", got="none", remedy=remedy)
     for label, name in enumerate(classes):
         found = [

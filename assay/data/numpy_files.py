@@ -1,6 +1,6 @@
-"""`.npy` and `.npz`: mapped where their bytes lie in the file as they are in memory, else read. Nothing is unpickled.
+"""`.npy` and `.npz`: mapped where the file holds the bytes as memory does, otherwise read. Nothing is unpickled.
 
-Headers are read by numpy. What a header declares is compared with the bytes that are there before memory is taken.
+Headers are read by numpy. The size in a header is compared with the file's before memory is allocated.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from assay.data.checks import Array, Arrays, chosen, require_bools, require_numb
 from assay.errors import DataError
 
 NAME: Final = "x"
-"""What the array of an `.npy` file is called."""
+"""Name of the array in an `.npy` file."""
 LOCAL_HEADER: Final = 30
 """Bytes of a member's header in a zip archive; the last four are the lengths of the name and of the extra field, which
 follow it (APPNOTE 4.3.7)."""
@@ -37,7 +37,7 @@ DAMAGED: Final = (
     ),
     *(OSError, SyntaxError),
 )
-"""What zipfile and numpy raise for files that are none, or that are cut, encrypted or packed in an unknown way."""
+"""Errors of zipfile and numpy for files of another format, or that are cut, encrypted or packed in an unknown way."""
 
 
 def read_npy(path: Path, wanted: Sequence[str] | None) -> Arrays:
@@ -83,7 +83,7 @@ def mapped(
     begin: int,
     order: Literal["C", "F"] = "C",
 ) -> Array:
-    """An array whose bytes begin at a place in a file: mapped for reading alone, or copied where it is not aligned."""
+    """An array whose bytes begin at an offset of a file: mapped read-only, or copied where it is not aligned."""
     if not math.prod(shape):
         return np.empty(shape, dtype)
     array = np.memmap(path, dtype, "r", begin, shape, order)
@@ -113,7 +113,7 @@ def _member(path: Path, archive: zipfile.ZipFile, member: zipfile.ZipInfo, name:
 
 
 def _header(file: IO[bytes]) -> tuple[tuple[int, ...], Literal["C", "F"], np.dtype[Any]]:
-    """Shape, order and type. Raises ValueError."""
+    """Shape, order and type from a header. Raises ValueError."""
     version = npy.read_magic(file)
     if version not in ((1, 0), (2, 0)):
         raise ValueError(f"version {version} of the format, which is for records")

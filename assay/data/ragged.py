@@ -12,7 +12,7 @@ from assay.data.checks import NUMBERS, Array, Arrays, require_count
 from assay.errors import DataError
 
 NONE: Final = np.iinfo(np.int64).max
-"""No row has just so much room."""
+"""No row has exactly this much room."""
 
 
 def padded(rows: Iterable[Any], length: int | None = None, fill: float = 0) -> Arrays:

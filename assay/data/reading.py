@@ -1,4 +1,4 @@
-"""`read`: which reader a path is for, by its suffix, or by what is in the folder."""
+"""`read`: chooses the reader of a path, by its suffix, or by the content of the folder."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ def read(path: str | os.PathLike[str], *, columns: Sequence[str] | None = None, 
     """Arrays by name, one row for each example, of a file or folder; `columns` chooses some of them.
 
     `.npy` is one array, called `x`. `.npy`, `.safetensors` and arrays of `.npz` that are stored without compression
-    are mapped for reading alone, so they may be larger than memory (in an `.npz` only where they lie aligned). Columns
-    of numbers and bools, and of lists of one length, come out of `.parquet`, of a folder of such files in the order
-    of their names, and out of a folder that `save_to_disk` of Hugging Face's `datasets` wrote.
+    are mapped for reading alone, so they may be larger than memory (in an `.npz` only where they lie aligned).
+    Columns of numbers and bools, and of lists of one length, come out of `.parquet`, of a folder of such files in the
+    order of their names, and out of a folder that `save_to_disk` of Hugging Face's `datasets` wrote.
 
-    What is unpacked has at most `most` bytes, by what the file says of itself, which is looked at before it is read.
-    Raises DataError, and PackageMissing where pyarrow is not installed.
+    At most `most` bytes are unpacked, by the sizes that the file declares, which are checked before reading. Raises
+    DataError, and PackageMissing where pyarrow is not installed.
     """
     place = Path(path)
     require_count("most", most)

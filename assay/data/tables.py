@@ -18,9 +18,9 @@ from assay.errors import DataError
 
 STATE: Final = "state.json"
 DICT: Final = "dataset_dict.json"
-"""In a folder of several datasets, each in a folder of its own."""
+"""In a folder of several datasets, each in its own folder."""
 WIDTHS: Final = {"BOOLEAN": 1, "INT32": 4, "FLOAT": 4}
-"""Bytes of an element of a Parquet column in memory; 8 of the others that are numbers."""
+"""Bytes in memory of an element of a Parquet column; 8 for other numeric types."""
 
 
 def read_parquet(files: Sequence[Path], wanted: Sequence[str] | None, most: int) -> Arrays:
@@ -66,7 +66,7 @@ def _names(path: Path, schema: Any, wanted: Sequence[str] | None) -> list[str]:
 
 
 def _declared(metadata: Any, names: set[str]) -> Iterator[int]:
-    """Bytes of the columns in memory, by what a Parquet file says of itself."""
+    """Bytes of the columns in memory, as declared by a Parquet file."""
     for group in range(metadata.num_row_groups):
         for number in range(metadata.num_columns):
             column = metadata.row_group(group).column(number)
@@ -87,7 +87,7 @@ def _tables(files: Sequence[Path], names: Sequence[str]) -> Iterator[tuple[Path,
 
 
 def _joined(tables: Iterator[tuple[Path, Any]]) -> Arrays:
-    """The columns of tables, one table after the other: arrays of their own, [rows, …]."""
+    """The columns of tables, one table after the other: their own arrays, [rows, …]."""
     parts: dict[str, list[np.ndarray[Any, Any]]] = {}
     for path, table in tables:
         for name in table.column_names:

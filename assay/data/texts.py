@@ -21,11 +21,12 @@ def text(
     length: int,
     tokenizer: Callable[[str], Any] | None = None,
 ) -> Arrays:
-    """`x` [n, length]: the tokens of the files, end to end in the order given. What does not fill a last row is left
-    out, and the log (`assay.data`, a warning) says how much that is.
+    """`x` [n, length]: the tokens of the files, end to end in the order given. An incomplete last row is left out,
+    and the log (`assay.data`, a warning) says how long it is.
 
-    By default a token is a byte (u8), and one file is mapped, not read. Else `tokenizer` makes integers from 0 to
-    2^31 - 1 of a file's text in UTF-8, and `x` is int32; of Hugging Face's pass `tokenizer.encode`. Raises DataError.
+    By default a token is a byte (u8), and one file is mapped, not read. Otherwise `tokenizer` makes integers from 0
+    to 2^31 - 1 of a file's text in UTF-8, and `x` is int32; of Hugging Face's pass `tokenizer.encode`. Raises
+    DataError.
     """
     files = [Path(path) for path in ([paths] if isinstance(paths, str | os.PathLike) else paths)]
     require_count("length", length)

@@ -1,7 +1,7 @@
 """NAME: a small network that learns which of two spirals a point lies on. Change the model, the data, the loss.
 
-This file runs on your machine alone, once, when the task is captured. Solvers and verifiers get what `capture` makes of
-it: the step as a program, and all numbers of data and weights. Whoever wants to can read these.
+This file runs on your machine alone, once, when the task is captured. Solvers and verifiers get what `capture` makes
+of it: the step as a program, and all numbers of data and weights. Anyone who wants to can read these.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ BATCH = 64
 
 
 def build(steps: int, resume: Mapping[str, Tensor] | None = None) -> CapturedStep:
-    """The training step of `steps` steps: `assay` calls this with what the task file says. `resume` is the state that a
-    `start` in the task file names, to go on from.
+    """The training step of `steps` steps: `assay` calls this with the values of the task file. `resume` is the state
+    that `start` in the task file names, to continue from.
     """
     model = make_model()
     optimizer = torch.optim.AdamW(model.parameters(), lr=0.01, weight_decay=0.01)
@@ -70,7 +70,7 @@ def data() -> tuple[dict[str, Tensor], dict[str, Tensor]]:
 
 
 def held_out_accuracy(state: Mapping[str, Tensor]) -> float:
-    """What `assay result` says of the trained state: accuracy on points that no step saw."""
+    """What `assay result` prints about the trained state: accuracy on points that no step saw."""
     model = make_model()
     model.load_state_dict({name: state[name] for name in model.state_dict()})
     _, held_out = data()

@@ -1,5 +1,5 @@
-"""What a task looks like while its handle waits: lines at a terminal as `assay watch` prints them; in a notebook one
-output that is written anew.
+"""How a task is shown while its handle waits: lines at a terminal as `assay watch` prints them; in a notebook one
+output that is rewritten.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Page:
         self._write()
 
     def points(self, points: Sequence[Point]) -> None:
-        """They are in the curve."""
+        """Metrics appear in the curve instead."""
 
     def progress(self, progress: Progress) -> None:
         """How far the task has come."""
@@ -52,7 +52,7 @@ class Page:
 
 
 def notebook_page() -> Page | None:
-    """A page in the cell that runs, by IPython itself; None outside of a notebook's kernel."""
+    """A page in the running cell, by IPython; None outside of a notebook's kernel."""
     ipython = sys.modules.get("IPython")
     shell = None if ipython is None else ipython.get_ipython()
     if shell is None or not hasattr(shell, "kernel"):
@@ -66,8 +66,8 @@ def notebook_page() -> Page | None:
 
 
 class Relay:
-    """Is told all of a task, and tells it to who shows it, as long as its handle waits. What is told between is kept
-    for the next time.
+    """Receives all events of a task, and passes them to the display while the handle waits. Events in between are
+    kept for the next time.
     """
 
     def __init__(self) -> None:
@@ -79,11 +79,11 @@ class Relay:
 
     @property
     def refreshes(self) -> bool:
-        """As who shows it wants it."""
+        """In the form that the display wants."""
         return self._on_progress is not None or (self._shown is not None and self._shown.refreshes)
 
     def begin(self, shown: Listener | None, on_progress: Callable[[Progress], object] | None) -> None:
-        """The handle waits from now on."""
+        """The handle begins to wait."""
         self._shown, self._on_progress, self._waits = shown, on_progress, True
         kept, self._kept = self._kept, []
         for kind, text, time, data in kept:
@@ -91,7 +91,7 @@ class Relay:
         self.told.tell()
 
     def end(self) -> None:
-        """It does not any more."""
+        """The handle stops waiting."""
         if isinstance(self._shown, Printer):
             self._shown.end()
         self._shown = self._on_progress = None
@@ -126,5 +126,5 @@ class Relay:
 
 
 def display_of(output: Output) -> Listener:
-    """A notebook's page, else lines."""
+    """A notebook's page, otherwise lines."""
     return notebook_page() or Printer(output)

@@ -1,5 +1,5 @@
-"""What is done with a task that was posted: wait for it, look at its losses, take its result and proof. The task is on
-the chain and goes on without the handle; `attach` makes another one.
+"""The handle of a posted task: wait for it, look at its losses, take its result and proof. The task is on the chain
+and continues without the handle; `attach` makes another one.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class Handle:
 
     @property
     def report(self) -> TaskStatusReport:
-        """Where the task stands: parties, deadlines, seats, games. Raises ChainError."""
+        """The state of the task: parties, deadlines, seats, games. Raises ChainError."""
         return report(self._client, [self.task])[0]
 
     @property
@@ -79,8 +79,8 @@ class Handle:
 
     @property
     def metrics(self) -> dict[int, dict[str, float]]:
-        """By step, the metrics of all segments that are committed by now and served, each checked against the committed
-        state; of a segment's last batch. Raises ChainError.
+        """By step, the metrics of all segments committed and served so far, each checked against the committed state;
+        of a segment's last batch. Raises ChainError.
         """
         return {point.step: dict(point.values) for point in self._points()}
 
@@ -98,10 +98,10 @@ class Handle:
         on_metrics: Callback | None = None,
     ) -> str:
         """Wait until the task is over for good, and its result is here if it was settled; at most `timeout` seconds.
-        The status then. `on_progress` is told each second how far the task has come, `on_metrics` the metrics of all
-        steps from the first on, as `callbacks` of `train` are.
+        Returns the status. `on_progress` is told the progress each second, `on_metrics` the metrics of all steps from
+        the first on, like `callbacks` of `train`.
 
-        Ctrl-C leaves the task as it is. Raises ResultError, BundleError where nobody serves the result; ChainError.
+        Ctrl-C does not affect the task. Raises ResultError, BundleError where nobody serves the result; ChainError.
         """
         if on_metrics is not None:
             self._relay.told.add(on_metrics)
@@ -129,8 +129,9 @@ class Handle:
         return self._final
 
     def load_into(self, model: nn.Module) -> Result:
-        """Copy the result's parameters and buffers into a model that is made as the captured one was. Raises LoadError,
-        and leaves the model as it is, where names, shapes or types differ; and as `result` does.
+        """Copy the result's parameters and buffers into a model that is made as the captured one was. Raises
+        LoadError, and leaves the model unchanged, where names, shapes or types differ; also raises what `result`
+        raises.
         """
         from assay.training.loading import load_result
 
@@ -163,7 +164,7 @@ class Handle:
             return cancelling.cancel(client, self.task)
 
     def close(self) -> None:
-        """Let go of the chain's node. The task goes on."""
+        """Disconnect from the chain's node. The task continues."""
         self._close()
 
     def __enter__(self) -> Self:
@@ -179,7 +180,7 @@ class Handle:
 
     @property
     def _bundle(self) -> Bundle:
-        """The task's, which lies here once the task was posted here or its result fetched."""
+        """The task's bundle, which is here if the task was posted here or its result fetched."""
         return cached_bundle(self._context.home.bundles, self.terms, self._limits)
 
     @cached_property
@@ -199,8 +200,8 @@ def attach(
     quiet: bool = False,
     **settings: Any,
 ) -> Handle:
-    """The handle of a task that was posted, by anybody. `home` and `settings` are as those of `train`. Raises
-    SettingsError, ChainError: Reverted (UnknownTask) where there is no such task.
+    """The handle of any posted task. `home` and `settings` are as for `train`. Raises SettingsError, ChainError:
+    Reverted (UnknownTask) where there is no such task.
     """
     context = context_of("attach", None if home is None else Path(home), False, **settings)
     context.output = output_of("attach", quiet)

@@ -1,4 +1,4 @@
-"""A result into a model: its parameters and buffers, also those that training left as they were, by their names."""
+"""Loading a result into a model: its parameters and buffers by name, including those that training did not change."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ OPTIMISER: Final = re.compile(r"optimizer\.\d+\.\w+")
 
 
 def model_tensors(state: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """Of a state, in the order that it was captured in, what is the model's: not what an optimiser keeps of a
-    parameter, which has that one's name and a word, and not step, key and metrics.
+    """Those tensors of a state, in the order of capture, that belong to the model: not an optimiser's, whose names
+    are a parameter's name and a word, and not step, key and metrics.
     """
     found: dict[str, Tensor] = {}
     for name, tensor in state.items():
@@ -30,7 +30,7 @@ def model_tensors(state: Mapping[str, Tensor]) -> dict[str, Tensor]:
 
 
 def _above(name: str) -> Iterator[str]:
-    """All names that this one begins with, up to a point."""
+    """All prefixes of a name that end before a point."""
     while name:
         name = name.rpartition(".")[0]
         yield name

@@ -1,4 +1,4 @@
-"""The output of what runs inside of somebody's Python: prose on stdout, or nothing."""
+"""The output of code that runs inside somebody's Python: prose on stdout, or nothing."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ _NEVER: Final = float("-inf")
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of a piece of work: its result, or its error."""
+    """The outcome of a piece of work: its result, or its error."""
 
     kind: str
     result: Any = None
@@ -45,12 +45,12 @@ class Beside:
         return self._of(kind).failures
 
     def may_begin(self, kind: str) -> bool:
-        """Whether none of this kind runs, or rests after a failure."""
+        """Whether none of this kind is running, or paused after a failure."""
         found = self._of(kind)
         return not found.running and time.monotonic() >= found.rests_until
 
     def hurry(self, kind: str) -> None:
-        """There is news: it need not rest any longer."""
+        """There is news: end the pause."""
         self._of(kind).rests_until = _NEVER
 
     def begin(self, kind: str, work: Callable[[], Any]) -> None:

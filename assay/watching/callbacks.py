@@ -1,4 +1,4 @@
-"""Who is told of a training's metrics: each step once, in order, and only what was checked."""
+"""Receivers of a training's metrics: each step once, in order, and only checked values."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ class Callback(Protocol):
 
 
 class Told:
-    """Passes points on to callbacks. Each gets all of them, from the first on, each once; a step comes again only where
-    a re-organisation of the chain has put another state in its place.
+    """Passes points on to callbacks. Each gets all of them, from the first on, each once; a step is repeated only
+    where a re-organisation of the chain has replaced its state.
     """
 
     def __init__(self) -> None:
@@ -29,7 +29,7 @@ class Told:
         self._callbacks: list[Callback] = []
 
     def add(self, callback: Callback) -> None:
-        """One that is told from now on, also what came before."""
+        """Add a callback, which is also told what came before."""
         if id(callback) not in self._next:
             self._next[id(callback)] = 0
             self._callbacks.append(callback)
@@ -42,8 +42,8 @@ class Told:
                 self._points.append(point)
 
     def tell(self) -> None:
-        """Call everyone with what they have not had. An error of a callback passes; the others are told the next time,
-        and nobody twice.
+        """Call every callback with its missing points. Errors of a callback are raised; the others are told the next
+        time, and none twice.
         """
         for callback in self._callbacks:
             while (number := self._next[id(callback)]) < len(self._points):

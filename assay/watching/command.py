@@ -1,4 +1,4 @@
-"""`assay watch`: the loop. It asks the chain, begins work beside it, and prints what comes of either."""
+"""`assay watch`: the loop. It asks the chain, starts work beside it, and prints the outcome of either."""
 
 from __future__ import annotations
 
@@ -42,12 +42,12 @@ ENDS: Final = {
     TaskStatus.REFUNDED: ExitCode.HOPELESS,
     TaskStatus.VOID: ExitCode.HOPELESS,
 }
-"""What the command ends with: only a settled task has a result."""
+"""The command's outcome: only a settled task has a result."""
 
 
 class Watch:
     """Watches one task. `folder` is where the result goes, None if it is only checked; `file` the task's own, for its
-    evaluation. `pace` seconds pass between two looks while things happen, else the time of a block.
+    evaluation. `pace` seconds pass between two looks while things happen, otherwise the time of a block.
     """
 
     def __init__(
@@ -69,14 +69,14 @@ class Watch:
         self._losses = Losses(client, home, limits, self._following.terms)
         self._beside = Beside()
         self._is_first = True
-        """Whether nothing was told yet: what happened before has no deadline any more."""
+        """Whether nothing was told yet: earlier events have no deadline any more."""
         self._seen_at = 0, 0.0
         """The newest block's time, and when that was seen."""
         self._asked: set[bool] = set()
-        """Whether it was asked why nobody bids, while bidding went on (False) and when it was over (True)."""
+        """Whether it was asked why nobody bids, during bidding (False) and afterwards (True)."""
         self._untaken: list[str] = []
         self._refused = ""
-        """Why metrics were not shown last."""
+        """Why metrics were not shown the last time."""
         self._result: Result | None = None
         self._failure: Exception | None = None
         self._may_have_ended = False
@@ -85,8 +85,8 @@ class Watch:
         self._wait = self._pace
 
     def run(self) -> ExitCode:
-        """Until the task is over for good, and its result is here if it was settled. Raises ResultError, BundleError
-        where nobody serves that; ChainError.
+        """Run until the task is over for good, and its result is here if it was settled. Raises ResultError,
+        BundleError where nobody serves that; ChainError.
         """
         code = self.run_until(math.inf)
         assert code is not None, "it is over by then"
@@ -205,7 +205,7 @@ class Watch:
     # ------------------------------------------------------------------ work beside
 
     def _begin_work(self) -> None:
-        """Begin what the task's standing asks for."""
+        """Start the work that the task's state needs."""
         view = self._standing.view
         if view.status is TaskStatus.BIDDING and view.bidder == NOBODY:
             over = self._seen_at[0] > view.bids_until
@@ -224,7 +224,7 @@ class Watch:
         return may
 
     def _pass_time(self, until: float) -> None:
-        """Wait for the next look; what work has come to meanwhile is told, and more of it begun."""
+        """Wait for the next look; meanwhile report finished work and start more."""
         deadline = min(until, time.monotonic() + self._wait)
         while (left := deadline - time.monotonic()) > 0:
             self._show_progress()
@@ -338,7 +338,7 @@ def watch(
     file: Path | None,
     callbacks: Sequence[Callback] = (),
 ) -> ExitCode:
-    """Watch a task. Ctrl-C leaves it. Raises as `Watch.run`, and what `callbacks` raise."""
+    """Watch a task. Ctrl-C stops watching. Raises as `Watch.run`, and what `callbacks` raise."""
     printer = Printer(output, callbacks=callbacks)
     try:
         return Watch(client, home, limits, output, printer, task, folder, file).run()

@@ -66,5 +66,5 @@ def _finite(values: Sequence[float]) -> bool:
 
 
 def shown_metric(point: Point) -> str | None:
-    """The metric that a curve shows: the loss, else the first; None where the state keeps none."""
+    """The metric that a curve shows: the loss, otherwise the first; None where the state keeps none."""
     return LOSS if LOSS in point.values else next(iter(point.values), None)

@@ -1,7 +1,7 @@
-"""One task on the chain: its events, each once, and where it stands, with few questions.
+"""One task on the chain: its events, each once, and its state, with few questions.
 
-A look at a block that was seen asks for the chain's head alone. A new block costs its events; the contracts are read
-again only where an event of the task, or a re-organisation, tells that something has changed.
+A look at a block that was seen asks only for the chain's head. A new block costs its events; the contracts are read
+again only after an event of the task, or a re-organisation.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from protocol.tasks.task import Terms
 
 @dataclass(frozen=True)
 class Standing:
-    """Where the task stood in a block of second `read_at`. A draw that it waits for has its round at `round_time`."""
+    """The task's state in a block of second `read_at`. A pending draw has its round at `round_time`."""
 
     view: TaskView
     report: TaskStatusReport
@@ -54,8 +54,8 @@ class Line:
 
 @dataclass(frozen=True)
 class News:
-    """What a new block brought: lines that were told and are void, and new ones. `rewound` is the block after which a
-    re-organisation has made void what it did not repeat; None without one.
+    """What a new block brought: void lines, and new ones. `rewound` is the block after which a re-organisation has
+    voided what it did not repeat; None without one.
     """
 
     block: Block
@@ -83,15 +83,15 @@ class Following:
         self._words = Words(self)
         self._happened = Happened()
         self._pending: list[Event] = []
-        """Events that no look has told yet: one that fails is repeated."""
+        """Events not told by any look yet, so that a failed look is repeated."""
         self._rewound: int | None = None
         """Where the chain was re-organised since the last look that succeeded."""
         self._seen = ""
         self.standing: Standing | None = None
 
     def look(self) -> News | None:
-        """What is new; None where the chain has no other block than at the last look. Raises ChainError: then the next
-        look tells what this one has not.
+        """What is new; None if the chain has no new block since the last look. Raises ChainError: then the next look
+        tells what this one has not.
         """
         with self._client.connection.view() as block:
             if block.hash == self._seen:
@@ -135,7 +135,7 @@ class Following:
         return Line(event, text, time)
 
     def _read(self, block: Block) -> Standing:
-        """Where the task stands; inside of a view."""
+        """The task's state; inside of a view."""
         client = self._client
         games = {game: self.calls(game) for game in self._happened.games}
         report = report_of(client, self.task, games, block.time)
@@ -160,7 +160,7 @@ class Following:
         return short
 
     def segments(self, task: int, seat: int) -> Sequence[int]:
-        """Those of a seat or look."""
+        """The segments of a seat or look."""
         return self._client.audit.segments(task, seat)
 
     def segments_per_seat(self, _task: int) -> int:
@@ -168,7 +168,7 @@ class Following:
         return self.terms.segments_per_verifier
 
     def names(self, _event: Event) -> Names | None:
-        """Of the task's program, where its bundle is in the home folder."""
+        """Names from the task's program, if its bundle is in the home folder."""
         return self._names
 
     @cached_property
@@ -182,9 +182,9 @@ class Following:
             return None
 
     def calls(self, game: int) -> tuple[int, ...]:
-        """The call instructions that a game went down through."""
+        """The call instructions that a game descended into."""
         return tuple(int(event.arguments["n"]) for event in self._happened.of_game("CallSelected", game))
 
     def is_split(self, game: int) -> bool:
-        """Whether a game came down to blocks of one sum."""
+        """Whether a game went down to blocks of one sum."""
         return bool(self._happened.of_game("Split", game))

@@ -19,7 +19,7 @@ class Told:
 
     @property
     def key(self) -> Key:
-        """Names it wherever its transaction is mined."""
+        """Identifies it wherever its transaction is mined."""
         event = self.event
         return event.contract, event.name, event.log.transaction, repr(sorted(event.arguments.items()))
 
@@ -31,8 +31,8 @@ class Happened:
     told: tuple[Told, ...] = ()
 
     def rewound(self, block: int, again: Sequence[Event]) -> tuple[Happened, list[Told]]:
-        """All after a block is void, but for what happened again: the same event by the same transaction, of which
-        `again` has the new ones. What stands, and what is void.
+        """Split after a block: events that still stand because they happened again (the same event by the same
+        transaction, in `again`), and void ones.
         """
         repeated = {Told(event).key: event for event in again}
         kept, void = [], []
@@ -46,7 +46,7 @@ class Happened:
         return Happened(tuple(kept)), void
 
     def new(self, events: Sequence[Event]) -> list[Event]:
-        """Those that were not told."""
+        """Those that were not told yet."""
         known = {each.key for each in self.told}
         return [event for event in events if Told(event).key not in known]
 

@@ -1,4 +1,4 @@
-"""The metrics of a task's committed segments, as far as its solver serves them and they are what it committed to."""
+"""The metrics of a task's committed segments, as far as its solver serves them and they match its commitment."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from protocol.tasks.task import Terms
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """Metrics that were read after so many re-organisations."""
+    """Metrics that were read after that many re-organisations."""
 
     rewinds: int
     points: Sequence[Point]
 
 
 class Losses:
-    """Of one task. Only values that were checked are ever kept here, and none of a branch that the chain has left."""
+    """Of one task. Only checked values are kept here, and none of an abandoned branch of the chain."""
 
     def __init__(self, client: Client, home: Home, limits: Limits, terms: Terms) -> None:
         self._client, self._home, self._limits, self._terms = client, home, limits, terms
@@ -34,7 +34,7 @@ class Losses:
         self._rewinds = 0
 
     def missing(self, view: TaskView) -> list[int]:
-        """Checkpoints that are committed, whose metrics are to be shown and are not here."""
+        """Committed checkpoints whose metrics are to be shown and are missing here."""
         if self._tensors == {}:
             return []
         return [i for i in wanted(view.size - 1, self._terms.segments) if i not in self._points]
@@ -59,7 +59,7 @@ class Losses:
         return read_points(base, committed, self._terms, self._tensors, checkpoints, self._limits)
 
     def keep(self, read: Read) -> Sequence[Point]:
-        """What was read, and so checked: of another branch of the chain nothing is kept. What is new here."""
+        """Add what was read and checked, except from another branch of the chain. Returns what is new here."""
         read_now = read.points if read.rewinds == self._rewinds else ()
         kept = [point for point in read_now if point.segment not in self._points]
         self._points |= {point.segment: point for point in kept}

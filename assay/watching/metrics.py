@@ -1,8 +1,8 @@
-"""Metrics out of the states that a solver has committed to, read from its server and checked.
+"""Metrics from the states that a solver has committed to, read from its server and checked.
 
-Nothing that a server says is believed: the roots of its checkpoints must make the segment tree that is on the chain,
-the roots of a checkpoint's tensors must make its state's root, and a metric's bytes must have their tensor's root. The
-bundle's manifest, whose hash is in the terms, says which tensors hold metrics.
+A server is not trusted: the roots of its checkpoints must make the segment tree on the chain, the roots of a
+checkpoint's tensors must make its state's root, and a metric's bytes must have their tensor's root. The bundle's
+manifest, whose hash is in the terms, says which tensors hold metrics.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from protocol.tasks.bundles.write import MANIFEST
 from protocol.tasks.task import Terms
 
 ANSWER_SECONDS: Final = 10.0
-"""For a server to answer, beside what its bytes take at `LEAST_RATE`."""
+"""Seconds for a server to answer, in addition to what its bytes take at `LEAST_RATE`."""
 ENTRY_BYTES: Final = 1_024
 """Of a tensor in the JSON of a checkpoint, at most: its name has 200, its root 64, eight lengths 80."""
 _F32: Final = struct.Struct("<f")
@@ -54,8 +54,8 @@ def metric_tensors(manifest: Manifest) -> dict[str, int]:
 
 
 def read_manifest(home: Home, terms: Terms, served: Sequence[str | Address], limits: Limits) -> Manifest:
-    """The manifest of a task's bundle, from the home folder, else from its address in the terms or from a `served`
-    copy. Raises MetricsError.
+    """The manifest of a task's bundle, from the home folder, otherwise from its address in the terms or from a
+    `served` copy. Raises MetricsError.
     """
     kept = home.bundles / terms.bundle_hash.hex() / MANIFEST
     if kept.is_file() and sha256(data := kept.read_bytes()).digest() == terms.bundle_hash:

@@ -1,5 +1,5 @@
 """What `assay watch` prints: lines for people, one line of JSON each for programs, and on a terminal a last line that
-is written anew while nothing happens.
+is rewritten while nothing happens.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _DAY: Final = 86_400
 
 
 class Printer:
-    """Prints to a command's output. `terminal`: whether a person looks on; without it nothing is written anew. Metrics
+    """Prints to a command's output. `terminal`: whether a person looks on; without it nothing is rewritten. Metrics
     go to `callbacks` too.
     """
 
@@ -44,7 +44,7 @@ class Printer:
 
     @property
     def refreshes(self) -> bool:
-        """Whether a line is written anew."""
+        """Whether a line is rewritten."""
         return self.terminal
 
     def points(self, points: Sequence[Point]) -> None:
@@ -74,7 +74,7 @@ class Printer:
             self._shown = text
 
     def end(self) -> None:
-        """Leave nothing behind that is not a line."""
+        """Leave only complete lines behind."""
         self._clear()
 
     def _clear(self) -> None:
@@ -85,6 +85,6 @@ class Printer:
 
 
 def clock(time: int) -> str:
-    """A second of the chain's time as this machine's local time; with the date where it is another day's."""
+    """A second of the chain's time as this machine's local time, with the date if it is another day."""
     at, now = datetime.fromtimestamp(time), datetime.now()
     return at.strftime("%H:%M:%S" if abs((now - at).total_seconds()) < _DAY else "%Y-%m-%d %H:%M:%S")

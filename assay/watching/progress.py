@@ -1,4 +1,4 @@
-"""How far a task has come, and who is told of it while it is watched."""
+"""A task's progress, and who is told of it while it is watched."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from assay.watching.curve import Point
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far a task has come. `next` says what it waits for, `seconds_left` how long at most, None where no time runs;
+    """A task's progress. `next` says what it waits for, `seconds_left` how long at most, None where no time runs;
     `curve` is the loss as a line of blocks, empty where none was read.
     """
 
@@ -36,7 +36,7 @@ class Listener(Protocol):
 
     @property
     def refreshes(self) -> bool:
-        """Whether it is to be told each second how far the task has come."""
+        """Whether it wants the progress each second."""
 
     def line(self, kind: str, text: str, time: int | None = None, **data: Any) -> None:
         """One thing that happened, at the chain's `time`; programs get `kind` and `data` too."""

@@ -1,6 +1,6 @@
 """Why no solver bids on a task, as far as its submitter can tell: what a solver with default settings would refuse.
 
-Solvers decide by themselves, with their own figures, and tell nobody. The rule is theirs (`protocol.tasks.offers`).
+Solvers decide with their own figures, and tell nobody. The rule is theirs (`protocol.tasks.offers`).
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ NONE: Final = (
 
 
 def reasons(client: Client, terms: Terms, this_machine: bool) -> list[str]:
-    """What a solver with default settings and nothing else to do would refuse now; `[NONE]` where it would bid. A
-    bundle on `this_machine` is served where the parties of a development chain share one. Raises ChainError.
+    """What a solver with default settings and no other work would refuse now; `[NONE]` where it would bid. A bundle
+    on `this_machine` counts as served where the parties of a development chain share it. Raises ChainError.
     """
     connection, parameters = client.connection, client.deployment.parameters
     gas = gas_units(Fraction(connection.gas_price), COIN_PRICE)
@@ -44,7 +44,7 @@ def reasons(client: Client, terms: Terms, this_machine: bool) -> list[str]:
 
 
 def _unserved(terms: Terms, this_machine: bool) -> str | None:
-    """What is wrong with the bundle's address for a stranger who allows no other; None if it is served."""
+    """The fault of the bundle's address for a stranger who allows no other; None if it is served."""
     limits = replace(Limits(this_machine=this_machine), seconds=SERVED_SECONDS)
     try:
         with closing(open_source(terms.bundle, limits)) as source:

@@ -32,7 +32,7 @@ class Deadline:
 
 
 def deadlines(report: TaskStatusReport, read_at: int, round_time: int | None) -> Iterator[Deadline]:
-    """All that a task waits for. Its `report` was read at second `read_at`; a draw that it waits for has its round at
+    """Everything that a task waits for. Its `report` was read at second `read_at`; a pending draw has its round at
     `round_time`.
     """
     status, left = report.status, report.seconds_left

@@ -1,9 +1,9 @@
 """`python3 -m benchmarks.cuda --all`: every part, in under nine minutes, into one JSON file.
 
-Needs torch, triton, numpy and pytest; nothing is installed and nothing is downloaded. Every part is a process of its
-own: one that fails, crashes or hangs costs its own time and leaves its error in the file, which is written anew after
-each. Parts that say what is right come first and run side by side, those that measure run alone, tests come last.
-Without a CUDA device the parts run dry: Triton interprets the kernels, sizes are small, and times mean nothing.
+Needs torch, triton, numpy and pytest; nothing is installed and nothing is downloaded. Every part is a separate process:
+one that fails, crashes or hangs costs its own time and leaves its error in the file, which is rewritten after each.
+Parts that say what is right come first and run side by side, those that measure run alone, tests come last. Without a
+CUDA device the parts run dry: Triton interprets the kernels, sizes are small, and times mean nothing.
 """
 
 from __future__ import annotations
@@ -118,7 +118,7 @@ class Report:
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def put(self, name: str, found: dict[str, Any]) -> None:
-        """Add a part and write the file anew."""
+        """Add a part and write the file again."""
         with self._lock:
             self.document["parts"][name] = found
             self.document["seconds"] = round(time.monotonic() - _START, 1)

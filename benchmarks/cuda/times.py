@@ -1,9 +1,9 @@
 """On a CUDA device: exact products beside float32's three ways, and a GPT's step beside plain torch's.
 
-Ratios like everywhere, and the speed itself in TFLOP/s of the float product, 2 M N K. No rows where there is no device.
-A round ends when the device is done, so nothing that merely queues work looks fast. Products of both sides are replayed
-from a CUDA graph, so starting kernels is not measured. On the CPU the sizes are the least there are: that tests the
-code and measures nothing.
+Ratios like everywhere, and the speed itself in TFLOP/s of the float product, 2 M N K. No rows where there is not a
+device. A round ends when the device is done, so nothing that merely queues work looks fast. Products of both sides
+are replayed from a CUDA graph, so starting kernels is not measured. On the CPU the sizes are the least there are:
+that tests the code and measures nothing.
 """
 
 from __future__ import annotations
@@ -267,7 +267,7 @@ def _product(x: Tensor, y: Tensor, precision: str) -> Tensor:
 
 @contextmanager
 def _precision(name: str) -> Iterator[None]:
-    """float32 products as `torch.set_float32_matmul_precision` has them; bf16 leaves them as they are."""
+    """float32 products as `torch.set_float32_matmul_precision` has them; bf16 leaves them unchanged."""
     before = torch.get_float32_matmul_precision()
     torch.set_float32_matmul_precision("highest" if name == "bf16" else name)
     try:

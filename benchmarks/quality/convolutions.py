@@ -2,10 +2,11 @@
 
 Models are timm's, with random weights, on scikit-learn's digits enlarged to 32 x 32 and three equal colours. It needs
 `pip install timm torchvision` (torchvision in the build of the installed torch), which nothing else here does. Every
-figure is kept in build/convolutions/ as it is found: what is interrupted goes on, what is there is not measured again.
+figure is kept in build/convolutions/ as it is found: what is interrupted goes on, what is there is not measured
+again.
 
-16 x 16 is no width of arithmetic.md: those rows are of a model in torch whose convolutions round their operands to 16
-bits as section 3 has it, in float64 for its gradients and in float32 for its training. It is not timed.
+16 x 16 is not a width of arithmetic.md: those rows are of a model in torch whose convolutions round their operands to
+16 bits as section 3 has it, in float64 for its gradients and in float32 for its training. It is not timed.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 threads, disk and questions to the chain come to. Ends with 1 if a criterion fails.
 
 About two hours on two cores. Stopped by Ctrl-C, it goes on where it was when it is called again: with the same chain,
-home folders and samples, but new processes, whose memory is judged apart. A soak that was killed begins anew.
+home folders and samples, but new processes, whose memory is judged apart. A soak that was killed starts over.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "--folder", type=Path, default=FOLDER, help="for home folders, logs, samples and the chain"
     )
     parser.add_argument("--short", action="store_true", help="six tasks, ten accounts in two processes")
-    parser.add_argument("--fresh", action="store_true", help="begin anew, whatever an earlier one has left")
+    parser.add_argument("--fresh", action="store_true", help="start over, whatever an earlier one has left")
     parser.add_argument("--record", action="store_true", help="write docs/soak.json, its figure and its rows")
     sizes = ("tasks", "processes", "accounts", "window")
     for name in sizes:

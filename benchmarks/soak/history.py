@@ -24,7 +24,7 @@ from protocol.node.party.rounds import SignatureOf, show_round
 from protocol.tasks.task import Terms
 
 GAS: Final = 1_000_000
-"""Of the dearest of these calls, `post`, with a margin."""
+"""Of the most expensive of these calls, `post`, with a margin."""
 TOGETHER: Final = 25
 """Transactions in a block of 30,000,000 gas."""
 ROOTS: Final = [sha256(b"state %d" % number).digest() for number in range(2)]

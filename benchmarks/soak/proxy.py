@@ -22,7 +22,7 @@ END: Final = b"\r\n\r\n"
 
 
 class Proxies:
-    """A proxy for each name, all on a thread of their own until closed; each listens on a port of its own."""
+    """A proxy for each name, all on their own thread until closed; each listens on its own port."""
 
     def __init__(self, upstream: str, names: list[str]) -> None:
         parts = urlsplit(upstream)

@@ -1,6 +1,6 @@
 """What was measured, a line of a file for each finished task and each idle stretch, written as it is found.
 
-A session is one run of the stage: its processes start anew, so memory is compared within a session alone.
+A session is one run of the stage: its processes start again, so memory is compared within a session alone.
 """
 
 from __future__ import annotations

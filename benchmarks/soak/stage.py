@@ -1,7 +1,7 @@
 """The stage of a soak: a development chain, one solver, verifiers of many accounts each, a cheat now and then.
 
-Every party is a process that `solver run` or `verifier watch` started, with a home folder of its own and a counting
-proxy before the node. What a stopped soak leaves in its folder, the chain's state too, the next one goes on with.
+Every party is a process that `solver run` or `verifier watch` started, with its own home folder and a counting proxy
+before the node. What a stopped soak leaves in its folder, the chain's state too, the next one goes on with.
 """
 
 from __future__ import annotations
@@ -110,7 +110,7 @@ class Stage:
         os.environ[VARIABLE] = str(own.root)
         state = self.folder / CHAIN
         self.chain = self._stack.enter_context(Devnet(block_time=None, states=STATES, state=state))
-        state.unlink(missing_ok=True)  # written anew when all have ended
+        state.unlink(missing_ok=True)  # rewritten when all have ended
         self._deployment = own.deployment(self.chain.chain_id)
         self._keep_time()
         beacon = self._stack.enter_context(development_beacon(self.chain.connection, 0))

@@ -75,7 +75,7 @@ class Ground:
         self.history = History(devnet, self._submitter, solver, relays.signature)
 
     def starts(self, command: Sequence[str], runs: int) -> list[tuple[Start, Start]]:
-        """The first and the second start of a node, each pair in a home folder and from an account of its own."""
+        """The first and the second start of a node, each pair in a home folder and from its own account."""
         found = []
         for _ in range(runs):
             with self._newcomer() as (account, home):

@@ -87,7 +87,7 @@ class Life:
         until(lambda: view().status is TaskStatus.SUBMITTED, "the submission")
 
     def _has(self, task: int, segments: int) -> bool:
-        """Whether so many segments are committed."""
+        """Whether that many segments are committed."""
         return self._tasks.task(task).size > segments
 
     def _seats(self, task: int) -> None:

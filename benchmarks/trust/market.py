@@ -90,7 +90,7 @@ class _Held(HonestExecutor):
 
 
 class Market:
-    """Who takes part, and the chain's clock."""
+    """Anyone who takes part, and the chain's clock."""
 
     def __init__(self, devnet: Devnet, relay: str, folder: Path, stack: ExitStack) -> None:
         self.devnet = devnet
@@ -112,7 +112,7 @@ class Market:
                 idle.audit.register(0, _ANY)
         self.training, self.replaying = Gate(), Gate()
         self.first_block = devnet.connection.block().number + 1
-        """The first in which a party may have sent something of its own."""
+        """The first block in which a party may have sent its own transactions."""
 
     @property
     def clients(self) -> Sequence[Client]:

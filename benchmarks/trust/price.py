@@ -23,7 +23,7 @@ from protocol.tasks.task import RATE_OF_ALL
 from sim.trust_table import PARTS, ROLLUP
 
 DRAWS: Final = frozenset({"draw", "draw (refused)"})
-"""Paid by draw fees, whoever draws."""
+"""Paid by draw fees, no matter who draws."""
 LOOKS: Final = frozenset({"attest look", "attest look (refused)", "release look", "reveal"})
 """Of looks, and of what they look at."""
 ONCE: Final = frozenset({"announce", "approve", "deposit", "register"})

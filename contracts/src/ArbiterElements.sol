@@ -80,8 +80,8 @@ library ArbiterElements {
         return result ? 1 : 0;
     }
 
-    /// @notice `select`: the second operand where the first is true, else the third. Only the operand that is taken
-    /// is read.
+    /// @notice `select`: the second operand where the first is true, otherwise the third. Only the operand that is
+    /// taken is read.
     function select(Instruction memory ins, uint256 index, OperandChunk[] calldata chunks)
         internal
         pure

@@ -243,7 +243,7 @@ contract AuditBoard is JuryVotes {
     function stallsFrom(TaskId task) external view returns (uint64) {
         Audit storage audit = _audits[task];
         if (audit.attested == _termsOf(task).verifiers) revert Refusals.NotStalled(task);
-        // A jury that is drawn has an end of its own.
+        // A jury that is drawn has its own end.
         if (audit.claimant != 0 && !audit.pending) revert Refusals.JuryOpen(task);
         uint256 since = audit.drawnAt == 0 || audit.claimant != 0 ? BEACON.timeOf(audit.round) : audit.drawnAt;
         return uint64(since < audit.informedAt ? audit.informedAt : since);

@@ -55,7 +55,8 @@ contract Commitments is ICommitments {
 
     /// @dev Per account, so that nobody can take another's commitment by copying it.
     mapping(address account => mapping(bytes32 commitment => Commitment)) private _commitments;
-    /// @dev Who has committed from a seat of the task: the next bond is not single, else a seat could make others' bonds double.
+    /// @dev Anyone who has committed from a seat of the task: the next bond is not single, otherwise a seat could make
+    /// others' bonds double.
     mapping(TaskId task => mapping(address account => bool)) private _single;
     mapping(TaskId task => Paid) private _paid;
 
@@ -202,7 +203,7 @@ contract Commitments is ICommitments {
     {
         commitment = keccak256(abi.encode(block.chainid, address(this), task, segment, challenger, salt));
         made = _commitments[challenger][commitment];
-        // The hash names a task, and so does its bond: else a bond of a small task would challenge a large one.
+        // The hash names a task, and so does its bond: otherwise a bond of a small task would challenge a large one.
         if (made.until == 0 || made.task != TaskId.unwrap(task)) revert Refusals.NotCommitted(commitment);
         if (block.timestamp > made.until) revert Refusals.TooLate(made.until, block.timestamp);
         delete _commitments[challenger][commitment];

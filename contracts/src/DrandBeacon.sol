@@ -24,7 +24,7 @@ contract DrandBeacon is IBeacon {
     uint256 private immutable _Y1;
     uint256 private immutable _Y0;
 
-    /// @notice Reverts for a key that is no point of G2, and for a genesis or period of 0.
+    /// @notice Reverts for a key that is not a point of G2, and for a genesis or period of 0.
     constructor(uint256[4] memory key_, uint64 genesis_, uint64 period_) {
         if (!Bn254.isKey(key_)) revert Refusals.NotAKey(key_);
         if (genesis_ == 0) revert Refusals.Zero("genesis");

@@ -12,16 +12,18 @@ import {Words} from "./libraries/Words.sol";
 import {Instruction, Opcode, OperandChunk, TensorType} from "./types/Instruction.sol";
 import {ChunkOpening, InstructionOpening, Leaf, Node} from "./types/Openings.sol";
 
-/// @title Evidence: proves what the challenger opens of a program and of a trace, and has the arbiter compute (dispute.md
-/// sections 4 and 5).
+/// @title Evidence: proves what the challenger opens of a program and of a trace, and has the arbiter compute
+/// (dispute.md sections 4 and 5).
 /// @notice Stateless; it decides nothing, the game compares what it returns. It stands apart because of EIP-170's
-/// 24,576 bytes. Each function takes what the game's function of that name takes, with (program, trace root) of the frame
-/// in the place of (game, head), so that the game passes its calldata on as it is; unnamed parameters are the game's.
-/// @dev An offset in calldata may point anywhere, also at the two words that differ. So the game uses nothing of an opening
-/// that is proved here but what is returned from here.
+/// 24,576 bytes. Each function takes what the game's function of that name takes, with (program, trace root) of the
+/// frame in the place of (game, head), so that the game can pass on its calldata unchanged; unnamed parameters are the
+/// game's.
+/// @dev An offset in calldata may point anywhere, also at the two words that differ. So the game uses nothing of an
+/// opening that is proved here but what is returned from here.
 contract Evidence {
-    /// @notice Edge k of a frame: the number of its instruction, its value in the frame's trace, the hash of the call's
-    /// bytes, and the leaf on the other side in the caller's trace (0 in a top frame, where there is no call).
+    /// @notice Edge k of a frame: the number of its instruction, its value in the frame's trace, the hash of the
+    /// call's bytes, and the leaf on the other side in the caller's trace (0 in a top frame, where there is not a
+    /// call).
     struct Edge {
         uint32 n;
         uint32 k;
@@ -140,7 +142,7 @@ contract Evidence {
         (Instruction memory ins,) = _opened(program, instruction);
         uint32 leaves = instruction.program.leaves;
         claimedBits = _claimedBits(trace, leaves, ins, element, value, claimed);
-        // The arbiter refuses what is no primitive and rows of several blocks.
+        // The arbiter refuses what is not a primitive and rows of several blocks.
         OperandChunk[] memory opened = _operandChunks(Anchor(leaves, ins.first), value, ins, operands, chunks);
         return (instruction.n, claimedBits, ARBITER.element(instruction.data, element, opened));
     }

@@ -149,7 +149,8 @@ contract Juries is IJuries {
         if (entry.account == address(0)) revert Refusals.NoClaim(task);
     }
 
-    /// @dev The caller has the seat, or the look, is not attested and in time, and may claim there once more, of `most` times: it is counted.
+    /// @dev The caller has the seat, or the look, is not attested and in time, and may claim there again, of `most`
+    /// times: it is counted.
     function _requireAwaited(TaskId task, uint256 seat, uint256 most) private {
         Seat memory found = BOARD.seatOf(task, seat);
         if (msg.sender != found.account) revert Refusals.NotAllowed(found.account, msg.sender);

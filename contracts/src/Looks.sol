@@ -112,7 +112,7 @@ contract Looks is ILooks {
         ITaskMarket.SeatTerms memory terms = _submitted(task);
         Seat memory looker = BOARD.seatOf(task, look);
         if (msg.sender != looker.account) revert Refusals.NotAllowed(looker.account, msg.sender);
-        // Else it could be silent, and another be paid for what it locks here.
+        // Otherwise it could be silent, and another be paid for what it locks here.
         if (!looker.attested) revert Refusals.NotAttested(task, look);
         Look storage entry = _looks[task][look];
         if (entry.revealed != keccak256(abi.encode(salt, segmentRoot))) {

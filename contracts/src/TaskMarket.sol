@@ -22,10 +22,11 @@ import {Parameters} from "./types/Parameters.sol";
 import {Terms} from "./types/Terms.sol";
 
 /// @title TaskMarket: the life of a task (dispute.md section 2), with open descending bids.
-/// @notice Exits that anyone may take: Bidding by `assign`, Training by `expire`, Submitted by `settle`, `voidTask` or `stall` (before
-/// that the board's `draw` and `redraw`), Unpaid by `closeStalled`; an open game delays those that pay, and its clocks end
-/// it. Bidding without a bid has one more, the submitter's `cancel`. The pauser stops new tasks and nothing else.
-/// @dev Calls only contracts of its own deployment, none of which calls back in here but as documented; so no guard.
+/// @notice Exits that anyone may take: Bidding by `assign`, Training by `expire`, Submitted by `settle`, `voidTask` or
+/// `stall` (before that the board's `draw` and `redraw`), Unpaid by `closeStalled`; an open game delays those that
+/// pay, and its clocks end it. Bidding without a bid has one more, the submitter's `cancel`. The pauser stops new
+/// tasks and nothing else.
+/// @dev Calls only contracts of the same deployment, none of which calls back in here but as documented; so no guard.
 contract TaskMarket is Ends, Pausable {
     uint256 private constant MAX_URL_LENGTH = 256;
     /// @dev Oldest round of the beacon under which tasks are taken, in seconds.

@@ -17,7 +17,7 @@ def main(
     folder: Annotated[Path, typer.Option(help="Folder for logs and the report.")] = FOLDER,
     as_json: JsonOption = False,
 ) -> None:
-    """Sixteen stories on a development chain of their own: honest, cheating and falsely accused solvers."""
+    """Sixteen stories on their own development chain: honest, cheating and falsely accused solvers."""
     output = Output("demo", as_json)
     with reported():
         code, report = demo(output.say, folder)

@@ -1,4 +1,4 @@
-"""The demo's processes: started with logs of their own, ended by their own number and no other.
+"""The demo's processes: started with their own logs, ended by their own number and no other.
 
 Each child is asked to stop (SIGTERM), and made to when it takes too long.
 """

@@ -1,6 +1,6 @@
 """One plain line for each thing that happens on the chain, by the letter of its story.
 
-A pure function of acts and names; whoever calls it prints.
+A pure function of acts and names; the caller prints.
 """
 
 from __future__ import annotations

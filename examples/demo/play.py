@@ -21,11 +21,14 @@ from protocol.dispute.names import Names
 from protocol.node.words import exact
 
 LIMIT_SECONDS = 1800.0
-"""Then what has not ended is reported as it is, and the demo has failed. Ten times what two quiet cores need."""
+"""After that, unfinished stories are reported as unfinished and the demo has failed. Ten times what two quiet cores
+need.
+"""
 POLL_SECONDS = 0.5
 WHOLE = ("opened late", "moot", "solver_false")
-"""Ends of what a seat has staked that give it back: also where its own game comes to the judgment first, for then too
-the reward is the accomplice's, whose commitment is older."""
+"""Ends of what a seat has staked that give it back: also where its own game comes to the judgment first, because then
+too the reward is the accomplice's, whose commitment is older.
+"""
 
 Say = Callable[[str], None]
 

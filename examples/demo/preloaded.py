@@ -76,7 +76,7 @@ class Forked:
         self._process.kill()
 
     def wait(self, timeout: float | None = None) -> int:
-        """How it ended, when it has. Raises subprocess.TimeoutExpired after so many seconds."""
+        """How it ended, when it has. Raises subprocess.TimeoutExpired after that many seconds."""
         self._process.join(timeout)
         code = self._process.exitcode
         if code is None:

@@ -1,7 +1,7 @@
 """The stage: a chain, the contracts, tokens, a bundle server, verifiers, the solvers and their tasks.
 
-Everybody is a process of its own that knows the node's URL and the deployment file. Afterwards all of it is gone but
-the logs and home folders under the demo's folder.
+Everybody is a separate process that knows the node's URL and the deployment file. Afterwards all of it is gone but the
+logs and home folders under the demo's folder.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ FIRST_REFUSED = DEVELOPMENT_ACCOUNTS - 5
 """Indices of development accounts. From FIRST_SEATED on they take seats, all in one process; VERIFIER has another."""
 SEATED = range(FIRST_SEATED, FIRST_REFUSED)
 REFUSED = range(FIRST_REFUSED, DEVELOPMENT_ACCOUNTS)
-"""Two seats and three jurors of the story whose data are withheld, all but one in a process of their own."""
+"""Two seats and three jurors of the story whose data are withheld, all but one in its own process."""
 REFUSED_LEVEL = 3
 """Of their stakes: 8 units cover a lock that no other account's level does, up to the silent verifier's."""
 SILENT_LEVEL = 6
@@ -89,7 +89,7 @@ class Stage:
         # One thread each: a dozen processes share the machine. Read when torch is loaded: by what they are forked from.
         threads = {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
         os.environ.update(threads)
-        # Two dozen nodes share the machine, each with a monitoring listener of its own.
+        # Two dozen nodes share the machine, each with its own monitoring listener.
         self.children = Children(folder / "logs", {**threads, "ASSAY_MONITOR_PORT": "0"}, ROOT, Forked)
         self.chain: Devnet
         self.client: Client
@@ -224,7 +224,7 @@ class Stage:
                 self.children.start("accomplice", command, self._home("accomplice"), {"ASSAY_POLL": "0.2"})
 
     def _post(self, url: str) -> None:
-        """All tasks, one after the other, so that their ids are known beforehand."""
+        """All tasks, one after the other, so that their ids are known in advance."""
         signature_of = Relays(
             self.client.deployment.beacon, (self._beacon,), self.client.beacon.is_signed_round
         ).signature
@@ -300,7 +300,7 @@ class Stage:
         self.children.start(name, watch, self._home(name), {"ASSAY_POLL": poll})
 
     def _start_outsourcer(self, task: int) -> None:
-        """Who has its digest computed; whoever computes it offers the salt to the verifier."""
+        """The seat that has its digest computed; the computing service offers the salt to the verifier."""
         command = [*_adversary("outsourcer"), "--rpc", self.chain.url]
         command += ["--deployment", str(self.home.deployment(self.chain.chain_id))]
         command += [

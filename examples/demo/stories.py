@@ -60,7 +60,8 @@ SEAT_TERMS = {
 }
 
 OUTSOURCED_TERMS = {
-    # Who outsources has 128 of about 151 slots and no seat, so it sits in one of these but once in 18,000 demos.
+    # Anyone who outsources has 128 of about 151 slots and no seat, so it sits in one of these but once in 18,000
+    # demos.
     "verifiers": 5,
     "segments_per_verifier": 1,
     "seat_lock": 4 * TOKEN,
@@ -135,5 +136,6 @@ STORIES = (
 """In the order of the telling."""
 
 POSTED = tuple(sorted(STORIES, key=lambda story: "fgahebcdijkompln".index(story.letter)))
-"""In the order in which their tasks are posted; task ids count from 1. The longest games first, then what waits for the
-end of a window; last those that verifiers of their own register for, who are in the draws of no earlier task."""
+"""In the order in which their tasks are posted; task ids count from 1. The longest games first, then what waits for
+the end of a window; last those that their own verifiers register for, who are in the draws of no earlier task.
+"""

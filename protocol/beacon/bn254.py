@@ -1,15 +1,17 @@
-"""BLS signatures on BN254 as drand's `bls-bn254-unchained-on-g1` makes them, and what their checking contract is given.
+"""BLS signatures on BN254 as drand's `bls-bn254-unchained-on-g1` makes them, and what their checking contract is
+given.
 
-A round's message is keccak256(round as u64), hashed to G1 by RFC 9380's BN254G1_XMD:KECCAK-256_SVDW_RO_. A signature is
-secret x that point (64 bytes: x, y), a key secret x G2's generator (128 bytes in drand's order: x1, x0, y1, y0, where
-x = x0 + x1 i), and the round's word is sha256(signature). Numbers are big-endian.
+A round's message is keccak256(round as u64), hashed to G1 by RFC 9380's BN254G1_XMD:KECCAK-256_SVDW_RO_. A signature
+is secret x that point (64 bytes: x, y), a key secret x G2's generator (128 bytes in drand's order: x1, x0, y1, y0,
+where x = x0 + x1 i), and the round's word is sha256(signature). Numbers are big-endian.
 
-Mapping to the curve needs inverses and square roots. They are dear for the EVM to find and cheap to check, so a caller
-hands them in (`hints`). They are unique: contracts/src/libraries/SvdW.sol says why.
+Mapping to the curve needs inverses and square roots. They are expensive for the EVM to find and cheap to check, so a
+caller hands them in (`hints`). They are unique: contracts/src/libraries/SvdW.sol says why.
 
-Signatures are checked by the contract (`word` of contracts/src/DrandBeacon.sol), whose chain has precompiled pairings.
+Signatures are checked by the contract (`word` of contracts/src/DrandBeacon.sol), whose chain has precompiled
+pairings.
 
-Whoever can time it learns the secret: only development chains' beacons sign with this.
+Anyone who can time it learns the secret: only development chains' beacons sign with this.
 """
 
 from __future__ import annotations
@@ -56,7 +58,7 @@ class MapHints(NamedTuple):
     root: int
     """The square root of g(x1) if it has one, else of -g(x1): as P = 3 mod 4, exactly one of the two does."""
     other: int
-    """0 if g(x1) is a square, else the square root of g(x2) or g(x3): then exactly one of the two has one."""
+    """0 if g(x1) is a square, otherwise the square root of g(x2) or g(x3): then exactly one of the two has one."""
 
 
 Hints = tuple[MapHints, MapHints]

@@ -1,4 +1,6 @@
-"""The signing key of a beacon of one's own: it follows from the key of an account, which the account's file keeps."""
+"""The signing key of the beacon that `assay beacon` runs: it follows from the key of an account, which the account's
+file keeps.
+"""
 
 from __future__ import annotations
 

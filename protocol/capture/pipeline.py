@@ -71,21 +71,21 @@ def capture(
 
     `dataset` holds tensors or numpy arrays by name, or is a map-style dataset of items of equal shapes
     (`inputs.dataset.committed`). `objective(model, batch)` returns the f32 scalar loss, or the loss and a dict of f32
-    scalar metrics. `batch` holds `batch_size` rows of every tensor, drawn inside the program; integers arrive as int64,
-    halves as f32. They are drawn with replacement; with `replacement=False` as a `DataLoader` with `shuffle` and
-    `drop_last` does: in epochs, each in an order of its own, without the rows that fill no batch.
-    `optimizer` is any `torch.optim.Optimizer` over the model's parameters (`optimisers`); its rates, or those of
-    `scheduler`, become a table of `steps` entries. `clip_norm` and `clip_value` limit the gradients as
-    `torch.nn.utils.clip_grad_norm_` and `clip_grad_value_` do, in this order; with the former, the norm before it is
-    the metric `grad_norm`. `bits` replaces rows of the contraction table by role, as in {"vocabulary": (13, 13)}
-    (`analysis.roles`). Buffers that the step writes are part of the state; frozen parameters, those that the loss
-    does not reach and other buffers become constants.
+    scalar metrics. `batch` holds `batch_size` rows of every tensor, drawn inside the program; integers arrive as
+    int64, halves as f32. They are drawn with replacement; with `replacement=False` as a `DataLoader` with `shuffle`
+    and `drop_last` does: in epochs, each in its own order, without the rows that fill no batch. `optimizer` is any
+    `torch.optim.Optimizer` over the model's parameters (`optimisers`); its rates, or those of `scheduler`, become a
+    table of `steps` entries. `clip_norm` and `clip_value` limit the gradients as `torch.nn.utils.clip_grad_norm_` and
+    `clip_grad_value_` do, in this order; with the former, the norm before it is the metric `grad_norm`. `bits`
+    replaces rows of the contraction table by role, as in {"vocabulary": (13, 13)} (`analysis.roles`). Buffers that
+    the step writes are part of the state; frozen parameters, those that the loss does not reach and other buffers
+    become constants.
 
-    With `micro_batches` the batch is divided into so many equal parts, each a unit with a forward and backward pass of
-    its own; gradients, loss and metrics are means over the units, and batch norm's statistics follow them in order
-    (`assembly.micro_batches`). It takes the activations of one unit, and up to so many processes can share a step.
+    With `micro_batches` the batch is divided into that many equal parts, each a unit with a forward and backward its
+    own pass; gradients, loss and metrics are means over the units, and batch norm's statistics follow them in order
+    (`assembly.micro_batches`). It takes the activations of one unit, and up to that many processes can share a step.
 
-    The state has loss and metrics of the last step; with `history` also those of so many last steps, which
+    The state has loss and metrics of the last step; with `history` also those of that many last steps, which
     `step_program.history(state)` gives as a table.
 
     `resume` is the final state of an earlier task of the same model and kind of optimiser: training goes on from its
@@ -93,8 +93,8 @@ def capture(
     goes on; the task needs another seed, or it draws the same batches.
 
     The `preflight` traces the step twice and compares a few steps with torch's (`preflight`); without it, a step that
-    changes from time to time is captured as it is the first time. Model and objective are left as they were. Raises one
-    `CaptureError` with every reason.
+    changes from time to time is captured as it is the first time. Model and objective are left as they were. Raises
+    one `CaptureError` with every reason.
     """
     phase = Phase("", objective, optimizer, scheduler, clip_norm, clip_value)
     told = _Options(

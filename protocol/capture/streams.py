@@ -9,4 +9,4 @@ FIRST_OPERATION_STREAM = 1
 FIRST_UPDATE_STREAM = 2**31
 """The first random operation of the optimiser's update."""
 STREAMS_OF_A_PART = 2**20
-"""The second part of a step begins so many streams after the first, and so on (`phases`)."""
+"""The second part of a step begins that many streams after the first, and so on (`phases`)."""

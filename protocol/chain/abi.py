@@ -41,7 +41,7 @@ class Contract:
     bytecode: bytes = b""
     """Creation code without the constructor's arguments; empty for an interface."""
     runtime: bytes = b""
-    """What a chain holds, with zeros for the immutables."""
+    """The code on a chain, with zeros for the immutables."""
     immutables: Places = ()
     """Start and length in `runtime` of each place of each immutable."""
 
@@ -64,7 +64,9 @@ class Contract:
         return function_abi_to_4byte_selector(entry) + encode(get_abi_input_types(entry), list(arguments))
 
     def arguments(self, data: bytes) -> dict[str, Any]:
-        """What call data gives a function, by its parameters' names. Raises eth-abi's DecodingError, KeyError."""
+        """The arguments in call data of a function, by its parameters' names. Raises eth-abi's DecodingError,
+        KeyError.
+        """
         entry = self._selectors[data[:4]]
         values = decode_values(get_abi_input_types(entry), data[4:])
         return {item["name"]: value for item, value in zip(entry["inputs"], values, strict=True)}

@@ -71,7 +71,7 @@ def _open(name: str, source: PasswordSource) -> tuple[LocalAccount, str]:
 
 
 def address_of(account: str, chain_id: int) -> str:
-    """The address that `account` means: one in hexadecimal, `dev:<index>`, or the name of a key file, which is not
+    """The address of `account`: an address in hexadecimal, `dev:<index>`, or the name of a key file, which is not
     opened. Raises AccountError.
     """
     development = _DEVELOPMENT.fullmatch(account)

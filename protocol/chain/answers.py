@@ -1,7 +1,7 @@
-"""The forms of a node's answers, by method (Ethereum's JSON-RPC specification): what is read of them, and no more.
+"""The forms of a node's answers, by method (Ethereum's JSON-RPC specification), as far as they are read.
 
-An overloaded gateway answers with null, and a broken one with anything. Checked where it comes in, that is a node that
-did not answer, and nobody behind has to reckon with it.
+An overloaded gateway answers with null, and a broken one with anything. The check on arrival treats both as a node
+that did not answer, so that no later code must handle them.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ FORMS: Final[dict[str, TypeAdapter[Any]]] = {
 
 
 def require_form(method: str, result: Any) -> None:
-    """Raises NotAnAnswer for a result of another form than the method's; other methods have any."""
+    """Raises NotAnAnswer for a result of another form than the method's; methods without a form accept any."""
     form = FORMS.get(method)
     if form is None:
         return

@@ -1,4 +1,4 @@
-"""The beacon's contract (contracts/src/interfaces/IBeacon.sol), and which network a chain's deployment takes."""
+"""The beacon's contract (contracts/src/interfaces/IBeacon.sol), and which network a chain's deployment uses."""
 
 from __future__ import annotations
 
@@ -12,14 +12,16 @@ from protocol.chain.receipts import Receipt
 
 
 class Beacon(BoundContract):
-    """What the contracts know of the beacon's rounds; whose rounds they are is in `Deployment.beacon`."""
+    """What the contracts know of the beacon's rounds; `Deployment.beacon` has the network."""
 
     def show(self, number: int, signature: bytes, hints: Hints) -> Receipt:
-        """Prove that the beacon lives by a published round, higher than any that was shown."""
+        """Prove that the beacon works with a published round, higher than any shown before."""
         return self.write_once("show", number, signature, hints)
 
     def is_signed_round(self, number: int, signature: bytes) -> bool:
-        """Whether the contract takes 64 bytes as the network's signature of a round, due or not. Raises ChainError."""
+        """Whether the contract accepts 64 bytes as the network's signature of a round, published or not. Raises
+        ChainError.
+        """
         try:
             self.read("word", number, signature, hints(round_message(number)))
         except Reverted:
@@ -32,10 +34,10 @@ class Beacon(BoundContract):
 
 
 def network_of(chain_id: int) -> Network:
-    """The network of a deployment that names no other: evmnet; on a development chain its own."""
+    """The default network of a deployment: evmnet; on a development chain its own."""
     return DEVELOPMENT if chain_id == DEVELOPMENT_CHAIN else EVMNET
 
 
 def is_signed_by_anyone(network: Network, chain_id: int) -> bool:
-    """Whether a network whose secret is published is used on a chain whose money is real."""
+    """Whether a network with a published secret is used on a chain with real money."""
     return chain_id != DEVELOPMENT_CHAIN and network.public_key == DEVELOPMENT.public_key

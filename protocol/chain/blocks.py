@@ -1,4 +1,4 @@
-"""Blocks as the client needs them: how one is named, read, and written into a call."""
+"""Blocks as the client needs them: naming, reading, and writing one into a call."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Block:
 
     @classmethod
     def read(cls, fields: dict[str, Any]) -> Block:
-        """From a block's fields as a node writes them."""
+        """From a block's fields in a node's JSON."""
         return cls(
             number_of(fields["number"]),
             fields["hash"],
@@ -34,14 +34,14 @@ class Block:
 
 
 def block_tag(block: BlockId) -> Any:
-    """A block as eth_call and its like take it: a tag, a hexadecimal number, or EIP-1898's object for a hash."""
+    """A block in the form of eth_call: a tag, a hexadecimal number, or EIP-1898's object for a hash."""
     if isinstance(block, int):
         return hex(block)
     return {"blockHash": block} if block.startswith("0x") else block
 
 
 def is_one(block: BlockId) -> bool:
-    """Whether it is one block, which a node may not have yet, and no tag."""
+    """Whether it is one block, which a node may not have yet, and not a tag."""
     return isinstance(block, int) or block.startswith("0x")
 
 

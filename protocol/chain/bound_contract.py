@@ -39,15 +39,15 @@ class BoundContract:
         return self.connection.call(self.contract, self.address, function, *arguments, block=block)
 
     def ask_ahead(self, function: str, *lists: Sequence[Any], block: BlockId = "latest") -> None:
-        """Inside of a view of the connection: have what a view returns for several lists of arguments by few requests.
-        Raises RpcUnavailable.
+        """Inside of a view of the connection: fetch what a view function returns for several lists of arguments in
+        few requests. Raises RpcUnavailable.
         """
         self.connection.ask_ahead(self.contract, self.address, function, *lists, block=block)
 
     def write(self, function: str, *arguments: Any, intent: str | None = None, value: int = 0) -> Receipt:
-        """Send a call with `value` wei and wait for its receipt. Without an `intent` it is one of its own, but for the
-        same call of a command that was cut short: what that sent is waited for. Raises AccountError without a
-        sender, and what `Sender.send` raises.
+        """Send a call with `value` wei and wait for its receipt. Without an `intent` the call is a new one, unless a
+        command that was cut short sent the same call: then that transaction is waited for. Raises AccountError
+        without a sender, and what `Sender.send` raises.
         """
         sender, call = self._sender(function), self._call(function, arguments, value)
         if intent is not None:
@@ -57,7 +57,7 @@ class BoundContract:
             return sender.send(call, own)
 
     def interrupted(self, function: str, *arguments: Any) -> str | None:
-        """The intent of such a call whose end nobody saw, mined by now or not; None without one."""
+        """The intent of such a call whose outcome nobody saw, mined or not; None without one."""
         return (
             None
             if self._idempotency is None
@@ -65,13 +65,11 @@ class BoundContract:
         )
 
     def write_once(self, function: str, *arguments: Any, about: str = "", value: int = 0) -> Receipt:
-        """As `write`, but the same call (with the same `about`) is never carried out twice, whatever is
-        restarted.
-        """
+        """Like `write`, but the same call (with the same `about`) is never carried out twice, across restarts."""
         return self.write(function, *arguments, intent=self._intent(function, arguments, about), value=value)
 
     def hand_over(self, calls: Sequence[tuple[str, Sequence[Any]]], about: str = "") -> list[Sent]:
-        """Several calls, each a function and its arguments, as `write_once` together, without waiting for a block.
+        """Several calls, each a function and its arguments, like `write_once` together, without waiting for a block.
 
         Raises AccountError, and what `Sender.hand_over` raises.
         """
@@ -79,7 +77,7 @@ class BoundContract:
         return sender.hand_over([(self._call(*call), self._intent(*call, about)) for call in calls])
 
     def is_signed(self, function: str, *arguments: Any, about: str = "") -> bool:
-        """Whether such a `write_once` was signed before and may be, or is, mined: then nothing new is sent for it."""
+        """Whether such a `write_once` was signed before and is, or may be, mined: then nothing new is sent for it."""
         return self.sender is not None and bool(
             self.sender.journal.of_intent(self._intent(function, arguments, about))
         )

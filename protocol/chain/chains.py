@@ -14,11 +14,13 @@ from protocol.node.home import Home
 TABLE: Final = Path(__file__).with_name("chains.toml")
 
 Finality = Literal["latest", "safe", "finalized"] | Annotated[int, Field(ge=0)]
-"""The newest final block: a tag of the node, or so many blocks behind its head."""
+"""Finality: a tag of the node, or a number of blocks behind its head."""
 
 
 class Chain(BaseModel):
-    """One entry of the table. `block_time` is in seconds, None where it is to be measured; `reorg_depth` in blocks."""
+    """One entry of the table. `block_time` is in seconds, None where it must be measured; `reorg_depth` is in
+    blocks.
+    """
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
@@ -30,7 +32,7 @@ class Chain(BaseModel):
 
 
 def chain_of(chain_id: int) -> Chain:
-    """The chain's entry in the home folder's table or the package's, else the default. Raises ChainTableError."""
+    """The chain's entry in the home folder's table or the package's, otherwise the default. Raises ChainTableError."""
     own = Home.find().root / TABLE.name
     entries = _read(TABLE) | (_read(own) if own.is_file() else {})
     try:

@@ -1,4 +1,4 @@
-"""One client for all contracts of a deployment, each with a class of its own.
+"""One client for all contracts of a deployment, each with its own class.
 
 with connect("http://127.0.0.1:8545", account="dev:0") as client:
     client.market.task(1)
@@ -56,8 +56,8 @@ class Client:
         self.beacon = Beacon(contract("DrandBeacon"), at.beacon, connection, sender)
 
     def for_deployment(self, deployment: Deployment) -> Client:
-        """Another deployment's contracts on the same chain, by the same connection and from the same account: one
-        journal has the nonces of both. It is closed with this client. Raises WrongChain, DeploymentError.
+        """Another deployment's contracts on the same chain, through the same connection and account: one journal has
+        the nonces of both. It is closed with this client. Raises WrongChain, DeploymentError.
         """
         self.connection.require_chain(deployment.chain_id)
         require_alive(deployment, self.connection)
@@ -85,14 +85,14 @@ class Client:
         return self.connection.block().time
 
     def tokens(self, account: str | None = None) -> tuple[int, int]:
-        """An account's tokens, by default this one's, in the vault and outside of it, at one block that is not behind
-        any seen before.
+        """An account's tokens, by default this one's, in the vault and outside of it, at one block that is not older
+        than any seen before.
         """
         block, owner = self.connection.block().number, account or self.address
         return self.vault.free(owner, block), self.token.balance_of(owner, block)
 
     def is_final(self, receipt: Receipt) -> bool:
-        """Whether a transaction is in a final block: what cannot be undone waits for it."""
+        """Whether a transaction is in a final block, as irreversible actions require."""
         final = self.connection.final_block()
         return receipt.block <= final and self.connection.stands(receipt.block, receipt.block_hash)
 
@@ -104,12 +104,12 @@ class Client:
             return False
 
     def outcomes(self, sent: Sequence[Sent]) -> list[Receipt | ChainError | None]:
-        """What became of this account's transactions by now (`Sender.outcomes`)."""
+        """The outcomes of this account's transactions so far (`Sender.outcomes`)."""
         assert self.sender is not None, "who sent them has an account"
         return self.sender.outcomes(sent)
 
     def tend(self) -> None:
-        """Hand over again what the chain or the node has lost of this account's transactions. Often called, it asks
+        """Resend this account's transactions that the chain or the node has lost. However often it is called, it asks
         once a block at most.
         """
         if self.sender is not None:
@@ -134,7 +134,7 @@ class Client:
         password_file: Path | None = None,
         sending: Sending | None = None,
     ) -> Client:
-        """A client of another account by the same connection, to be closed before this one. Raises as `connect`."""
+        """A client of another account through the same connection; close it before this one. Raises as `connect`."""
         return Client(
             self.connection,
             self.deployment,
@@ -143,7 +143,7 @@ class Client:
         )
 
     def close(self) -> None:
-        """Give the account's lock back, and let go of the sockets."""
+        """Release the account's lock and the sockets."""
         if self.sender is not None:
             self.sender.close()
         if not self._shared:
@@ -167,11 +167,11 @@ def connect(
     sending: Sending | None = None,
     finality: Finality | None = None,
 ) -> Client:
-    """A client of the chain behind `urls`, those of one node or of several. `deployment` is by default the file of
-    the node's chain; `account` as `open_account` takes it.
+    """A client of the chain behind `urls`, of one node or several. `deployment` is by default the file of the node's
+    chain; `account` as `open_account` takes it.
 
-    Transactions that an earlier process left in the journal are handed over again first. Raises
-    RpcUnavailable, WrongChain, DeploymentError, AccountError.
+    Transactions that an earlier process left in the journal are resent first. Raises RpcUnavailable, WrongChain,
+    DeploymentError, AccountError.
     """
     connection = Connection(urls, finality=finality)
     if not isinstance(deployment, Deployment):

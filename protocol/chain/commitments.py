@@ -1,7 +1,7 @@
 """Priority commitments with their bonds, and what a conviction pays to seats
 (contracts/src/interfaces/ICommitments.sol).
 
-A commitment is opened by the game (`Game.challenge`), or here once the task is convicted. A seat is its number, or
+The game opens a commitment (`Game.challenge`); after a conviction it is opened here. A seat is its number, or
 `NO_SEAT` (protocol.dispute.keys).
 """
 
@@ -17,7 +17,7 @@ class Commitments(BoundContract):
     """
 
     def bond(self, task: int, seat: int) -> int:
-        """What a commitment of the sender would lock now: it grows for those without a seat while many are held."""
+        """What a commitment of the sender would lock now: more for those without a seat while many are held."""
         return int(self.read("bondOf", task, seat, self._sender("bondOf").address))
 
     def commit(self, task: int, seat: int, commitment: bytes) -> Receipt:
@@ -27,7 +27,7 @@ class Commitments(BoundContract):
         return self.write_once("commit", task, seat, commitment)
 
     def committing(self, task: int, seat: int, commitment: bytes) -> bool:
-        """Whether the commitment was sent before and not refused: its bond is locked, or is about to be."""
+        """Whether the commitment was sent before and not refused: its bond is locked, or about to be."""
         return self.is_signed("commit", task, seat, commitment)
 
     def open_late(self, task: int, segment: int, salt: bytes, seat: int) -> Receipt:
@@ -37,7 +37,7 @@ class Commitments(BoundContract):
         return self.write_once("openLate", task, segment, salt, seat)
 
     def forfeit(self, challenger: str, commitment: bytes) -> Receipt:
-        """Burn the bond of a commitment, anyone's, that was not opened in time."""
+        """Burn the bond of any commitment that was not opened in time."""
         return self.write_once("forfeit", challenger, commitment)
 
     def compensate(self, task: int, seat: int, game: int) -> Receipt:
@@ -45,7 +45,7 @@ class Commitments(BoundContract):
         return self.write_once("compensate", task, seat, game)
 
     def pay_fee(self, task: int, seat: int) -> Receipt:
-        """After the conviction: pay the fee of an attested seat that has not the convicted segment."""
+        """After the conviction: pay the fee of an attested seat without the convicted segment."""
         return self.write_once("payFee", task, seat)
 
     def claims_until(self, task: int) -> int:
@@ -53,5 +53,5 @@ class Commitments(BoundContract):
         return int(self.read("claimsUntil", task))
 
     def held(self, task: int) -> int:
-        """Bonds of the task: of commitments that were neither opened late nor forfeited, and of games not dismissed."""
+        """Bonds of the task: of commitments neither opened late nor forfeited, and of games not dismissed."""
         return int(self.read("held", task))

@@ -1,8 +1,8 @@
 """A connection to a chain: retried reads of blocks, contracts and accounts, through one or more of its nodes.
 
-Reads are retried, for asking twice changes nothing; those of one block also where a node says that it has no such
-block, for it may be behind the last one that answered. `broadcast` is the only write and is never retried here:
-whether to send again is decided with the journal (`transactions`).
+Reads are retried, because asking twice changes nothing; reads of one block also where a node says that it has no such
+block, because it may lag behind the last one that answered. `broadcast` is the only write and is never retried here:
+`transactions` decides with the journal whether to send again.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ WAITS: Final = (0.1, 0.2, 0.4, 0.8)
 """Seconds before each further attempt: a node that restarts is back, a wrong URL is reported within seconds."""
 ATTEMPTS: Final = len(WAITS) + 1
 LOOKS: Final = (0.02, 0.05, 0.1)
-"""Seconds before each further look at a head that has gone back: behind one address may be nodes that are not equal."""
+"""Seconds before each further look at a head that has gone back: several unequal nodes may share one address."""
 
 BLOCKS: Final = 8
-"""Enough for a median that no single gap of the chain's clock moves."""
+"""Number of blocks, enough for a median that no single gap of the chain's clock moves."""
 
 BATCH: Final = 100
 """Questions in one request: public nodes take 100 to 1,000."""
@@ -41,9 +41,7 @@ Answer = TypeVar("Answer")
 
 
 class _Pinned(threading.local):
-    """The block that a thread reads at, and what it was told of it so far: that stays as it is, however often it looks
-    at the same block.
-    """
+    """The block that a thread reads at, and the answers about it so far, which cannot change."""
 
     def __init__(self) -> None:
         self.block: Block | None = None
@@ -68,7 +66,7 @@ class Connection:
         self._highest = 0
         """Number of the newest block that any node has shown."""
         self.latest: Block | None = None
-        """The newest block as it was last read, without asking."""
+        """The newest block as last read, without asking."""
 
     @property
     def url(self) -> str:
@@ -92,7 +90,7 @@ class Connection:
 
     @cached_property
     def block_time(self) -> float:
-        """Seconds between two blocks: the table's; on a chain that it does not know, the median of the newest ones'."""
+        """Seconds between two blocks: the table's; for an unknown chain, the median of the newest ones."""
         if self.chain.block_time is not None:
             return self.chain.block_time
         newest = self.block().number
@@ -106,11 +104,11 @@ class Connection:
 
     @property
     def gas_price(self) -> int:
-        """Wei for one gas, as the node recommends now: base fee and tip where the chain has both."""
+        """Wei for one gas, as the node recommends now: base fee plus tip where the chain has both."""
         return int(self.request("eth_gasPrice"), 16)
 
     def close(self) -> None:
-        """Let go of the sockets. A later question opens new ones."""
+        """Close the sockets. A later question opens new ones."""
         self._nodes.close()
 
     def require_chain(self, chain_id: int) -> None:
@@ -121,7 +119,7 @@ class Connection:
     def request(
         self, method: str, *parameters: Any, label: str = "", attempts: int = ATTEMPTS, refusals: bool = False
     ) -> Any:
-        """Result of a JSON-RPC request that only reads. With `refusals` also these are asked again.
+        """Result of a JSON-RPC request that only reads. With `refusals`, refused requests are also repeated.
 
         Raises RpcUnavailable, Reverted (a contract refused), or RpcRefused.
         """
@@ -131,14 +129,14 @@ class Connection:
         )
 
     def request_all(self, queries: Sequence[Query]) -> list[Any | ChainError]:
-        """Results of several requests that only read, asked for together; Reverted or RpcRefused in place of one.
+        """Results of several reading requests, sent together; Reverted or RpcRefused in place of a failed one.
 
         Raises RpcUnavailable.
         """
         return self._retried(lambda: self._nodes.ask_all(queries)) if queries else []
 
     def broadcast(self, raws: Sequence[bytes]) -> list[str | ChainError]:
-        """Hand signed transactions to all nodes, once: of each its hash, or RpcUnavailable, RpcRefused, WrongChain."""
+        """Send signed transactions to all nodes, once: for each its hash, or RpcUnavailable, RpcRefused, WrongChain."""
         return self._nodes.broadcast(["0x" + raw.hex() for raw in raws])
 
     def call(
@@ -202,8 +200,8 @@ class Connection:
         *lists: Sequence[Any],
         block: BlockId = "latest",
     ) -> None:
-        """Inside of a `view`: ask for a function's values for several lists of arguments, `BATCH` by one request, so
-        that the calls themselves ask nothing. What is refused is left to them. Raises RpcUnavailable.
+        """Inside of a `view`: fetch a function's values for several lists of arguments, `BATCH` per request, so that
+        the later calls send no request. Refused ones are left to these calls. Raises RpcUnavailable.
         """
         assert self.is_viewing, "answers are kept for one block"
         block, told = self._pinned_to(block), self._pinned.told
@@ -220,7 +218,7 @@ class Connection:
     def block(self, block: BlockId = "latest") -> Block:
         """A block by number, hash or tag. Raises RpcRefused if no node has it.
 
-        The latest one is never behind what was seen before, but where several looks say so: then the chain was
+        The latest one is never older than what was seen before, unless repeated looks say so: then the chain was
         re-organised to a shorter one.
         """
         pinned = self._pinned.block
@@ -252,10 +250,9 @@ class Connection:
 
     @contextmanager
     def view(self, at: BlockId = "latest") -> Iterator[Block]:
-        """The newest block, or the one `at`; as long as the context lasts, this thread's calls of the latest state are
-        all at its hash, so that what they tell fits together. What was told in an earlier view of this block is not
-        asked again. Nothing is sent from within. Raises RpcRefused if no node has the block, as do the calls where its
-        state is gone.
+        """The newest block, or the one `at`. While the context lasts, this thread's calls of the latest state all
+        read at its hash, so that their results fit together. Answers from an earlier view of this block are reused.
+        Nothing is sent from within. Raises RpcRefused if no node has the block, as do the calls if its state is gone.
         """
         pinned, block = self._pinned, self.block(at)
         if pinned.told_of != block.hash:
@@ -272,14 +269,14 @@ class Connection:
         return self._pinned.block is not None
 
     def final_block(self) -> int:
-        """Number of the newest block that is final; 0, the first one, before any other is."""
+        """Number of the newest final block; 0, the first one, before any other is final."""
         finality = self.chain.finality if self._finality is None else self._finality
         if isinstance(finality, int):
             return max(0, self.block().number - finality)
         return self._told(finality, lambda: self.block(finality).number)
 
     def stands(self, number: int, block_hash: str) -> bool:
-        """Whether a block is the chain's at that height now."""
+        """Whether a block is the chain's block at its height now."""
         return number <= self.block().number and self.block(number).hash == block_hash
 
     def code(self, address: str, block: BlockId = "latest") -> bytes:
@@ -291,7 +288,7 @@ class Connection:
         return number_of(self.request("eth_getBalance", address, "latest"))
 
     def transaction_count(self, address: str, block: BlockId = "latest") -> int:
-        """The account's next nonce, at a block or with what is "pending"."""
+        """The account's next nonce, at a block or "pending"."""
         return number_of(
             self.request("eth_getTransactionCount", address, block_tag(block), refusals=is_one(block))
         )
@@ -309,7 +306,7 @@ class Connection:
         return self.receipts([transaction])[0]
 
     def receipts(self, transactions: Sequence[str]) -> list[dict[str, Any] | None]:
-        """As `receipt`, of several transactions by one request."""
+        """Like `receipt`, for several transactions in one request."""
         found = self._of_each("eth_getTransactionReceipt", transactions)
         blocks = [number_of(receipt["blockNumber"]) for receipt in found if receipt is not None]
         self._highest = max([self._highest, *blocks])
@@ -320,12 +317,12 @@ class Connection:
         return transaction in self.known([transaction])
 
     def known(self, transactions: Sequence[str]) -> set[str]:
-        """Those of some transactions that the node has, mined or waiting, by one request."""
+        """Those of some transactions that the node has, mined or waiting, in one request."""
         found = self._of_each("eth_getTransactionByHash", transactions)
         return {hash_ for hash_, answer in zip(transactions, found, strict=True) if answer is not None}
 
     def _of_each(self, method: str, transactions: Sequence[str]) -> list[Any]:
-        """Answers about several transactions by one request. Raises RpcUnavailable, RpcRefused."""
+        """Answers about several transactions in one request. Raises RpcUnavailable, RpcRefused."""
         answers = self.request_all([Query(method, (hash_,), method) for hash_ in transactions])
         for answer in answers:
             if isinstance(answer, ChainError):
@@ -333,12 +330,12 @@ class Connection:
         return answers
 
     def _pinned_to(self, block: BlockId) -> BlockId:
-        """The hash of the view's block where that is meant."""
+        """The hash of the view's block, if the latest block is meant."""
         pinned = self._pinned.block
         return pinned.hash if pinned is not None and block in ("latest", pinned.number) else block
 
     def _told(self, what: Any, ask: Callable[[], Answer]) -> Answer:
-        """What the view's block says, asked once; outside of a view it is asked."""
+        """The answer at the view's block, fetched once; outside of a view it is fetched each time."""
         if not self.is_viewing:
             return ask()
         told = self._pinned.told

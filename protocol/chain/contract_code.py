@@ -30,7 +30,7 @@ def without_immutables(made: Contract, code: bytes) -> bytes:
 
 
 def is_test_token_for_real(connection: Connection, token: str) -> bool:
-    """Whether a token that anyone can mint is used on a chain whose money is real."""
+    """Whether a token that anyone can mint is used on a chain with real money."""
     return (
         connection.chain_id != DEVELOPMENT_CHAIN
         and code_difference(connection, contract("TestToken"), token) is None

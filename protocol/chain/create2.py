@@ -1,8 +1,8 @@
-"""Contracts at addresses known beforehand: CREATE2 (EIP-1014) through the deterministic deployment proxy.
+"""Contracts at addresses known in advance: CREATE2 (EIP-1014) through the deterministic deployment proxy.
 
-The proxy (github.com/Arachnid/deterministic-deployment-proxy) is at one address on every chain that has it, anvil among
-them. It creates what anybody hands it, so an address follows from the salt and the creation code alone, and whoever
-creates a contract before us has created ours.
+The proxy (github.com/Arachnid/deterministic-deployment-proxy) is at one address on every chain that has it, anvil
+among them. It creates whatever it is given, so an address follows from the salt and the creation code alone, and if
+somebody creates the contract before us, it is the same contract.
 """
 
 from __future__ import annotations
@@ -46,10 +46,10 @@ def address_of(salt: bytes, creation: bytes) -> str:
 
 
 def first_made_by(contract: str) -> str:
-    """The checksummed address of the first contract that a contract creates in the plain way (nonce 1, EIP-161)."""
+    """The checksummed address of the first contract that a contract creates with CREATE (nonce 1, EIP-161)."""
     return to_checksum_address(keccak(rlp.encode([bytes.fromhex(contract[2:]), 1]))[12:])
 
 
 def creation_call(salt: bytes, creation: bytes, label: str) -> Call:
-    """The call that has the proxy create it. Reverts where the address has code already."""
+    """The call that has the proxy create it. Reverts where the address already has code."""
     return Call(PROXY, salt + creation, label)

@@ -1,8 +1,8 @@
-"""Deploying all contracts to a chain that was probed, and writing the deployment file.
+"""Deploying all contracts to a probed chain, and writing the deployment file.
 
-What the chain has already is found and not made again, so a deployment that was cut short goes on, and one that is
-complete changes nothing. Once all are there each learns its neighbours, once, the vault last: until then nothing can be
-locked. What can be known to fail is found before the first transaction (protocol.chain.deployable).
+Existing contracts are found and not created again, so an interrupted deployment continues, and a complete one changes
+nothing. Once all exist, each learns its neighbours, once, the vault last: until then nothing can be locked.
+Predictable failures are found before the first transaction (protocol.chain.deployable).
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ def deploy(
     network: Network | None = None,
     arithmetic: int = ARITHMETIC,
 ) -> Deployment:
-    """Deploy what is missing of the sender's deployment with these arguments (`plan`), and write the file. Without a
-    beacon `network` it is the chain's own (`network_of`).
+    """Deploy what is missing of the sender's deployment with these arguments (`plan`), and write the file. By default
+    the beacon `network` is the chain's own (`network_of`).
 
     Raises what `prepare` raises before anything is sent, DeploymentError for contracts that were initialised with
     others, and what `Sender.send` raises.
@@ -52,7 +52,7 @@ def deploy(
 
 
 def _create(sender: Sender, planned: Plan, made: Creation) -> None:
-    """Have the proxy create a contract, once, whatever is restarted."""
+    """Have the proxy create a contract, once, across restarts."""
     connection = sender.connection
     simulate(connection, made)
     call = creation_call(planned.salt, made.code, f"deployment of {made.contract.name}")

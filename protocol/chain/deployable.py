@@ -1,5 +1,5 @@
-"""Whether a deployment can be carried out, found before its first transaction: the chain, the token, the parameters,
-the constructors, and what the deployment file will hold.
+"""Whether a deployment can be carried out, checked before its first transaction: the chain, the token, the
+parameters, the constructors, and the content of the deployment file.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from protocol.tasks.arithmetics import ARITHMETIC
 
 
 def require_deployable(connection: Connection, token: str | None, network: Network) -> None:
-    """Raise DeploymentError for a chain whose money is real and no token, one that anyone can mint, or a beacon that
+    """Raise DeploymentError for a chain with real money and no token, a token that anyone can mint, or a beacon that
     anyone can sign; UnsuitableChain for a chain or a token that cannot be used.
     """
     if token is None and connection.chain_id != DEVELOPMENT_CHAIN:
@@ -69,9 +69,9 @@ def prepare(
     network: Network,
     arithmetic: int = ARITHMETIC,
 ) -> tuple[Plan, Deployment]:
-    """What `deploy` will create, and its file but for `block` and `arithmetic`. Sends nothing.
+    """What `deploy` will create, and its file without `block` and `arithmetic`. Sends nothing.
 
-    Raises what can be known beforehand: DeploymentError, ParametersError, UnsuitableChain, ArtifactMissing,
+    Raises what can be known in advance: DeploymentError, ParametersError, UnsuitableChain, ArtifactMissing,
     UnknownArithmetic, and Reverted with the error of a constructor.
     """
     require_deployable(connection, token, network)
@@ -119,7 +119,7 @@ def _require_address(token: str) -> None:
 
 
 def simulate(connection: Connection, made: Creation) -> None:
-    """Run a constructor without the proxy, which does not pass its error on. Raises Reverted with that error."""
+    """Run a constructor without the proxy, which hides its error. Raises Reverted with that error."""
     try:
         connection.call_data(None, made.code, sender=PROXY, label=f"constructor of {made.contract.name}")
     except RpcRefused:

@@ -21,7 +21,7 @@ from protocol.chain.plan import Plan, plan
 
 
 def require_package_code(connection: Connection, deployment: Deployment) -> None:
-    """Raises WrongChain, or DeploymentError with every difference between the chain and what the file says."""
+    """Raises WrongChain, or DeploymentError with every difference between the chain and the file."""
     connection.require_chain(deployment.chain_id)
     found = list(differences(connection, deployment))
     if found:
@@ -35,7 +35,7 @@ def require_package_code(connection: Connection, deployment: Deployment) -> None
 
 
 def differences(connection: Connection, deployment: Deployment) -> Iterator[str]:
-    """What differs, a sentence each; nothing where the deployment is this package's."""
+    """The differences, one sentence each; none where the deployment is this package's."""
     if connection.genesis != deployment.genesis:
         yield f"the chain's genesis is {connection.genesis}, the file's {deployment.genesis}"
     due = expected(deployment)
@@ -95,8 +95,8 @@ def is_early_block(connection: Connection, deployment: Deployment) -> bool:
 
 
 def _require_early_block(connection: Connection, deployment: Deployment) -> None:
-    """Parties read events from the file's block on: with a later one a solver would not see a challenge, and be
-    slashed. A node that cannot tell is no reason to trust the file.
+    """Check the file's block: parties read events from it on, so with a later block a solver would miss a challenge
+    and be slashed. A node that cannot tell does not make the file trustworthy.
     """
     block = deployment.block
     try:

@@ -64,9 +64,9 @@ class Addresses(BaseModel):
 
 
 class Deployment(BaseModel):
-    """What a party has to know to take part. `block` is one in which the vault was not initialised yet: events begin
-    after it (protocol.chain.initialisation). The addresses follow from `deployer`, `salt`, the token, the parameters
-    and the beacon network (protocol.chain.plan).
+    """What a party must know to take part. At `block` the vault was not initialised yet: events begin after it
+    (protocol.chain.initialisation). The addresses follow from `deployer`, `salt`, the token, the parameters and the
+    beacon network (protocol.chain.plan).
     """
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
@@ -90,13 +90,13 @@ def deployment_file(chain_id: int) -> Path:
 
 
 def kept_file(deployment: Deployment) -> Path:
-    """Where the file of a deployment goes when a later one on the same chain takes its place."""
+    """Where the file of a deployment is moved when a later one on the same chain replaces it."""
     return _beside(deployment_file(deployment.chain_id), deployment.addresses.market[2:10].lower())
 
 
 def deployments_of(chain_id: int, genesis: str) -> list[Deployment]:
-    """All deployments of this very chain whose files are under the home folder: the one of its id, and those kept
-    beside it. What cannot be read is left out.
+    """All deployments of this chain whose files are under the home folder: the one named by its id, and those kept
+    beside it. Unreadable ones are left out.
     """
     path, found = deployment_file(chain_id), dict[str, Deployment]()
     for file in (path, *sorted(path.parent.glob(f"{chain_id}-*.json"))):
@@ -108,7 +108,7 @@ def deployments_of(chain_id: int, genesis: str) -> list[Deployment]:
 
 
 def earlier_deployment(chain_id: int, genesis: str) -> Deployment | None:
-    """The deployment whose file a new one on this very chain would take the place of; None without one."""
+    """The deployment whose file a new one on this chain would replace; None without one."""
     try:
         found = load_deployment(chain_id)
     except DeploymentError:
@@ -117,10 +117,10 @@ def earlier_deployment(chain_id: int, genesis: str) -> Deployment | None:
 
 
 def copy_to_keep(deployment: Deployment) -> Path | None:
-    """Where the file is copied to that this deployment takes the place of; None if nothing is lost with it.
+    """Where the file that this deployment replaces is copied to; None if nothing would be lost.
 
-    That is the file of other contracts on the same chain, which may hold stakes, or one that this version cannot read,
-    such as an earlier version's. Raises DeploymentError if there is a file that cannot be opened.
+    It is copied if it is of other contracts on the same chain, which may hold stakes, or if this version cannot read
+    it. Raises DeploymentError if there is a file that cannot be opened.
     """
     path = deployment_file(deployment.chain_id)
     try:
@@ -144,7 +144,7 @@ def copy_to_keep(deployment: Deployment) -> Path | None:
 
 
 def save_deployment(deployment: Deployment) -> Path:
-    """Write the file, whole or not at all. What stood there is kept beside it (`copy_to_keep`)."""
+    """Write the file, completely or not at all. The old one is kept beside it (`copy_to_keep`)."""
     path = deployment_file(deployment.chain_id)
     copy = copy_to_keep(deployment)
     if copy is not None:
@@ -159,7 +159,7 @@ def require_salt(salt: str) -> None:
         raise DeploymentError(
             "salt of a deployment",
             expected=f"text of at most {MAX_SALT} characters",
-            got=f"{len(salt)} characters" if len(salt) > MAX_SALT else "bytes that are no text in UTF-8",
+            got=f"{len(salt)} characters" if len(salt) > MAX_SALT else "bytes that are not text in UTF-8",
             remedy="choose another --salt",
         )
 
@@ -174,14 +174,14 @@ def load_deployment(source: int | Path) -> Deployment:
             "deployment",
             expected=f"a file at {path}",
             got=type(error).__name__,
-            remedy="run `assay deploy`, or copy the file from whoever deployed",
+            remedy="run `assay deploy`, or copy the file from the deployer",
         ) from error
     if len(data) > MAX_BYTES:
         raise DeploymentError(
             f"deployment {path}",
             expected=f"at most {MAX_BYTES} bytes",
             got=len(data),
-            remedy="this is no deployment file",
+            remedy="this is not a deployment file",
         )
     try:
         return Deployment.model_validate_json(data)
@@ -198,12 +198,12 @@ def load_deployment(source: int | Path) -> Deployment:
             f"deployment {path}",
             expected=f"an assay-deployment of version {VERSION}",
             got=first_fault(error),
-            remedy="write it anew with `assay deploy`",
+            remedy="write it again with `assay deploy`",
         ) from error
 
 
 def _version_in(data: bytes) -> int | None:
-    """The version that a deployment file names, whatever else it has."""
+    """The version that a deployment file names, whatever else it contains."""
     try:
         found = parse_json(data)
     except ValueError:
@@ -213,7 +213,7 @@ def _version_in(data: bytes) -> int | None:
 
 
 def first_fault(error: ValidationError) -> str:
-    """Field and reason of the first thing that is wrong with a file."""
+    """Field and reason of the first problem of a file."""
     first = error.errors(include_url=False)[0]
     where = ".".join(map(str, first["loc"])) or "the document"
     return f"{where}: {first['msg']}"
@@ -224,7 +224,7 @@ def _beside(path: Path, name: str) -> Path:
 
 
 def require_alive(deployment: Deployment, connection: Connection) -> None:
-    """Raises DeploymentError if the node's chain is not the one that was deployed to, such as an earlier
+    """Raises DeploymentError if the node's chain is not the one of the deployment, but for example an earlier
     development chain.
     """
     alive = connection.genesis == deployment.genesis and connection.code(deployment.addresses.market)

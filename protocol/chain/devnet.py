@@ -31,7 +31,7 @@ _NATIVE = Path(__file__).parents[2] / "node_modules/@foundry-rs/anvil-linux-amd6
 
 
 def anvil_program() -> str:
-    """Path of anvil: what `ANVIL` names, else the npm package's native program, else the one on PATH.
+    """Path of anvil: what `ANVIL` names, otherwise the npm package's native program, otherwise the one on PATH.
 
     Never npm's launcher, which exits 0 on failure and orphans the real process. Raises AnvilMissing.
     """
@@ -49,10 +49,10 @@ def anvil_program() -> str:
 
 
 class Devnet:
-    """A running anvil. `port` 0 takes a free one. It makes a block each `block_time` seconds, and where `mixed` one for
-    each transaction besides; with None for each transaction alone. It keeps the states of the last `states` blocks, 500
-    where nothing is said. With a file `state` it goes on with the chain that is there, and writes it there when it is
-    closed; its clock is the machine's again then.
+    """A running anvil. `port` 0 takes a free one. It makes a block every `block_time` seconds, with `mixed` also one
+    per transaction; with None one per transaction only. It keeps the states of the last `states` blocks, 500 by
+    default. With a file `state` it continues the chain in that file, and writes it there on closing; its clock is
+    then the machine's again.
 
     Raises AnvilMissing, PortInUse, or DevnetError with the program's last words.
     """
@@ -109,7 +109,7 @@ class Devnet:
 
     @property
     def client(self) -> str:
-        """Name and version as anvil says them, such as `anvil/v1.7.1`."""
+        """Name and version as anvil reports them, such as `anvil/v1.7.1`."""
         return str(self.connection.request("web3_clientVersion"))
 
     def mine(self, blocks: int = 1) -> None:
@@ -117,7 +117,7 @@ class Devnet:
         self.connection.request("anvil_mine", hex(blocks), attempts=1)
 
     def make_blocks_every(self, seconds: int) -> None:
-        """From now on a block each so many seconds, whoever sends, and none for each transaction."""
+        """From now on make a block every that many seconds, whether or not anybody sends, and none per transaction."""
         self.connection.request("evm_setIntervalMining", seconds, attempts=1)
 
     def skip(self, seconds: int) -> None:
@@ -130,7 +130,7 @@ class Devnet:
         self.connection.request("evm_setNextBlockTimestamp", hex(time), attempts=1)
 
     def wait(self) -> int:
-        """Until anvil ends by itself; its exit status."""
+        """Wait until anvil ends by itself; its exit status."""
         return self._process.wait()
 
     def close(self) -> None:

@@ -1,4 +1,4 @@
-"""What the parties' duties take in gas: sums of `presets/gas.json`, calls as the contracts' tests measure them.
+"""The gas of the parties' duties: sums of `presets/gas.json`, calls as the contracts' tests measure them.
 
 The file holds some of the figures of tests/vectors/gas.json, under the same names; a test compares the two.
 """
@@ -23,20 +23,21 @@ GAME: Final = (
     "judge round_scaled",
     "compensate",
 )
-"""A seat's calls where the solver serves its data: to an instruction of a program that a step calls, or one that this
-calls, the dearest judgment, and the claim of what the game cost.
+"""A seat's calls where the solver serves its data: down to an instruction of a program that a step calls, or that
+such a program calls, with the most expensive judgment and the claim of the game's cost.
 """
 DEFENCE: Final = ("expand steps", "expand trace", "expand callee", "expand callee")
 """The solver's answers in that game."""
 SEAT: Final = ("attest", "release")
 REVEAL: Final = ("reveal digest",)
-"""Of what is looked at."""
+"""Gas of an account that is looked at."""
 TASK: Final = (
     *("show", "approve", "deposit", "post"),
     *("bid", "assign", "first progress", "progress", "progress", "submit", "settle", "withdraw"),
 )
-"""The submitter shows a round, for the last one is too old, and brings its escrow; the solver bids once, commits after
-each quarter of its training, and takes its pay out. `python -m benchmarks.trust` counts what nodes send.
+"""The submitter shows a round, because the last one is too old, and deposits its escrow; the solver bids once,
+commits after each quarter of its training, and withdraws its pay. `python -m benchmarks.trust` counts what nodes
+really send.
 """
 
 
@@ -53,8 +54,8 @@ def load_gas() -> Gas:
 
 GAS: Final = load_gas()
 LAST_SEAT: Final = MEASURED["attest last seat"] - MEASURED["attest"]
-"""Of the last attestation, which asks for looks, beyond what the seats' fees count."""
+"""Gas of the last attestation, which requests looks, beyond what the seats' fees cover."""
 UNPAID_SEAT: Final = MEASURED["withdraw"]
-"""Of each seat, beyond that: it takes its fee out."""
+"""Gas of each seat beyond that: it withdraws its fee."""
 UNPAID_LOOK: Final = MEASURED["attest look"] - MEASURED["attest"] + LAST_SEAT + MEASURED["withdraw"]
-"""Of each look, beyond what its fee counts: looks are few, so that most are the last of their level."""
+"""Gas of each look beyond what its fee covers: looks are few, so most are the last of their level."""

@@ -42,7 +42,7 @@ class RpcRefused(RpcError):
 
 
 class WrongChain(ChainError):
-    """The node serves another chain than the one asked for, from the start or since its connection was renewed."""
+    """The node serves another chain than the one asked for, from the start or since a reconnection."""
 
     def __init__(self, url: str, expected: object, got: object) -> None:
         super().__init__(
@@ -54,7 +54,7 @@ class WrongChain(ChainError):
 
 
 class ChainReset(WrongChain):
-    """The chain at the node's URL was begun anew: its id is the same, its first block another."""
+    """The chain at the node's URL was restarted: its id is the same, its first block another."""
 
     def __init__(self, url: str, expected: str, got: str) -> None:
         ChainError.__init__(
@@ -76,11 +76,11 @@ class UnsuitableChain(ChainError):
 
 
 class DeploymentError(ChainError):
-    """A deployment file that is missing, malformed or about contracts that are not there."""
+    """A deployment file that is missing, malformed or about contracts that do not exist."""
 
 
 class ArtifactMissing(ChainError):
-    """A compiled contract is not where the build leaves it."""
+    """A compiled contract is not where the build puts it."""
 
 
 class AccountError(ChainError):
@@ -88,7 +88,7 @@ class AccountError(ChainError):
 
 
 class NoTerminal(AccountError):
-    """Something would have to be asked for, and there is no terminal to ask at."""
+    """A question would have to be asked, and there is no terminal to ask it at."""
 
 
 class AccountInUse(AccountError):
@@ -98,7 +98,7 @@ class AccountInUse(AccountError):
 
 
 class TransactionError(ChainError):
-    """A transaction that was not sent, or did not do what it was sent for."""
+    """A transaction that was not sent, or did not have its effect."""
 
 
 class InsufficientFunds(TransactionError):
@@ -134,8 +134,8 @@ class Reverted(TransactionError):
 
 
 class NotMined(TransactionError):
-    """No receipt within the time allowed. The journal keeps the transaction; sending the same intent again
-    looks it up.
+    """No receipt within the allowed time. The journal keeps the transaction; sending the same intent again looks it
+    up.
     """
 
     exit_code = ExitCode.RETRY

@@ -1,11 +1,11 @@
-"""Following a chain's events: from any block on, in bounded ranges, and honest about re-organisations.
+"""Following a chain's events: from any block on, in bounded ranges, with re-organisations reported.
 
-A follower keeps the hashes of the blocks it stopped at. When one of them is no longer the chain's, it goes
-back to the last one that is and says so (`Batch.rewound`): whoever has acted on later events reads the
-contracts again.
+A follower keeps the hashes of the blocks it stopped at. When one of them is no longer the chain's, it goes back to
+the last one that is and says so (`Batch.rewound`): a caller that has acted on later events must read the contracts
+again.
 
-Asked for a range that ends above its head, a node that is behind answers with what it has, as if nothing else had
-happened. So the newest blocks are read one by one and by hash: who does not have a block refuses.
+A lagging node that is asked for a range beyond its head answers with what it has, as if nothing else had happened. So
+the newest blocks are read one by one and by hash: a node that does not have a block refuses.
 """
 
 from __future__ import annotations
@@ -23,20 +23,18 @@ from protocol.chain.receipts import Event, Log, decode_logs
 SPAN: Final = 2_000
 """Blocks asked for at once: public nodes allow 2,000 to 10,000."""
 KEPT: Final = 128
-"""Stops remembered; re-organisations deeper than the oldest restart the follower at its first block."""
+"""Number of remembered stops; a re-organisation deeper than the oldest restarts the follower at its first block."""
 NEWEST: Final = 8
-"""Blocks that are read by hash: no node that answers is further behind."""
+"""Number of blocks that are read by hash: nodes that answer lag less than this."""
 _TRIES: Final = 5
 
 Topics = Sequence[bytes | Sequence[bytes] | None]
-"""At each place the topic, one of several, or any."""
+"""For each place a topic, several alternatives, or None for any."""
 
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """What happened since the last poll. `rewound` is the block after which earlier events are void, None if
-    all stand.
-    """
+    """Events since the last poll. `rewound` is the block after which earlier events are void, None if all stand."""
 
     events: tuple[Event, ...]
     stop: str
@@ -91,8 +89,8 @@ class Follower:
         return Batch(tuple(events), stops[-1][1] if stops else "", rewound)
 
     def _standing(self, head: Block) -> list[tuple[int, str]]:
-        """The stops but for those that a re-organisation took away; the chain may be shorter than it was. What the head
-        names is not asked for: itself and its parent.
+        """The stops without those that a re-organisation removed; the chain may be shorter than it was. The head
+        itself and its parent are known from the head and not asked for.
         """
         stops = [stop for stop in self._stops if stop[0] <= head.number]
         while stops and self._hash(stops[-1][0], head) != stops[-1][1]:
@@ -100,25 +98,25 @@ class Follower:
         return stops
 
     def _hash(self, number: int, head: Block) -> str:
-        """That of a block up to the head."""
+        """The hash of a block up to the head."""
         if number >= head.number - 1:
             return head.hash if number == head.number else head.parent
         return self._connection.block(number).hash
 
     def _read_one(self, number: int, head: Block) -> tuple[int, list[Log], str]:
-        """The same of one block, which is asked for by its hash."""
+        """Logs of one block, requested by its hash."""
         block_hash = self._hash(number, head)
         return number, self._logs({"blockHash": block_hash}), block_hash
 
     def _read(self, begin: int, end: int) -> tuple[int, list[Log], str]:
-        """Logs of a range, the range's real end, and the hash of that block: the same before and after."""
+        """Logs of a range, the range's real end, and the hash of that block, equal before and after reading."""
         tries = _TRIES
         while tries:
             before = self._connection.block(end).hash
             try:
                 logs = self._logs({"fromBlock": hex(begin), "toBlock": hex(end)})
             except RpcRefused:
-                # Nodes limit the range or the answer's size, each with words of its own: ask for less.
+                # Nodes limit the range or the answer's size, each with its own words: ask for less.
                 if begin == end:
                     raise
                 end = (begin + end) // 2

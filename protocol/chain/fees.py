@@ -1,5 +1,5 @@
 """What a transaction says and offers: its fields before signing, and again with a higher fee: a base fee and a tip
-(EIP-1559) or one gas price, as the chain has it. Amounts in wei.
+(EIP-1559) or one gas price, depending on the chain. Amounts in wei.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ class Call:
 
 
 def gas_of(connection: Connection, sender: str, calls: Sequence[Call]) -> list[int | ChainError]:
-    """Gas that each call takes in the next block, all asked for by one request; what refuses a call in its place.
+    """Gas that each call takes in the next block, in one request; for a refused call its error.
 
-    What a node refuses, which may be behind, is asked again as of the newest block.
+    Refusals of a node, which may lag, are checked again at the newest block.
     """
     # Where no price is named some nodes compute with a base fee of 0, and no deposit would be due.
     price = 2 * connection.block().base_fee if any(call.value for call in calls) else 0
@@ -46,8 +46,8 @@ def gas_of(connection: Connection, sender: str, calls: Sequence[Call]) -> list[i
 
 
 class Offers:
-    """What an account offers as things stand, for all transactions that are signed at once: one look at the newest
-    block, the fees and the balance, which together they may not exceed.
+    """What an account can offer now, for all transactions signed together: one look at the newest block, the fees and
+    the balance, which they may not exceed together.
     """
 
     def __init__(self, connection: Connection, sender: str, gas_margin: float) -> None:
@@ -59,7 +59,7 @@ class Offers:
         self._gas_margin = gas_margin
 
     def first(self, call: Call, gas: int, nonce: int) -> dict[str, Any]:
-        """The fields of a new transaction that takes so much gas. Raises InsufficientFunds."""
+        """The fields of a new transaction that takes that much gas. Raises InsufficientFunds."""
         fields: dict[str, Any] = {
             "chainId": self._chain_id,
             "nonce": nonce,
@@ -73,7 +73,7 @@ class Offers:
         return fields
 
     def higher(self, raw: bytes) -> dict[str, Any]:
-        """The fields of a signed transaction with fees that nodes take as a replacement: an eighth more. Raises
+        """The fields of a signed transaction with fees that nodes accept as a replacement: an eighth more. Raises
         InsufficientFunds.
         """
         fields = unsigned(raw, self._chain_id)
@@ -114,7 +114,7 @@ def _gas(found: Any) -> int | ChainError:
 
 
 def _fees(connection: Connection, block: Block) -> dict[str, Any]:
-    """What is offered for gas as things stand."""
+    """The present offer for gas."""
     if connection.chain.fees == "legacy":
         # A quarter more than the usual price: it is fixed once the transaction is signed.
         return {"gasPrice": int(connection.request("eth_gasPrice"), 16) * 5 // 4}

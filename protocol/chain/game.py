@@ -1,7 +1,7 @@
 """The dispute game: games, claims and moves (contracts/src/interfaces/IDisputeGame.sol).
 
-Moves are decided by `protocol.dispute` and sent here as they are; only what opens and closes a game has a
-method of its own.
+`protocol.dispute` decides moves, which are sent here unchanged; only opening and closing a game have their own
+methods.
 """
 
 from __future__ import annotations
@@ -47,8 +47,8 @@ class Game(BoundContract):
         return self._number(receipt), receipt
 
     def send_move(self, move: Move, head: bytes) -> Receipt:
-        """Make a move in a game whose head is `head`. The same move on the same head is made once, whatever
-        is restarted. A demand carries its deposits; mined at a base fee beyond them it is refused, and can be repeated.
+        """Make a move in a game whose head is `head`. The same move on the same head is made once, across restarts. A
+        demand carries its deposits; if the base fee at its block exceeds them it is refused, and can be repeated.
         """
         if not move.answers:
             return self.write_once(move.function, *move.arguments, about=head.hex())
@@ -57,7 +57,7 @@ class Game(BoundContract):
             return self.write_once(move.function, *move.arguments, about=head.hex(), value=value)
 
     def deposit(self, answers: Sequence[int]) -> int:
-        """Wei that the deposits of a demand (`Move.answers`) take at twice the base fee, for which `fees` offers gas
+        """Wei of a demand's deposits (`Move.answers`) at twice the base fee, the limit that `fees` offers for gas
         too.
         """
         fee = 2 * self.connection.block().base_fee
@@ -65,27 +65,27 @@ class Game(BoundContract):
         return len(answers) + sum(int(self.read("depositFor", len(answers), leaf, fee)) for leaf in answers)
 
     def coin_of_longest(self) -> int:
-        """Wei that the longest game takes of its challenger at twice the base fee of now: deposits and gas."""
+        """Wei that the longest game costs its challenger at twice the present base fee: deposits and gas."""
         return DEMANDS * self.deposit((CHUNK,)) + GAS * 2 * self.connection.block().base_fee
 
     def credit(self, account: str) -> int:
-        """Wei of the chain's coin that an account may take out, or pay deposits with."""
+        """Wei of the chain's coin that an account may withdraw, or pay deposits with."""
         return int(self.read("creditOf", account))
 
     def withdraw_credit(self) -> Receipt:
-        """Take the credit out."""
+        """Withdraw the credit."""
         return self.write("withdrawCredit")
 
     def send_moves(self, moves: Sequence[Move], head: bytes) -> list[Sent]:
-        """As `send_move`, for moves that go together; waits for no block."""
+        """Like `send_move`, for several moves at once; waits for no block."""
         return self.hand_over([(move.function, move.arguments) for move in moves], head.hex())
 
     def time_out(self, game: int) -> Receipt:
-        """The side to move ran out of time."""
+        """End the game: the side to move ran out of time."""
         return self.write_once("timeOut", game)
 
     def close_moot(self, game: int) -> Receipt:
-        """The task was slashed in another game."""
+        """End the game: the task was slashed in another game."""
         return self.write_once("closeMoot", game)
 
     def game(self, game: int, block: BlockId = "latest") -> GameState:
@@ -93,7 +93,7 @@ class Game(BoundContract):
         return GameState.from_abi(game, self.read("gameOf", game, block=block))
 
     def ahead(self, games: Iterable[int]) -> None:
-        """Inside of a view: have what `game` tells of each by few requests."""
+        """Inside of a view: fetch what `game` tells of each game in few requests."""
         self.ask_ahead("gameOf", *([game] for game in games))
 
     def claim(self, key: bytes, block: BlockId = "latest") -> Claim:
@@ -101,8 +101,8 @@ class Game(BoundContract):
         return Claim(*self.read("claimOf", key, block=block))
 
     def conviction(self, task: int, block: BlockId = "latest") -> tuple[int, int]:
-        """When the task was convicted, in seconds since 1970, and of which segment: (0, 0) where it was not, segment 0
-        where none was named yet.
+        """When the task was convicted, in seconds since 1970, and of which segment: (0, 0) without a conviction,
+        segment 0 if none was named yet.
         """
         at, segment = self.read_all("convictionOf", task, block=block)
         return int(at), int(segment)

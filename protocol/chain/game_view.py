@@ -1,8 +1,7 @@
-"""One game as `protocol.dispute` sees it, built from the chain alone: the contract's state, and what its
-events add.
+"""One game as `protocol.dispute` sees it, built from the chain alone: the contract's state, and what its events add.
 
-Nothing is kept that a restart would lose. The events of a game are read once and followed from then on; state
-and events are taken at the same block, and a re-organisation makes the reader start over.
+A restart loses nothing. The events of a game are read once and followed from then on; state and events are taken at
+the same block, and a re-organisation makes the reader start over.
 """
 
 from __future__ import annotations
@@ -40,8 +39,8 @@ class Reveal:
 
 
 class GameReader:
-    """Reads game `number` again and again. `program` is the step program of its task; `first` a block before
-    the game opened.
+    """Reads game `number` repeatedly. `program` is the step program of its task; `first` a block before the game
+    opened.
     """
 
     def __init__(self, game: Game, number: int, program: Program, first: int) -> None:
@@ -73,7 +72,7 @@ class GameReader:
         )
 
     def reveal_to(self, revealed: Revealed) -> None:
-        """Pass on the reveals that were not passed on before; they stay true whatever is re-organised."""
+        """Pass on new reveals; they stay true across re-organisations."""
         for reveal in reveals(self._events):
             if reveal not in self._passed_on:
                 self._passed_on.add(reveal)
@@ -134,7 +133,7 @@ class GameReader:
         return tuple(last.arguments["words"]) if last.name == "Split" else ()
 
     def _selection(self, state: GameState, path: tuple[int, ...], number: int) -> Selection:
-        """The preimage of the contract's selection; which element, from its event, how many blocks, from the
+        """The preimage of the contract's selection: the element from its event, the number of blocks from the
         program.
         """
         program = self._program
@@ -154,7 +153,7 @@ class GameReader:
 
 
 def open_demand(events: list[Event], unanswered: int) -> Demand | None:
-    """The newest demand, if bits of `unanswered` (bit k for node k) say that some of it is due."""
+    """The newest demand, if bits of `unanswered` (bit k for node k) say that part of it is due."""
     if not unanswered:
         return None
     asked = [event for event in events if event.name == "Demanded"][-1].arguments

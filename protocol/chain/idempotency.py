@@ -1,8 +1,9 @@
-"""Calls that are each their own, such as a deposit, and yet go out once when a command that was cut short is repeated.
+"""Calls without a natural identity, such as a deposit, that must be sent once even if an interrupted command is
+repeated.
 
-An intent of such a call names it and ends in a random part. One that the journal holds as pending, and that nobody in
-this process waits for, was left by a command that did not see its end: the same call, sent again, waits for it. Only
-while it is not mined, for after that a balance or an allowance tells what is still missing.
+The intent of such a call names it and ends in a random part. A pending intent in the journal that nobody in this
+process waits for was left by a command that did not see its outcome: the same call, sent again, waits for it. This
+holds only until it is mined; after that a balance or an allowance tells what is still missing.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from protocol.chain.journal import Journal, Status
 
 
 class Idempotency:
-    """What one process sends of one contract's calls. Any thread may ask."""
+    """The calls of one contract that one process sends. Callable from any thread."""
 
     def __init__(self, journal: Journal, connection: Connection) -> None:
         self._journal = journal
@@ -27,7 +28,7 @@ class Idempotency:
 
     @contextmanager
     def intent(self, call: str) -> Iterator[str]:
-        """The intent to send a call with; nobody else is given it while the context lasts."""
+        """The intent to send a call with; while the context lasts it is given to nobody else."""
         with self._lock:
             unseen = self.unfinished(call)
             fresh = unseen is None or self._is_mined(unseen)
@@ -40,7 +41,7 @@ class Idempotency:
                 self._waited.discard(intent)
 
     def unfinished(self, call: str) -> str | None:
-        """The intent of such a call whose end nobody saw, mined by now or not; None without one."""
+        """The intent of such a call whose outcome nobody saw, mined or not; None without one."""
         for entry in self._journal.pending():
             if not entry.intent.startswith(f"{call}:") or entry.intent in self._waited:
                 continue

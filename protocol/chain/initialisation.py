@@ -1,8 +1,8 @@
-"""Which contracts a deployment's market and vault know, and since when.
+"""Which contracts a deployment's market and vault know, and since when they do.
 
 The deployer alone initialises, once, the vault last. Every task, verifier and challenge begins with a lock in the
-vault, and only its modules lock there: no event that a party needs is older than the vault's initialisation, whoever
-created the contracts, and whenever.
+vault, and only its modules lock there: no event that a party needs is older than the vault's initialisation, no
+matter who created the contracts or when.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def neighbours_of_vault(connection: Connection, at: Addresses, block: BlockId = 
 
 @dataclass(frozen=True)
 class Initialisation:
-    """One contract's `initialise`: with what, and how to read what it was initialised with."""
+    """One contract's `initialise`: its arguments, and how to read what it was initialised with."""
 
     contract: Contract
     address: str
@@ -53,7 +53,7 @@ class Initialisation:
     known: Callable[[], list[str]]
 
     def is_done(self) -> bool:
-        """Whether it was carried out. Raises DeploymentError if it was with others."""
+        """Whether it was carried out. Raises DeploymentError if it was done with other arguments."""
         known = self.known()
         if set(known) == {NOBODY}:
             return False
@@ -67,8 +67,8 @@ class Initialisation:
         return True
 
     def carry_out(self, sender: Sender) -> Receipt | None:
-        """Initialise the contract, once, whatever is restarted; the receipt, or None if the sender's journal does not
-        know the transaction that did it. Raises DeploymentError if it was initialised with others.
+        """Initialise the contract, once, across restarts; the receipt, or None if the sender's journal does not know
+        the transaction that did it. Raises DeploymentError if it was initialised with others.
         """
         intent = f"initialise:{self.address}"
         if self.is_done() and not sender.journal.of_intent(intent):
@@ -106,14 +106,14 @@ def initialisations(connection: Connection, at: Addresses) -> tuple[Initialisati
 
 
 def is_initialised(connection: Connection, at: Addresses, block: BlockId = "latest") -> bool:
-    """Whether the vault was there and initialised at a block. Raises RpcRefused for a block whose state is gone."""
+    """Whether the vault existed and was initialised at a block. Raises RpcRefused for a block whose state is gone."""
     return bool(connection.code(at.vault, block)) and set(neighbours_of_vault(connection, at, block)) != {
         NOBODY
     }
 
 
 def block_before_initialisation(connection: Connection, at: Addresses) -> int:
-    """The newest block in which an initialised vault was not initialised yet, searched back from the newest block.
+    """The newest block at which an initialised vault was not initialised yet, searched back from the newest block.
 
     Asks for states little older than that block. Raises DeploymentError where the node does not have them.
     """
@@ -141,6 +141,6 @@ def block_before_initialisation(connection: Connection, at: Addresses) -> int:
             f"block in which the vault at {at.vault} was initialised",
             expected="a node that knows the state of that block",
             got=error.message,
-            remedy="name the URL of an archive node, or copy the deployment file from whoever has it",
+            remedy="name the URL of an archive node, or copy the deployment file from the party that has it",
         ) from error
     return before

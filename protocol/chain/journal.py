@@ -37,7 +37,7 @@ CREATE INDEX by_status ON transactions (status, nonce);
 
 
 class Status(StrEnum):
-    """What is known of a signed transaction."""
+    """Outcomes of a signed transaction."""
 
     PENDING = "pending"
     """Signed; perhaps broadcast, perhaps mined."""
@@ -63,10 +63,9 @@ class Entry:
 
 
 class Journal:
-    """The journal at `path`, made if it is not there. Raises JournalError for a damaged file or another
-    version.
+    """The journal at `path`, created if missing. Raises JournalError for a damaged file or another version.
 
-    Safe to use from several threads. `close` it in the end.
+    Safe to use from several threads. Call `close` at the end.
     """
 
     def __init__(self, path: Path) -> None:
@@ -75,7 +74,7 @@ class Journal:
         path.parent.mkdir(parents=True, exist_ok=True)
         with ExitStack() as opened:
             try:
-                # One connection, kept: when a file's last one is closed, all that its log holds is written once more.
+                # One connection, kept: when a file's last one is closed, all that its log holds is written again.
                 self._database = opened.enter_context(
                     closing(sqlite3.connect(path, timeout=10.0, check_same_thread=False))
                 )
@@ -118,7 +117,7 @@ class Journal:
             database.executemany("INSERT INTO transactions VALUES (?, ?, ?, ?, ?, ?, ?, ?)", rows)
 
     def mark(self, transaction: str, status: Status, block: int | None = None) -> None:
-        """Note what became of a transaction."""
+        """Note the outcome of a transaction."""
         with self._open() as database:
             database.execute(
                 "UPDATE transactions SET status = ?, block = ? WHERE hash = ?",
@@ -138,7 +137,7 @@ class Journal:
         return self._select("status != 'dropped' AND nonce >= ?", (nonce,))
 
     def signed(self, nonce: int) -> list[Entry]:
-        """All that was signed from this nonce on, whatever became of it, by nonce."""
+        """All transactions signed from this nonce on, whatever their outcome, by nonce."""
         return self._select("nonce >= ?", (nonce,))
 
     def _select(self, condition: str, values: tuple[object, ...]) -> list[Entry]:
@@ -152,7 +151,7 @@ class Journal:
         return [Entry(row[0], row[1], row[2], row[3], row[4], Status(row[5]), row[6]) for row in rows]
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         with self._lock:
             self._database.close()
 

@@ -1,6 +1,6 @@
-"""Juries: a seat that cannot fetch an item claims so, and jurors vote on it (contracts/src/interfaces/IJuries.sol).
+"""Juries: a seat that cannot fetch an item claims this, and jurors vote on it (contracts/src/interfaces/IJuries.sol).
 
-Jurors vote by `Audit.attest`, under the numbers of `protocol.dispute.juries`; their votes are `Audit.jury`'s.
+Jurors vote with `Audit.attest`, under the numbers of `protocol.dispute.juries`; `Audit.jury` shows their votes.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ class Juries(BoundContract):
     """Every write raises Reverted with the contract's own error when it is out of order, early or late."""
 
     def claim(self, task: int, seat: int, item: int) -> Receipt:
-        """As the account of a seat or look that is not attested, at most `most_claims` times (protocol.dispute.juries):
-        state that the item cannot be fetched. Locks an audit fee and a draw fee of its free balance, and asks for the
-        draw of the jury.
+        """As the account of a seat or look that has not attested, at most `most_claims` times
+        (protocol.dispute.juries): state that the item cannot be fetched. Locks an audit fee and a draw fee of its
+        free balance, and requests the draw of the jury.
         """
         return self.write("claim", task, seat, item)
 
     def object(self, task: int, objection: Objection) -> Receipt:
-        """As the claimant, once, within the move time after the votes: have those that voted yes open a chunk."""
+        """As the claimant, once, within the move time after the votes: require those that voted yes to open a chunk."""
         return self.write("object", task, *objection)
 
     def open(self, task: int, juror: int, secret: bytes, digest: bytes, shown: Shown) -> Receipt:
@@ -33,7 +33,7 @@ class Juries(BoundContract):
         return self.write("open", task, juror, secret, digest, shown)
 
     def close(self, task: int) -> Receipt:
-        """The verdict, once nothing can change it (IJuries.close)."""
+        """Close with the verdict, once nothing can change it (IJuries.close)."""
         return self.write("close", task)
 
     def drop(self, task: int) -> Receipt:
@@ -45,5 +45,5 @@ class Juries(BoundContract):
         return ItemClaim.from_abi(self.read("claimOf", task, block=block))
 
     def ahead(self, tasks: Sequence[int]) -> None:
-        """Inside of a view: have what `claim_of` tells of each task by few requests."""
+        """Inside of a view: fetch what `claim_of` tells of each task in few requests."""
         self.ask_ahead("claimOf", *([task] for task in tasks))

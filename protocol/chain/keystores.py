@@ -35,7 +35,7 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,47}")  # shorter than a private 
 
 
 def key_file(name: str) -> Path:
-    """Where the key of an account lies. Raises AccountError for a name that is none."""
+    """Where the key of an account is stored. Raises AccountError for an invalid name."""
     if not _NAME.fullmatch(name):
         raise AccountError(
             "account name",
@@ -95,7 +95,7 @@ def open_key(document: Mapping[str, Any], password: str, what: str) -> LocalAcco
 
 
 def encrypted(account: LocalAccount, password: str) -> bytes:
-    """A key file's bytes, by scrypt, opened once to see that the password does. Raises AccountError."""
+    """A key file's bytes, by scrypt, opened once to check that the password works. Raises AccountError."""
     document = account.encrypt(password)
     if open_key(document, password, f"key file of {account.address}").address != account.address:
         raise AccountError(f"key file of {account.address}", expected="its key", got="another")
@@ -103,7 +103,7 @@ def encrypted(account: LocalAccount, password: str) -> bytes:
 
 
 def address_in(file: Path) -> str | None:
-    """The address that a key file names, without opening it; None for none, and for a file that is damaged."""
+    """The address that a key file names, without opening it; None without one, and for a damaged file."""
     try:
         stated = read_key_file(file).get("address")
     except AccountError:
@@ -118,13 +118,13 @@ def _require_affordable(file: Path, document: Mapping[str, Any]) -> None:
         raise _malformed(file, "no crypto.kdfparams")
     n, r, p, c, length = (given.get(name, 1) for name in ("n", "r", "p", "c", "dklen"))
     if not all(isinstance(value, int) and value > 0 for value in (n, r, p, c, length)):
-        raise _malformed(file, "kdfparams that are no positive numbers")
+        raise _malformed(file, "kdfparams that are not positive numbers")
     if 128 * n * r > MAX_MEMORY or p > MAX_PARALLEL or c > MAX_ITERATIONS or length > MAX_LENGTH:
         raise AccountError(
             f"key file {file}",
             expected=f"a key derivation of at most {MAX_MEMORY >> 20} MiB and {MAX_ITERATIONS:,} iterations",
             got="a dearer one",
-            remedy="write it anew with the program that it is from, with usual costs",
+            remedy="write it again with the program that it is from, with usual costs",
         )
 
 

@@ -1,7 +1,7 @@
 """`eth_keyfile` is loaded when a key file is read or written, not with eth_account, which web3 imports.
 
-It reads keys of validators too, so it brings the pairings of BLS12-381: 0.4 s of every command that asks a chain, for
-what nothing here uses. eth_account needs two functions of it.
+It reads keys of validators too, so it brings the pairings of BLS12-381: 0.4 s of every command that asks a chain,
+for something that nothing here uses. eth_account needs two functions of it.
 """
 
 from __future__ import annotations

@@ -16,9 +16,7 @@ class Market(BoundContract):
     """Every write raises Reverted with the market's own error when it is out of order, late or unpaid."""
 
     def post(self, terms: Terms, intent: str | None = None) -> tuple[int, Receipt]:
-        """Post a task and lock its escrow; the task's id. With an `intent` it is posted once, whatever is
-        restarted.
-        """
+        """Post a task and lock its escrow; the task's id. With an `intent` it is posted once, across restarts."""
         receipt = self.write("post", terms.abi(), intent=intent)
         return int(self.event(receipt, "Posted").arguments["task"]), receipt
 
@@ -33,7 +31,7 @@ class Market(BoundContract):
         return self.write_once("assign", task)
 
     def cancel(self, task: int) -> Receipt:
-        """The submitter, as long as nobody has bid: take the task back; its whole escrow is free again."""
+        """As the submitter, before any bid: take the task back; its whole escrow is free again."""
         return self.write_once("cancel", task)
 
     def progress(
@@ -57,7 +55,7 @@ class Market(BoundContract):
         )
 
     def expire(self, task: int) -> Receipt:
-        """The solver missed the deadline."""
+        """Expire the task: the solver missed the deadline."""
         return self.write_once("expire", task)
 
     def settle(self, task: int) -> Receipt:
@@ -69,11 +67,13 @@ class Market(BoundContract):
         return self.write_once("voidTask", task)
 
     def stall(self, task: int) -> Receipt:
-        """After the stall period: a task that is not drawn, or not attested, will not be paid as its terms say."""
+        """After the stall period: stall a task that is not drawn, or not attested; it will not be paid as its terms
+        say.
+        """
         return self.write_once("stall", task)
 
     def close_stalled(self, task: int) -> Receipt:
-        """End a stalled task that nobody has convicted in time."""
+        """End a stalled task that was not convicted in time."""
         return self.write_once("closeStalled", task)
 
     def burn_rest(self, task: int) -> Receipt:
@@ -81,7 +81,7 @@ class Market(BoundContract):
         return self.write_once("burnRest", task)
 
     def announce(self, url: str) -> Receipt:
-        """Say where the sender serves its data."""
+        """Announce where the sender serves its data."""
         return self.write("announce", url)
 
     def endpoint_of(self, party: str) -> str:
@@ -93,13 +93,13 @@ class Market(BoundContract):
         return TaskView.from_abi(task, self.read("taskOf", task, block=block))
 
     def statuses(self, tasks: Sequence[int], block: BlockId = "latest") -> list[TaskStatus]:
-        """Where several tasks stand, NONE for one that does not exist; inside of a view by few requests."""
+        """The states of several tasks, NONE for one that does not exist; inside of a view in few requests."""
         if self.connection.is_viewing:
             self.ask_ahead("statusOf", *([task] for task in tasks), block=block)
         return [TaskStatus(self.read("statusOf", task, block=block)) for task in tasks]
 
     def ahead(self, tasks: Sequence[int]) -> None:
-        """Inside of a view: have what `task` and `terms` tell of each task by few requests."""
+        """Inside of a view: fetch what `task` and `terms` tell of each task in few requests."""
         for function in ("taskOf", "termsOf"):
             self.ask_ahead(function, *([task] for task in tasks))
 
@@ -112,5 +112,5 @@ class Market(BoundContract):
         return int(self.read("tasks"))
 
     def parameters(self) -> Parameters:
-        """What the deployment fixed."""
+        """The deployment's fixed parameters."""
         return Parameters.from_abi(self.read("parameters"))

@@ -1,7 +1,7 @@
 """Bounds on a deployment's parameters, as TermsCheck.checkParameters sets them.
 
 The market's constructor checks the same (contracts/src/libraries/TermsCheck.sol), but only after other contracts were
-paid for, and the proxy that creates it does not pass its error on.
+paid for, and the creating proxy hides its error.
 """
 
 from __future__ import annotations
@@ -39,13 +39,14 @@ def bounds(parameters: Parameters) -> Iterator[Bound]:
     yield Bound("max_period", parameters.min_period + 2 * clock, _UINT32)
     yield Bound("opening_period", clock, _UINT32)
     yield Bound("draw_delay", 1, _UINT32)
-    # Else one silent seat could end a task: the shortest attestation period's draws all go into it.
+    # Otherwise one silent seat could end a task: the shortest attestation period's draws all go into it.
     yield Bound("stall_period", ESCROW_DRAWS * (parameters.min_period + parameters.draw_delay), _UINT32)
     # Who resigned can still be drawn by a round that was fixed before, and is liable until the task can be ended.
     yield Bound("unbonding_period", parameters.draw_delay + parameters.stall_period, _UINT32)
     yield Bound("stake_unit", 1, MAX_LOCK >> MAX_LEVEL)
     yield Bound("draw_fee", 0, parameters.stake_unit)
-    # Else the greatest stake, a quarter of which bounds the bond, could have no room for it at the shortest clock.
+    # Otherwise the greatest stake, a quarter of which bounds the bond, could have no room for it at the shortest
+    # clock.
     yield Bound("game_floor", 1, MAX_LOCK // 64)
     yield Bound("capital_rate", 0, min(RATE_UNIT, RATE_UNIT * YEAR // max(32 * clock, 1)))
     yield Bound("min_jurors", 1, MAX_JURORS)
@@ -53,7 +54,7 @@ def bounds(parameters: Parameters) -> Iterator[Bound]:
 
 
 def broken_bound(parameters: Parameters) -> Bound | None:
-    """The first bound that the parameters break; None if they are fit for a deployment."""
+    """The first bound that the parameters break; None if they are valid."""
     return next(
         (
             bound
@@ -76,5 +77,5 @@ def require_within_bounds(parameters: Parameters) -> None:
 
 
 def _shown(field: str, value: int) -> str:
-    """For people; of a field that is no amount, as its file says it."""
+    """For people; a field that is not an amount appears as in its file."""
     return tokens(value) if field in AMOUNTS else f"{value:,}"

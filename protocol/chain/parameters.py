@@ -24,7 +24,7 @@ MAX_BYTES: Final = 1 << 16
 
 
 class ParametersError(AssayError):
-    """A file of parameters that cannot be read, or that says something else than is asked."""
+    """A file of parameters that cannot be read, or contradicts the request."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,5 +1,5 @@
-"""Passwords of key files: from the first line of a file, else asked for at a terminal. Nothing waits for an answer
-where there is no terminal to give one.
+"""Passwords of key files: from the first line of a file, otherwise asked for at a terminal. Without a terminal,
+nothing waits for an answer.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ MAX_BYTES = 1 << 16
 
 @dataclass(frozen=True, slots=True)
 class PasswordSource:
-    """Where one password comes from: `file`, else a prompt. `option` names the option that gives the file."""
+    """Where one password comes from: `file`, otherwise a prompt. `option` names the option that gives the file."""
 
     file: Path | None
     option: str = "--password-file"
@@ -37,12 +37,14 @@ class PasswordSource:
 
 
 def ask(prompt: str, option: str) -> str:
-    """What a person types without seeing it. Raises NoTerminal where there is none, AccountError for nothing."""
+    """What a person types with hidden input. Raises NoTerminal where there is no terminal, AccountError for empty
+    input.
+    """
     if not sys.stdin.isatty():
         raise NoTerminal(
             prompt.strip().rstrip(":"),
             expected=f"a terminal to ask at, or {option}",
-            got="standard input that is no terminal",
+            got="standard input that is not a terminal",
             remedy=f"name a file with {option}" if option.startswith("--") else "run it at a terminal",
         )
     try:

@@ -1,7 +1,7 @@
-"""Recommended periods of a task, in seconds: what a submitter that says nothing asks for. Pure.
+"""Recommended periods of a task, in seconds: the defaults for a submitter. Pure.
 
 They follow from the task's operations and bytes at an assumed speed, from the chain's block time and from the
-deployment's bounds, so that the same task has the same periods every time. audit.md section 9 has the rules.
+deployment's bounds, so that the same task always has the same periods. audit.md section 9 has the rules.
 """
 
 from __future__ import annotations
@@ -33,21 +33,21 @@ NAMES: Final = (
     "clock",
 )
 TWICE: Final = 2
-"""Margin of whatever is computed, fetched or answered: others use the machine and the line too."""
+"""Margin for everything that is computed, fetched or answered: others use the machine and the line too."""
 START: Final = 60.0
 """Seconds for a party to fetch small things, start a process and compile its first step."""
 COMMITMENTS: Final = 5
 """Transactions of a solver that trains: four of its progress, and the submission."""
 NOTICE: Final = 10
-"""Transactions that fit into the time in which somebody has to see a task and act on it."""
+"""Transactions that fit into the time in which a party must see a task and act on it."""
 DAYS: Final = 7
-"""Least clocks in the clock of a game: where the least is a day, a game's side has a week against censorship."""
+"""Multiple of the least clock in a game's clock: with a least clock of a day, a side has a week against censorship."""
 
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """What a task asks of its parties: steps of a segment and segments, scalar operations of a step, bytes of a state
-    and of the whole bundle.
+    """What a task requires of its parties: steps of a segment and segments, scalar operations of a step, bytes of a
+    state and of the whole bundle.
     """
 
     segments: int
@@ -68,7 +68,7 @@ class Load:
 
     @property
     def step(self) -> float:
-        """Seconds that a step which has begun may hold somebody else, at the assumed speed."""
+        """Seconds that a running step may delay somebody else, at the assumed speed."""
         return SAFETY * (self.step_operations / ASSUMED_SPEED + self.state_bytes / HASH_RATE)
 
 
@@ -82,11 +82,11 @@ def periods(
     looks: bool,
     given: Mapping[str, int],
 ) -> dict[str, int]:
-    """All of `NAMES`; what is `given` stays. `copies` are the states that the solver may have to serve at once, to all
-    seats or to a jury (`protocol.tasks.offers.copies_at_once`).
+    """All of `NAMES`; `given` values are kept. `copies` are the states that the solver may have to serve at once, to
+    all seats or to a jury (`protocol.tasks.offers.copies_at_once`).
 
-    Bounds of the deployment hold where there is room for them. A task that needs more than the deployment's most gets
-    the most, and whoever takes tasks says why it does not take this one.
+    Bounds of the deployment are respected where possible. A task that needs more than the deployment's maximum gets
+    the maximum, and a solver or verifier then says why it does not take the task.
     """
     least, most = parameters.min_period, parameters.max_period
     inclusion = INCLUSION_BLOCKS * block_time
@@ -120,7 +120,7 @@ def _within(least: int, seconds: float, most: int) -> int:
 
 
 def _rounded(seconds: float) -> int:
-    """Up to two digits: a number for people, which small changes of a program leave as it is."""
+    """Rounded up to two digits, so that small changes of a program do not change the number."""
     whole = ceil(seconds)
     unit: int = 10 ** max(0, len(str(whole)) - 2)
     return -(-whole // unit) * unit

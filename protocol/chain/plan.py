@@ -1,9 +1,8 @@
 """What a deployment consists of: each contract's creation code and address, known before anything is sent.
 
-Order: the token (a test token unless one is given), vault, arbiter, beacon, bounds of terms, market, audit board,
-commitments, looks, juries, game.
-Each later one names earlier ones in its constructor, so all addresses follow from the deployer, the parameters, the
-beacon network, the token and the salt.
+Order: the token (a test token by default), vault, arbiter, beacon, bounds of terms, market, audit board, commitments,
+looks, juries, game. Each names earlier ones in its constructor, so all addresses follow from the deployer, the
+parameters, the beacon network, the token and the salt.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ class Creation:
 
 @dataclass(frozen=True)
 class Plan:
-    """All that is created, in order, with the salt of 32 bytes. A token of others is not among the creations."""
+    """All creations, in order, with the salt of 32 bytes. An existing token is not among them."""
 
     salt: bytes
     creations: tuple[Creation, ...]

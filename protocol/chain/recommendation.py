@@ -39,7 +39,7 @@ def _table() -> tuple[Rules, Fraction, Fraction]:
 
 
 LARGE_JURY: Final = 31
-"""Jurors of whom more than half lie with a chance of 1 % where 30 % of the stake lies."""
+"""Jurors, chosen so that more than half lie with a chance of 1 % if liars hold 30 % of the stake."""
 
 RULES, GAS_PRICE, COIN_PRICE = _table()
 """The rules; wei for one gas, and tokens for one coin, as assumed."""
@@ -62,10 +62,9 @@ def setting(
     attest_period: int = 0,
     jurors: int = 0,
 ) -> Setting:
-    """What `protocol.tasks.amounts.derive` takes, for a task of a deployment with these parameters. The settlement
-    follows the submission after the draw's delay and the challenge period, and with looks, whose
-    draws wait too, after more of the delay and of `attest_period`. `gas_price` as `gas_units` returns it, and
-    by default the assumed one.
+    """The arguments of `protocol.tasks.amounts.derive` for a task of a deployment with these parameters. The
+    settlement follows the submission after the draw's delay and the challenge period; looks, whose draws wait too,
+    add more of the delay and of `attest_period`. `gas_price` as `gas_units` returns it, by default the assumed one.
     """
     return Setting(
         budget=budget,
@@ -85,14 +84,14 @@ def setting(
 
 
 def default_jurors(parameters: Parameters) -> int:
-    """Jurors of a task whose submitter does not say: the fewest of the deployment, if these are enough to judge. Else
-    the deployment is for a small network, whose tasks have neither juries nor looks.
+    """The default number of jurors of a task: the deployment's minimum, if that is enough to judge. Otherwise the
+    deployment is for a small network, whose tasks have neither juries nor looks.
     """
     return parameters.min_jurors if parameters.min_jurors >= LARGE_JURY else 0
 
 
 def move_time(parameters: Parameters, attest_period: int) -> int:
-    """Seconds that a seat has for each answer to a look: half of those for its attestation, which is no more work, and
-    at least the deployment's shortest period, where that is no longer than an attestation's.
+    """Seconds that a seat has for each answer to a look: half of the time for its attestation (it is no more work),
+    and at least the deployment's shortest period, if that is not longer than an attestation's.
     """
     return min(attest_period, max(parameters.min_period, attest_period // 2))

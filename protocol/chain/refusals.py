@@ -1,6 +1,6 @@
-"""What a contract's error says to people: amounts in tokens, times by how much they are missed, and what to do.
+"""A contract's error in words: amounts in tokens, how late a call was, and what to do.
 
-Solidity errors have names and numbers alone (contracts/src/libraries/Refusals.sol).
+Solidity errors have only names and numbers (contracts/src/libraries/Refusals.sol).
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
-"""The nodes of one chain, by URL: requests with typed errors, the next node when one fails, all of them the same chain.
+"""The nodes of one chain, by URL: requests with typed errors, the next node when one fails, all of them on the same
+chain.
 
-Whether a question is asked again, and what an answer means, is `connection`'s.
+`connection` decides whether to repeat a question, and what an answer means.
 """
 
 from __future__ import annotations
@@ -29,10 +30,12 @@ from protocol.chain.reverts import as_revert
 from protocol.chain.transport import MOST, AnswerTooLong, NotAnAnswer, Transport
 
 RECHECK_SECONDS: Final = 1.0
-"""A node that opens a connection for every answer is not asked each time which chain it serves."""
+"""Seconds between checks: a node that opens a connection for every answer is not asked each time which chain it
+serves.
+"""
 COMPARE_SECONDS: Final = 5.0
 BEHIND: Final = 2
-"""Blocks that one node may be behind another: fewer are a block on its way."""
+"""Blocks that one node may lag behind another: less is a block in transit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +59,7 @@ class Identity:
 
 
 class _Node:
-    """One URL. `known` says that it serves the chain: not any more after a new connection."""
+    """One URL. `known` says that it serves the chain; reset by a new connection."""
 
     def __init__(self, url: str, timeout: float) -> None:
         self.url = url
@@ -73,8 +76,8 @@ class _Node:
         return answer
 
     def ask_all(self, queries: Sequence[Query]) -> list[Any | ChainError]:
-        """The answers to several questions by one request, or by one each where the node takes no such request; what
-        it refuses, in place of its answer. Raises RpcUnavailable.
+        """The answers to several questions in one request, or in one each where the node does not accept that; a
+        refusal in place of its answer. Raises RpcUnavailable.
         """
         if len(queries) > 1:
             asked = [(query.method, query.parameters) for query in queries]
@@ -92,7 +95,7 @@ class _Node:
 
     @contextmanager
     def _answering(self, query: Query) -> Iterator[None]:
-        """Raises RpcUnavailable where no answer comes, RpcRefused where too much does."""
+        """Raises RpcUnavailable where no answer arrives, RpcRefused where too much does."""
         try:
             yield
         except AnswerTooLong as error:
@@ -147,8 +150,8 @@ class Nodes:
         return self._identity
 
     def ask(self, query: Query, needed: str = "") -> Any:
-        """The first node's answer, or the next one's; with `needed`, a name of what is asked for, not null. Raises
-        RpcUnavailable, Reverted, RpcRefused, WrongChain.
+        """The first node's answer, or the next one's; with `needed`, the name of what is asked for, null does not
+        count. Raises RpcUnavailable, Reverted, RpcRefused, WrongChain.
         """
 
         def ask(node: _Node) -> Any:
@@ -160,8 +163,8 @@ class Nodes:
         return self._each(ask)
 
     def ask_all(self, queries: Sequence[Query]) -> list[Any | ChainError]:
-        """The answers to several questions by one request to the first node that answers; Reverted or RpcRefused in
-        place of one. Raises RpcUnavailable, WrongChain.
+        """The answers to several questions in one request to the first node that answers; Reverted or RpcRefused in
+        place of a failed one. Raises RpcUnavailable, WrongChain.
         """
         answers: list[Any | ChainError] = self._each(lambda node: node.ask_all(queries))
         for k, query in enumerate(queries):
@@ -173,8 +176,8 @@ class Nodes:
         return answers
 
     def broadcast(self, transactions: Sequence[str]) -> list[str | ChainError]:
-        """Hand signed transactions to every node, once; of each its hash as soon as one node takes it, or what
-        kept all nodes from it. Raises WrongChain.
+        """Send signed transactions to every node, once; for each its hash as soon as one node accepts it, or why no
+        node did. Raises WrongChain.
         """
         queries = [Query("eth_sendRawTransaction", (raw,), "broadcast") for raw in transactions]
 
@@ -196,7 +199,7 @@ class Nodes:
         return best
 
     def compare(self) -> None:
-        """Now and then: go over to the node that is furthest, if the first one is behind it."""
+        """From time to time: switch to the most advanced node, if the first one lags."""
         if not self.several or time.monotonic() - self._compared < COMPARE_SECONDS:
             return
         self._compared = time.monotonic()
@@ -211,19 +214,19 @@ class Nodes:
             self._chosen = max(heads, key=lambda node: heads[node])
 
     def doubt(self) -> None:
-        """The first node has gone back: it is to say again which chain it serves, and the next one is asked first."""
+        """The first node has gone back: ask it again which chain it serves, and ask the next one first."""
         self._chosen.known = False
         self._next(self._chosen)
 
     def close(self) -> None:
-        """Let go of the sockets. A later question opens new ones."""
+        """Close the sockets. A later question opens new ones."""
         for node in self._nodes:
             node.close()
         if self._all is not None:
             self._all.shutdown(wait=False)
 
     def _each(self, ask: Callable[[_Node], Any]) -> Any:
-        """What the first node that answers says, beginning with the chosen one."""
+        """The answer of the first node that gives one, beginning with the chosen one."""
         failures: list[Exception] = []
         start = self._nodes.index(self._chosen)
         for node in [*self._nodes[start:], *self._nodes[:start]]:
@@ -259,7 +262,7 @@ class Nodes:
 
 
 def _read(query: Query, response: Mapping[str, Any]) -> Any | Reverted | RpcRefused:
-    """The result that a response has, or the typed form of what it says went wrong. Raises NotAnAnswer."""
+    """The result in a response, or the typed form of its error. Raises NotAnAnswer."""
     failure = response.get("error")
     if failure is None:
         require_form(query.method, response.get("result"))
@@ -270,7 +273,7 @@ def _read(query: Query, response: Mapping[str, Any]) -> Any | Reverted | RpcRefu
 
 
 def _weight(answer: str | ChainError) -> int:
-    """What several nodes say of one transaction, the more telling the lower: taken, refused, no answer."""
+    """Rank of a node's answer about a transaction, the most telling first: accepted, refused, no answer."""
     if isinstance(answer, str):
         return 0
     return 2 if isinstance(answer, RpcUnavailable | WrongChain) else 1

@@ -1,6 +1,6 @@
-"""Sending: one transaction and the wait for its receipt, or several handed over together and looked for later.
+"""Sending: one transaction with its receipt, or several at once that are looked for later.
 
-One process sends from an account at a time (a file lock says so). What is signed and not mined is `unmined`'s: whatever
+One process sends from an account at a time (by a file lock). `unmined` handles what is signed and not mined: whatever
 happens in between, an intent is never carried out twice.
 """
 
@@ -56,8 +56,8 @@ class Sender(Unmined):
     def send(self, call: Call, intent: str | None = None) -> Receipt:
         """Carry out an intent once, and return its receipt, also when an earlier process began it.
 
-        Without an `intent` the call is one of its own. Raises Reverted (before or after mining),
-        InsufficientFunds, NotMined, NonceTaken, RpcUnavailable, RpcRefused.
+        Without an `intent` the call is a new one. Raises Reverted (before or after mining), InsufficientFunds,
+        NotMined, NonceTaken, RpcUnavailable, RpcRefused.
         """
         sent = self.hand_over([(call, intent or f"once:{uuid.uuid4()}")])
         started = time.monotonic()
@@ -77,15 +77,15 @@ class Sender(Unmined):
             time.sleep(self.sending.poll)
 
     def hand_over(self, wanted: Sequence[tuple[Call, str]]) -> list[Sent]:
-        """Carry out intents together, with nonces that follow each other; waits for no block.
+        """Carry out intents together, with consecutive nonces; waits for no block.
 
-        One look at nonce, fees and balance is for all of them. Each is sent once, also when an earlier process began
-        it, and none waits for another that is refused. Raises RpcUnavailable, RpcRefused, WrongChain.
+        Nonce, fees and balance are looked up once for all. Each is sent once, also when an earlier process began it,
+        and none waits for another that is refused. Raises RpcUnavailable, RpcRefused, WrongChain.
         """
         assert not self.connection.is_viewing, "gas and fees are those of now"
         with self._nonces:
             unsent = {intent: call for call, intent in wanted if not self._begun(intent)}
-        # Without the lock, for it may take long; what has a nonce by then is not signed again.
+        # Without the lock, because it may take long; what has a nonce by then is not signed again.
         gas = dict(zip(unsent, gas_of(self.connection, self.address, [*unsent.values()]), strict=True))
         sent: dict[str, Sent] = {}
         with self._nonces:
@@ -103,9 +103,10 @@ class Sender(Unmined):
         return [sent[intent] for _, intent in wanted]
 
     def outcomes(self, sent: Sequence[Sent]) -> list[Receipt | ChainError | None]:
-        """What became of each as of now: the receipt once it is mined and confirmed, what kept it from that, or None.
+        """The present outcome of each: the receipt once it is mined and confirmed, the error that prevented it, or
+        None.
 
-        What the chain or the node has lost meanwhile is handed over again. Raises RpcUnavailable, RpcRefused.
+        What the chain or the node has lost meanwhile is sent again. Raises RpcUnavailable, RpcRefused.
         """
         attempts = [
             [entry for entry in self.journal.of_intent(one.intent) if entry.nonce == one.nonce]
@@ -124,16 +125,16 @@ class Sender(Unmined):
         return outcomes
 
     def recover(self) -> int:
-        """Hand over again what the journal holds and neither chain nor node does: never sent, lost by the node, or
-        taken back by a re-organisation; how many nonces. Does not wait for receipts.
+        """Resend what is in the journal but neither on the chain nor with the node: never sent, lost by the node, or
+        removed by a re-organisation; how many nonces. Does not wait for receipts.
         """
         self._tended = time.monotonic()
         with self._nonces:
             return self._push()
 
     def await_unknown(self) -> None:
-        """Until all is mined that the node holds of the account and the journal knows nothing of: what a command sent
-        whose journal is lost. Raises NotMined, RpcUnavailable, RpcRefused.
+        """Wait until everything is mined that the node holds of the account and the journal does not know:
+        transactions of a command whose journal is lost. Raises NotMined, RpcUnavailable, RpcRefused.
         """
         started = time.monotonic()
         while unknown := self._unknown():
@@ -148,22 +149,22 @@ class Sender(Unmined):
             time.sleep(self.sending.poll)
 
     def _unknown(self) -> list[int]:
-        """Nonces."""
+        """Number of nonces."""
         used = self.connection.transaction_count(self.address)
         known = {entry.nonce for entry in self.journal.since(used)}
         held = self.connection.transaction_count(self.address, "pending")
         return [nonce for nonce in range(used, held) if nonce not in known]
 
     def tend(self) -> None:
-        """`recover`, but not more often than every `look_again` seconds, whoever asks, and not where everything is
-        mined and stays so.
+        """`recover`, but at most every `look_again` seconds over all callers, and not while everything is mined for
+        good.
         """
         rested = time.monotonic() - self._tended > min(self.sending.look_again, self.sending.replace_after)
         if rested and not self._asks_nothing:
             self.recover()
 
     def close(self) -> None:
-        """Give the account's lock back."""
+        """Release the account's lock."""
         self.journal.close()
         self._lock_file.close()
 
@@ -176,7 +177,7 @@ class Sender(Unmined):
         self.close()
 
     def _note(self, sent: Sequence[Sent], found: Sequence[dict[str, Any] | None]) -> None:
-        """How long they take."""
+        """How long transactions take."""
         for one, receipt in zip(sent, found, strict=True):
             if one.nonce is not None and receipt is None:
                 self.inclusion.waits(one.nonce)
@@ -191,7 +192,9 @@ class Sender(Unmined):
     def _outcome(
         self, one: Sent, entries: list[Entry], found: dict[str, Any] | None, used: int
     ) -> Receipt | ChainError | None:
-        """As `outcomes`, for what was sent as `entries`; the chain has `found` a receipt, and `used` so many nonces."""
+        """As `outcomes`, for the transactions sent as `entries`; the chain has `found` a receipt, and `used` that many
+        nonces.
+        """
         if one.refused is not None:
             return one.refused
         if not entries:
@@ -220,7 +223,7 @@ class Sender(Unmined):
         return why or receipt
 
     def _why(self, call: Call, receipt: Receipt) -> Reverted:
-        """The reason of a transaction that was mined and reverted, found by running it on the block it met."""
+        """The reason of a mined and reverted transaction, found by running it on the block it met."""
         try:
             self.connection.call_data(
                 call.to,
@@ -239,7 +242,7 @@ def _given_up(call: Call) -> RpcRefused:
     return RpcRefused(
         call.label,
         "no attempt left: each was refused, or its nonce taken",
-        "repeat the command: it is signed anew",
+        "repeat the command: it is signed again",
     )
 
 

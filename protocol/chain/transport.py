@@ -1,7 +1,8 @@
-"""JSON-RPC over HTTP to one node of a chain: answers end in time, are no longer than `MOST`, and fit their questions.
+"""JSON-RPC over HTTP to one node of a chain: answers are limited in time, to `MOST` bytes, and must fit their
+questions.
 
-A node that trickles headers or a body has no more time than one that is silent, and length is counted as unpacked. What
-is no response to what was asked is NotAnAnswer.
+A node that trickles headers or a body gets no more time than a silent one, and length is counted after decompression.
+Anything that is not a response to the request is NotAnAnswer.
 """
 
 from __future__ import annotations
@@ -26,9 +27,11 @@ from protocol.errors import InternalError
 from protocol.node.documents import parse_json
 
 SOCKETS: Final = 32
-"""Kept open to one node: as many as a party has threads that ask."""
+"""Connections kept open to one node: as many as a party has threads that ask."""
 MOST: Final = 1 << 26
-"""Bytes of an answer. A block of 30 million gas has 4 MB of logs at most: who asks for many blocks asks for fewer."""
+"""Bytes of an answer. A block of 30 million gas has 4 MB of logs at most; callers that ask for many blocks ask for
+fewer at a time.
+"""
 PIECE: Final = 1 << 16
 
 Asked = tuple[str, Sequence[Any]]
@@ -36,7 +39,7 @@ Asked = tuple[str, Sequence[Any]]
 
 
 class NotAnAnswer(InternalError):
-    """What came is no response to what was asked."""
+    """The node's reply is not a response to the request."""
 
 
 class AnswerTooLong(NotAnAnswer):
@@ -63,8 +66,8 @@ class Transport:
         return response
 
     def ask_all(self, asked: Sequence[Asked]) -> list[RPCResponse] | None:
-        """The responses to several questions in one request, in order; None from a node that takes no such request, or
-        none of this length.
+        """The responses to several questions in one request, in order; None from a node that does not accept such
+        requests, or of this length.
         """
         self._provider.request_counter.begin()
         try:
@@ -78,13 +81,13 @@ class Transport:
         return responses if all(one.get("id") is not None for one in responses) else None
 
     def close(self) -> None:
-        """Let go of the sockets. A later question opens new ones."""
+        """Close the sockets. A later question opens new ones."""
         self._session.close()
 
 
 def _session(url: str) -> requests.Session:
-    """With what the environment says of proxies, certificates and passwords, read once: to read it again for each
-    question takes as long as to send that.
+    """A session with the environment's proxies, certificates and passwords, read once: reading them for each question
+    takes as long as sending it.
     """
     session = requests.Session()
     found = session.merge_environment_settings(url, {}, None, None, None)
@@ -94,7 +97,7 @@ def _session(url: str) -> requests.Session:
 
 
 class _Numbers:
-    """Numbers of questions; `given` are those of this thread's request."""
+    """Numbers of questions; `given` has those of this thread's request."""
 
     def __init__(self) -> None:
         self._numbers = itertools.count(1)
@@ -117,7 +120,7 @@ class _Numbers:
 
 
 class _Provider(HTTPProvider):
-    """web3's, which takes whatever JSON comes for the response."""
+    """web3's parser, which accepts any JSON as the response."""
 
     request_counter: _Numbers  # type: ignore[assignment]
 
@@ -128,7 +131,7 @@ class _Provider(HTTPProvider):
         self.request_counter = _Numbers()
 
     def decode_rpc_response(self, raw_response: bytes) -> Any:  # type: ignore[override]
-        """Raises NotAnAnswer where a gateway has mixed up its clients, or answers with a page of its own."""
+        """Raises NotAnAnswer where a gateway has mixed up its clients, or answers with its own page."""
         try:
             found = parse_json(raw_response)
         except ValueError as error:
@@ -180,7 +183,7 @@ class _Adapter(HTTPAdapter):
 
 
 class _InTime(HTTPResponse):
-    """A response that has come whole after the socket's timeout, which by itself is one for each read."""
+    """A response received completely within the socket's timeout, which by default applies to each read."""
 
     def __init__(self, sock: socket.socket, *arguments: Any, **options: Any) -> None:
         super().__init__(sock, *arguments, **options)
@@ -189,7 +192,7 @@ class _InTime(HTTPResponse):
 
 
 class _Arriving(io.RawIOBase):
-    """What comes over a socket until a moment."""
+    """Data from a socket until a deadline."""
 
     def __init__(self, sock: socket.socket) -> None:
         super().__init__()

@@ -1,8 +1,8 @@
 """Transactions of an account that are not mined yet: signed, journalled, handed over, replaced, or found lost.
 
-A transaction is signed, written to the journal, and only then handed to the node; whatever happens in between, the same
-bytes are looked up or handed over again, so an intent is never carried out twice. A transaction that is not mined for a
-while is replaced by one with the same nonce and a higher fee; so is every earlier one that stands before it.
+A transaction is signed, written to the journal, and only then handed to the node; whatever happens in between, the
+same bytes are looked up or handed over again, so an intent is never carried out twice. A transaction that is not
+mined for a while is replaced by one with the same nonce and a higher fee, as is every earlier one.
 """
 
 from __future__ import annotations
@@ -26,30 +26,30 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Sending:
-    """How patiently to send. Seconds, but for the fees."""
+    """How patiently to send. In seconds, except for the fees."""
 
     timeout: float = 300.0
-    """Then NotMined is raised; the transaction stays in the journal."""
+    """Time after which NotMined is raised; the transaction stays in the journal."""
     poll: float = 0.2
     look_again: float = 2.0
-    """How often what the chain or the node has lost is looked for, and handed over again."""
+    """Interval at which lost transactions are looked for and sent again."""
     replace_after: float = 60.0
-    """Without a receipt for this long the fee is raised."""
+    """Time without a receipt after which the fee is raised."""
     confirmations: int = 0
     """Blocks on top of the receipt's before it counts."""
     gas_margin: float = 1.25
-    """Estimates are exact for the state of one block; a game moves on in between."""
+    """Margin on gas: estimates are exact for the state of one block, and a game moves on in between."""
 
     @classmethod
     def on(cls, connection: Connection) -> Self:
-        """As the chain's block time asks: a fee is raised after five blocks without room for it."""
+        """Patience that suits the chain's block time: a fee is raised after five blocks without room for it."""
         block = connection.block_time
         return cls(timeout=max(300.0, 25 * block), replace_after=max(10.0, 5 * block))
 
 
 @dataclass(frozen=True, slots=True)
 class Sent:
-    """What was handed over for an intent, by whom and when ever; `refused` says what kept it from that."""
+    """All transactions sent for an intent, ever, by any process; `refused` says why none was."""
 
     call: Call
     intent: str
@@ -58,7 +58,7 @@ class Sent:
 
 
 class Unmined:
-    """What one account has in flight. One caller at a time: `Sender` has the lock."""
+    """What one account has in flight. One caller at a time: `Sender` holds the lock."""
 
     def __init__(
         self, connection: Connection, account: LocalAccount, journal: Journal, sending: Sending
@@ -70,14 +70,16 @@ class Unmined:
         self.journal = journal
         self.inclusion = Inclusion()
         self._offered: dict[int, float] = {}
-        """When the fee of a nonce was last chosen; of an earlier process's nonce, when it was first pushed."""
+        """When the fee of a nonce was last chosen; for an earlier process's nonce, when it was first resent."""
         self._mined_at: int | None = None
-        """The block since which all that was sent is mined; None while something is not, or nobody has looked."""
+        """The block since which everything that was sent is mined; None while something is not, or before the first
+        check.
+        """
         self._looked_at = 0
-        """The block of the last look at that."""
+        """The block of the last check of that."""
 
     def _sign(self, calls: Mapping[str, tuple[Call, int]]) -> dict[str, Sent]:
-        """Sign, journal and hand over the next transactions, from intent to call and gas."""
+        """Sign, journal and send the next transactions, from intent to call and gas."""
         offers = self._offers()
         nonces = self._free_nonces(len(calls))
         entries: list[Entry] = []
@@ -102,8 +104,8 @@ class Unmined:
         return Entry("0x" + signed.hash.hex(), intent, label, nonce, raw, Status.PENDING, None)
 
     def _free_nonces(self, count: int) -> list[int]:
-        """The first nonces that neither the node nor the journal holds a transaction for; fills gaps. What the journal
-        holds and the node does not is no gap: the node is behind, or has lost it, and `_push` hands it over.
+        """The first nonces for which neither the node nor the journal holds a transaction; fills gaps. A nonce that
+        only the journal holds is not a gap: the node lags, or has lost the transaction, and `_push` sends it again.
         """
         first = self.connection.transaction_count(self.address, "pending")
         taken = {entry.nonce for entry in self.journal.since(first)}
@@ -111,7 +113,7 @@ class Unmined:
         return list(itertools.islice(free, count))
 
     def _write(self, entries: Sequence[Entry]) -> list[ChainError | None]:
-        """Journal signed transactions and give them to the node; what it refuses each for, which is then dropped."""
+        """Journal signed transactions and send them to the node; the refusal of each, which is then dropped."""
         self._mined_at = None
         self.journal.write(entries)
         now = time.monotonic()
@@ -129,8 +131,9 @@ class Unmined:
         return None if self.connection.knows(entry.hash) else self._keep(entry)
 
     def _keep(self, entry: Entry) -> ChainError | None:
-        """Give the node what it has lost, or never got; with a higher fee if it refuses it by now, as after a rise of
-        the base fee. What it was refused for in the end: then it is dropped, unless the account cannot pay the fee.
+        """Send the node what it has lost, or never got; with a higher fee if it refuses the old one by now, as after
+        a rise of the base fee. Returns the final refusal: the transaction is then dropped, unless the account cannot
+        pay the fee.
         """
         (refused,) = self._offer([entry])
         if refused is None:
@@ -144,7 +147,9 @@ class Unmined:
         return refused
 
     def _offer(self, entries: Sequence[Entry]) -> list[ChainError | None]:
-        """Give the node journalled transactions: harmless to repeat, for the bytes, hence the hashes, are the same."""
+        """Send the node journalled transactions. Repeats are harmless, because the bytes, hence the hashes, are the
+        same.
+        """
         answers = self.connection.broadcast([entry.raw for entry in entries]) if entries else []
         refusals: list[ChainError | None] = []
         for answer in answers:
@@ -154,10 +159,10 @@ class Unmined:
         return refusals
 
     def _is_lost(self, entries: list[Entry]) -> bool:
-        """Whether none of these can be mined any more, for another transaction has the nonce; marks them if so.
+        """Whether none of these can be mined any more, because another transaction has the nonce; marks them if so.
 
-        Only what lies deeper than re-organisations reach says so: before, the receipt may be missing because the node
-        that was asked is behind, and the other transaction may be taken back.
+        Only a block deeper than re-organisations proves that: before, the receipt may be missing because the node
+        lags, and the other transaction may be removed.
         """
         nonce = entries[0].nonce
         if self.connection.transaction_count(self.address) <= nonce:
@@ -182,11 +187,11 @@ class Unmined:
             return not any(self.connection.has_nonce(number, self.address, nonce) for number in recent)
 
     def _push(self) -> int:
-        """Go through all nonces that the chain has not used: hand over again what is gone, raise the fee of what is
-        left lying, fill gaps; how many were gone.
+        """Go through all nonces that the chain has not used: resend lost transactions, raise the fee of stuck ones,
+        fill gaps; how many were lost.
 
-        Also for intents that nobody waits for any more, or whose receipt was seen: nothing is mined before all that
-        has a lower nonce.
+        Includes intents that nobody waits for any more, or whose receipt was seen: nothing is mined before everything
+        with a lower nonce.
         """
         head = self.connection.newest
         mined = self.connection.transaction_count(self.address)
@@ -218,8 +223,8 @@ class Unmined:
 
     @property
     def _asks_nothing(self) -> bool:
-        """Whether another look would show what the last one did: everything is mined, and no block is new since; or it
-        was mined still when the chain had grown by more than re-organisations take back.
+        """Whether another check would find nothing new: everything is mined and there is no new block since, or it
+        was still mined when the chain had grown by more than re-organisations remove.
         """
         if self._mined_at is None:
             return False
@@ -227,7 +232,7 @@ class Unmined:
         return deep or self._looked_at == self.connection.newest
 
     def _fill(self, nonce: int) -> bool:
-        """Use up a nonce that was given up while a later one waits, unless somebody else uses it; whether it was. An
+        """Use up an abandoned nonce while a later one waits, unless somebody else uses it; whether that was done. An
         account that cannot pay for it is asked again later.
         """
         if self.connection.transaction_count(self.address, "pending") > nonce:
@@ -251,17 +256,17 @@ class Unmined:
             self._offered[entry.nonce] = time.monotonic()
 
     def _replace(self, entry: Entry) -> ChainError | None:
-        """The same call with the same nonce and a fee that nodes accept as a replacement; what it was refused for. The
-        caller holds the lock.
+        """The same call with the same nonce and a fee that nodes accept as a replacement; returns the refusal, if
+        any. The caller holds the lock.
         """
         fields = self._offers().higher(entry.raw)
         return self._write([self._signed(fields, entry.intent, entry.label)])[0]
 
 
 def _is_refusal(error: ChainError) -> bool:
-    """Whether a node will not take a transaction, as far as it says so."""
+    """Whether a node says that it will not accept a transaction."""
     if isinstance(error, RpcUnavailable):
-        return False  # it may have arrived; whoever waits looks for it and hands it over again
+        return False  # it may have arrived; the waiting caller looks for it and sends it again
     message = error.message.lower() if isinstance(error, RpcRefused) else ""
     # Known to the node, mined, or a replacement of ours is.
     return not any(words in message for words in ("already", "nonce too low", "underpriced"))

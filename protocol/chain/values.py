@@ -1,7 +1,7 @@
 """ABI values to Python's: eth-abi's decoding, but a string of any bytes is readable.
 
-Solidity strings are bytes that nobody checks. A stranger who posts one that is no UTF-8 must not stop
-everybody who reads tasks.
+Solidity strings are bytes that nobody checks. A stranger who posts one that is not UTF-8 must not stop everybody
+who reads tasks.
 """
 
 from __future__ import annotations

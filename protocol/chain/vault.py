@@ -12,11 +12,11 @@ class Vault(BoundContract):
     """Amounts are units of the token."""
 
     def deposit(self, amount: int) -> Receipt:
-        """Move tokens into the vault; the token must have approved it."""
+        """Move tokens into the vault, which must be approved for them."""
         return self.write("deposit", amount)
 
     def withdraw(self, amount: int) -> Receipt:
-        """Take free tokens out."""
+        """Withdraw free tokens."""
         return self.write("withdraw", amount)
 
     def free(self, account: str, block: BlockId = "latest") -> int:

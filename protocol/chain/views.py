@@ -85,7 +85,7 @@ class TaskView:
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """What a registered account takes (Seats.sol): draws pass it over for a task that asks for more, or pays less."""
+    """What a registered account accepts (Seats.sol): draws pass it over for a task that asks for more, or pays less."""
 
     speed: int
     """Operations a second, with the account's own margin: of a seat's replays within the time that the terms leave for
@@ -96,14 +96,14 @@ class Offer:
     lock: int
     """Most that a seat may bind of its stake, token units."""
     fee: int
-    """Least that a seat pays for each 10^9 operations, token units."""
+    """Least pay of a seat for each 10^9 operations, in token units."""
     seat_fee: int
-    """Least that a seat pays, and a look where the task has looks, whatever its operations, token units."""
+    """Least pay of a seat, and of a look where the task has looks, whatever its operations, in token units."""
     period: int
     """Most seconds that a task's terms bind a seat (`Terms.seat_period`). Redraws, claims and games bind it longer."""
 
     def unmet(self, terms: Terms) -> tuple[str, ...]:
-        """Names of its fields that a task with these terms does not keep to, as the audit board reckons: a draw finds
+        """Names of its fields that exclude a task with these terms, computed as by the audit board: a draw can find
         the account if there are none.
         """
         operations = terms.seat_operations
@@ -169,23 +169,23 @@ class Seat:
 
     @property
     def is_empty(self) -> bool:
-        """Whether nobody was found for it."""
+        """Whether no account was found for it."""
         return self.account == NOBODY
 
 
 @dataclass(frozen=True, slots=True)
 class AuditView:
-    """What a task's draws have come to (Seats.sol). Times are seconds since 1970. `drawn_at` is 0 before the first
-    draw, whose `seed` the segments of all seats follow from; `until` is the last second for the latest attestation; a
-    draw that is asked for is `pending` until it is executed. `pool` counts the registrations of each level, as of the
-    post. `purse` is a lock that pays the next draw, left by a seat whose salt was shown, 0 without one; `informed_at`
-    is when that happened last, or a jury last ended, 0 before.
+    """The state of a task's draws (Seats.sol). Times are seconds since 1970. `drawn_at` is 0 before the first draw,
+    whose `seed` determines the segments of all seats; `until` is the last second for the latest attestation; a
+    requested draw is `pending` until it is executed. `pool` counts the registrations of each level, as of the post.
+    `purse` is a lock that pays the next draw, left by a seat whose salt was shown, 0 without one; `informed_at` is
+    when that happened last, or a jury last ended, 0 before.
 
     `level` is that of the newest looks that were asked for, 0 before, `look_draws` the draws of this level; `looks`
-    were picked in all, the last at `picked_at`, 0 before. Bit i of `looking` and `looked` is slot i of the level: still
-    awaited, and attested (before the level's first draw is executed: those of the level below). `claimant` is the
-    number + 1 of the seat or look whose claim a jury is to judge, 0 without one. Nothing is awaited of an `audited`
-    task.
+    were picked in all, the last at `picked_at`, 0 before. Bit i of `looking` and `looked` is slot i of the level:
+    still awaited, and attested (before the level's first draw is executed: those of the level below). `claimant` is
+    the number + 1 of the seat or look whose claim a jury is to judge, 0 without one. Nothing is awaited of an
+    `audited` task.
     """
 
     pool: tuple[int, ...]
@@ -218,10 +218,9 @@ class AuditView:
 
 @dataclass(frozen=True, slots=True)
 class PendingDraw:
-    """A draw that was asked for (Seats.sol), an entry of the board's queue: of the seats whose bits are set, by a
-    `round` of the beacon that was fixed at `fixed_at`. `purse` is the lock that pays for it, 0 where the task's escrow
-    does. `level` 1 to 4 is that of looks, whose slots are the bits; no bits where the word picks them. 5 is that of a
-    jury.
+    """A requested draw (Seats.sol), an entry of the board's queue: of the seats whose bits are set, by a `round` of
+    the beacon that was fixed at `fixed_at`. `purse` is the lock that pays for it, 0 where the task's escrow does.
+    `level` 1 to 4 is that of looks, whose slots are the bits; no bits where the word picks them. 5 is that of a jury.
     """
 
     task: int
@@ -234,10 +233,10 @@ class PendingDraw:
 
 @dataclass(frozen=True, slots=True)
 class LookView:
-    """Where a look stands (ILooks). `revealed` is the hash of what the looked-at seat has revealed
+    """The state of a look (ILooks). `revealed` is the hash of what the looked-at seat has revealed
     (`protocol.dispute.keys.revealed_word`), `accused` that of the accusation that it owes an answer to by `until`
     (`accusation_word`), whose bond is `lock`; None where there is none. The accused contests it in `game`, 0 where it
-    does not. So many `accusations` were made.
+    does not. `accusations` counts those made.
     """
 
     revealed: bytes | None
@@ -353,7 +352,7 @@ class GameState:
 
     @property
     def waits(self) -> bool:
-        """Whether it waits until a game before it is dismissed: no clock runs, and the challenger cannot move."""
+        """Whether it waits for an earlier game to be dismissed: no clock runs, and the challenger cannot move."""
         return self.deadline == NEVER
 
 
@@ -369,6 +368,8 @@ class Claim:
     task: int
 
     def posted(self, game: GameState) -> bytes | None:
-        """The root as a game has it; None while it is due, and if it came after the solver's last second there."""
+        """The root as a game sees it; None while it is due, and if it was posted after the solver's last second
+        there.
+        """
         late = self.posted_at > game.deadline and game.phase is not Phase.CLOSED
         return self.root if self.posted_at and not late else None

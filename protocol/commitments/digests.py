@@ -5,7 +5,7 @@ salt, or, for all but one chunk in `thinning`, the zero word. Not a store: nothi
 opens a chunk makes one tensor's tree again (`opened_chunks.py`). `turns` says where a chunk is in its tree.
 
 A tree of n leaves is a row of perfect subtrees, one for each bit of n. In a perfect subtree of at least w leaves each
-subtree of w holds exactly one hash, always in the same place, and all else in it is known beforehand; so 1/w of the
+subtree of w holds exactly one hash, always in the same place, and all else in it is known in advance; so 1/w of the
 chunks are hashed, and about (1 + log2 w) / w nodes a chunk.
 """
 

@@ -1,9 +1,8 @@
 """Shape of an RFC 9162 tree: which nodes exist, which are siblings, which a proof names. No hashes here.
 
-A node is a pair (lo, size): it covers leaves [lo, lo + size). A node of size n > 1 splits into its first k
-leaves and the rest, k the largest power of two smaller than n (RFC 9162 section 2.1.1). There is no padding.
-The contracts walk the same split (docs/spec/encoding.md section 2, dispute.md section 6), so both agree on every
-size.
+A node is a pair (lo, size): it covers leaves [lo, lo + size). A node of size n > 1 splits into its first k leaves and
+the rest, k the largest power of two smaller than n (RFC 9162 section 2.1.1). There is no padding. The contracts
+walk the same split (docs/spec/encoding.md section 2, dispute.md section 6), so both agree on every size.
 """
 
 from __future__ import annotations
@@ -21,8 +20,8 @@ def split(size: int) -> int:
 def siblings(tree_size: int, lo: int, size: int) -> list[Node]:
     """Siblings met on the way from node (lo, size) up to the root, bottom first.
 
-    A sibling whose lo is smaller than the node's lies on its left, otherwise on its right.
-    Raises ProofError when (lo, size) is no node of a tree of `tree_size` leaves.
+    A sibling whose lo is smaller than the node's lies on its left, otherwise on its right. Raises ProofError when
+    (lo, size) is not a node of a tree of `tree_size` leaves.
     """
     found: list[Node] = []
     start, width = 0, tree_size

@@ -47,12 +47,12 @@ class Opening:
         return fold(self.leaf, self.place.turns, self.chunk_path)
 
     def state_root(self, tensors: int) -> bytes:
-        """Root of the chunk's state, which has so many tensors. Raises ProofError."""
+        """Root of the chunk's state, which has that many tensors. Raises ProofError."""
         leaf = leaf_hash(self.tensor_root())
         return root_from_path(tensors, self.place.tensor, 1, leaf, self.tensor_path)
 
     def step_root(self, tensors: int, states: int) -> bytes:
-        """Root of the tree over so many states, C + 1: what the contract folds to. Raises ProofError."""
+        """Root of the tree over that many states, C + 1: what the contract folds to. Raises ProofError."""
         return root_from_path(
             states, self.place.step, 1, leaf_hash(self.state_root(tensors)), self.state_path
         )

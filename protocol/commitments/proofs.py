@@ -17,9 +17,8 @@ from protocol.commitments.hashing import HASH_BYTES, leaf_hash, node_hash
 def root_from_path(tree_size: int, lo: int, size: int, node: bytes, path: Sequence[bytes]) -> bytes:
     """Root of a tree of `tree_size` leaves in which the node (lo, size) has hash `node` and siblings `path`.
 
-    `path` holds 32-byte hashes from the bottom up; an inclusion proof is the case size = 1 with `node` a leaf
-    hash. Raises ProofError when (lo, size) is no node of that tree or the path has another length than its
-    depth.
+    `path` holds 32-byte hashes from the bottom up; an inclusion proof is the case size = 1 with `node` a leaf hash.
+    Raises ProofError when (lo, size) is not a node of that tree or the path has another length than its depth.
     """
     expected = siblings(tree_size, lo, size)
     _require_count("path", len(expected), path)

@@ -1,9 +1,9 @@
 """Content-addressed blobs: a blob's name is the SHA-256 of its bytes.
 
-A folder by default, or any fsspec URL (`s3://bucket/prefix`). Names are checked on the way in and bytes on
-the way out, so whoever serves or damages a store cannot change what a reader gets. Not a tree and no chunk
-proofs: those are made from the bytes (`chunks.py`). Local writes are atomic and durable (`atomic.py`); an
-object store's own put is atomic.
+A folder by default, or any fsspec URL (`s3://bucket/prefix`). Names are checked on the way in and bytes on the way
+out, so a server of a store, or damage to it, cannot change what a reader gets. Trees and chunk proofs are made from
+the bytes elsewhere (`chunks.py`). Local writes are atomic and durable (`atomic.py`); an object store's own put is
+atomic.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ class BlobStore:
 
     def map(self, blob_id: str) -> memoryview:
         """Bytes of a blob, checked against its id, where they lie: a local file's pages are read as they are needed,
-        and let go where memory is short; it must not be written to. Raises as `get` does.
+        and released where memory is short; it must not be written to. Raises as `get` does.
         """
         path = self._path(blob_id)
         size = self.size(blob_id)
@@ -146,7 +146,7 @@ class BlobStore:
         return True
 
     def _path(self, blob_id: str) -> str:
-        # The check also keeps an id from outside from naming a path of its own.
+        # The check also keeps an id from outside from naming its own path.
         if not _ID.fullmatch(blob_id):
             raise BlobError(
                 "blob id",
@@ -159,7 +159,7 @@ class BlobStore:
 
 
 class Arriving:
-    """The bytes of a blob that have come so far: written, hashed and let go."""
+    """The bytes of a blob that have come so far: written, hashed and released."""
 
     def __init__(self, file: BinaryIO, most: int) -> None:
         self._file, self._most = file, most

@@ -18,7 +18,7 @@ WALK_BITS: Final = 32
 
 
 def chunk_at(count: int, walk: int) -> int:
-    """The chunk that a walk ends at, of a tensor of `count` chunks. Raises ProofError for what is no walk."""
+    """The chunk that a walk ends at, of a tensor of `count` chunks. Raises ProofError for what is not a walk."""
     if not 0 <= walk < 1 << WALK_BITS or not 1 <= count <= 1 << WALK_BITS:
         raise ProofError(
             "walk",

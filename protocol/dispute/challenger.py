@@ -47,7 +47,7 @@ class _Challenger:
         return self.in_frame()
 
     def frame(self, path: tuple[int, ...]) -> Frame:
-        """One's own frame."""
+        """Our own frame."""
         return frame_at(self.run, self.game.segment, self.game.step, path)
 
     def trace(self, path: tuple[int, ...]) -> PartialTree:
@@ -60,11 +60,11 @@ class _Challenger:
         )
 
     def select_segment(self) -> Move:
-        """Find the first checkpoint that differs from one's own run."""
+        """Find the first checkpoint that differs from our own run."""
         game = self.game
         roots = self.run.segment_roots()
         if roots is None or len(roots) < game.segment_size:
-            raise NothingToChallenge("a game without a segment needs one's own run from the initial state on")
+            raise NothingToChallenge("a game without a segment needs our own run from the initial state on")
         own = segment_tree(list(roots[: game.segment_size]))
         tree = self.revealed.tree(game.segment_root, own, self.provider.segment_roots)
         segment, after = _first_difference(tree, "the checkpoints")
@@ -150,7 +150,7 @@ def _first_difference(tree: PartialTree, what: str) -> tuple[tuple[int, int], by
     """The first differing node, and its data if it is a leaf whose data is known; otherwise it has to be demanded."""
     node = tree.first_difference()
     if node is None:
-        raise NothingToChallenge(f"{what} equal one's own")
+        raise NothingToChallenge(f"{what} equal our own")
     return node, tree.data(node[0]) if node[1] == 1 else None
 
 

@@ -14,4 +14,4 @@ class NothingToChallenge(DisputeError):
 
 
 class NothingToReveal(DisputeError):
-    """A demanded node is in none of one's own trees: the root it was proved under is not one's own."""
+    """A demanded node is in none of our own trees: the root it was proved under is not our own."""

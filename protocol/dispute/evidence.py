@@ -1,7 +1,7 @@
 """Evidence: the openings that end a game (dispute.md sections 4 and 5, encoding.md section 6).
 
-Operands are one's own values, for everything before the first differing leaf is equal on both sides; only
-the claimed value is the solver's.
+Operands are our own values, for everything before the first differing leaf is equal on both sides; only the claimed
+value is the solver's.
 """
 
 from __future__ import annotations
@@ -75,9 +75,10 @@ def compare_value(
     value: Leaf,
     known: Callable[[Tree], PartialTree],
 ) -> Move:
-    """The value of primitive n differs: find the first wrong element, demand its chunk if need be, and have it judged.
+    """The value of primitive n differs: find the first wrong element, demand its chunk if need be, and have it
+    judged.
 
-    `known` gives the solver's tree of that value beside one's own.
+    `known` gives the solver's tree of that value beside our own.
     """
     instruction = frame.program.instructions[n]
     opened = open_instruction(frame.program, n)

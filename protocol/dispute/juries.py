@@ -26,7 +26,7 @@ SPARE_CLAIMS: Final = 4
 """Of an account in one seat, or look, beside one for each of a seat's segments: of the result and of the constants, and
 of two items that a jury could not decide on."""
 JURY_DRAWS: Final = 128
-"""A task that has had so many draws has no more juries."""
+"""A task that has had that many draws has no more juries."""
 UNAVAILABLE: Final = bytes(32)
 """In place of digest and of the salt's hash: the juror could not get the item."""
 
@@ -89,12 +89,14 @@ def item_of(segment: int) -> int:
 
 
 def most_claims(segments: int) -> int:
-    """How often an account may claim in a seat of so many segments, or in a look at one."""
+    """How often an account may claim in a seat of that many segments, or in a look at one."""
     return segments + SPARE_CLAIMS
 
 
 def may_object(yes: int, no: int, jurors: int) -> bool:
-    """Whether a claimant may have those that voted yes open a chunk, for so many votes: some of them would be paid."""
+    """Whether a claimant may have those that voted yes open a chunk, for that many votes: some of them would
+    be paid.
+    """
     return yes > 0 and 2 * no <= jurors
 
 
@@ -104,7 +106,7 @@ def possession_digest(salt: bytes, tensors: Sequence[BytesLike]) -> bytes:
 
 
 def choose_objection(sizes: Sequence[int], generator: Random) -> Objection:
-    """A chunk of an item whose tensors have so many bytes, all with the same chance."""
+    """A chunk of an item whose tensors have that many bytes, all with the same chance."""
     counts = [chunk_count(size) for size in sizes]
     number = generator.randrange(sum(counts))
     for tensor, count in enumerate(counts):

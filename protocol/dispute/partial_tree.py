@@ -1,9 +1,8 @@
 """The other side's tree, as far as its nodes are known, beside the reader's own (dispute.md section 6).
 
-Pure bookkeeping over hashes. Where a known node equals one's own, everything below it is one's own; where it
-differs, its descendants are learned by a served list of leaves or by a reveal. A challenger that follows the
-first differing node down can prove every node it needs: what lies left of the path is its own, what lies
-right of it was revealed.
+Pure bookkeeping over hashes. Where a known node equals our own, everything below it is our own; where it differs, its
+descendants are learned by a served list of leaves or by a reveal. A challenger that follows the first differing node
+down can prove every node it needs: what lies left of the path is its own, what lies right of it was revealed.
 """
 
 from __future__ import annotations
@@ -91,7 +90,7 @@ class PartialTree:
         return [self.hash(node) for node in takewhile(lambda n: not n[0] <= anchor < n[0] + n[1], above)]
 
     def first_difference(self) -> Node | None:
-        """The leftmost known node that differs from one's own and below which nothing is known; None if all is equal.
+        """The leftmost known node that differs from our own and below which nothing is known; None if all is equal.
 
         A node of size 1 is the first differing leaf; a larger one has to be revealed first.
         """
@@ -109,7 +108,7 @@ class PartialTree:
         return node
 
     def _agreed(self, node: Node) -> bool:
-        """Whether a known node above this one equals one's own."""
+        """Whether a known node above this one equals our own."""
         assert self._own is not None
         lo, size = 0, self.size
         while True:

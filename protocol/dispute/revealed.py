@@ -12,8 +12,8 @@ from protocol.dispute.view import DemandedNode
 class Revealed:
     """Reveals by root and size of their tree. They may arrive before the tree is looked at, and are replayed then.
 
-    A root alone names no tree: a solver may post one root for its step tree and for a trace. What is known of a tree is
-    held beside one's own tree of the same place, so the place's own root is part of its name too.
+    A root alone names no tree: a solver may post one root for its step tree and for a trace. What is known of a tree
+    is held beside our own tree of the same place, so the place's own root is part of its name too.
     """
 
     def __init__(self) -> None:
@@ -29,7 +29,7 @@ class Revealed:
     def tree(
         self, root: bytes, own: Tree, ask: Callable[[], Sequence[bytes] | None] | None = None
     ) -> PartialTree:
-        """The tree with this root beside one's own.
+        """The tree with this root beside our own.
 
         The first time, and only while nothing was demanded, the solver is asked for all leaves by `ask`; an answer
         that does not give the root is dropped.

@@ -219,7 +219,7 @@ def _copy(source: Mapping[str, Tensor], target: Mapping[str, Tensor]) -> None:
 
 
 def _first(error: BaseException) -> BaseException:
-    """What went wrong before all else: the end of a recording that has failed raises an error of its own."""
+    """What went wrong before all else: the end of a recording that has failed raises its own error."""
     while error.__context__ is not None:
         error = error.__context__
     return error

@@ -1,8 +1,8 @@
 """Loading torch, and all of this project that needs it, when there is something to compute: once, and by one thread.
 
-A node that waits for a task has neither: torch alone is 200 MB. Whoever needs it first may be any of a node's threads,
-and several at once. Two threads must not begin with different modules of one package, for each would wait for what the
-other imports. So every way to the first bundle passes here.
+A node that waits for a task has neither: torch alone is 200 MB. Anyone who needs it first may be any of a node's
+threads, and several at once. Two threads must not begin with different modules of one package, for each would wait
+for what the other imports. So every way to the first bundle passes here.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """`python -m protocol.execution.machine_check DEVICE`: whether this machine computes the right bits.
 
-It is a process of its own, which takes torch's memory with it when it ends.
+It is a separate process, which takes torch's memory with it when it ends.
 
 It prints one line of JSON, {"torch": "2.13.0", "device": "cpu", "name": "… EPYC …, 2 threads"}, or what is wrong:
 {"error": "SelfCheckError", "message": …}. `check_machine` starts it and reads the line.

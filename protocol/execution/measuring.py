@@ -101,7 +101,7 @@ def _hashing(device: torch.device, seconds: float) -> float:
 
 
 def _quickest(run: Callable[[], object], device: torch.device, seconds: float) -> float:
-    """Seconds of the quickest of many runs, which take so many seconds in all or LEAST_RUNS runs."""
+    """Seconds of the quickest of many runs, which take that many seconds in all or LEAST_RUNS runs."""
 
     def moments() -> Iterator[float]:
         begun = time.perf_counter()

@@ -1,4 +1,4 @@
-"""A state as a safetensors file, which whoever wants a model reads."""
+"""Save a state as a safetensors file, for those who want the model."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ class Speeds:
         self._lock = Lock()
 
     def of(self, program: bytes, operations: int) -> Callable[[float], None]:
-        """What is told the seconds of each step of a program, of so many operations."""
+        """What is told the seconds of each step of a program, of that many operations."""
 
         def note(seconds: float) -> None:
             with self._lock:

@@ -2,9 +2,9 @@
 
 Two computations that share the cores both take twice as long, and then what is due may come too late. So each step
 waits for a turn: that of the thread whose work is due first, among equals in the order of asking. A step runs to its
-end. Where turns are `shared` what is due before every step that runs does not wait for it: it begins beside it. Else it
-waits, and what is `urgent`, a solver's defence, goes before all else and has the turn until its answer is known, or
-something urgent is due before it.
+end. Where turns are `shared` what is due before every step that runs does not wait for it: it begins beside it.
+Otherwise it waits, and what is `urgent`, a solver's defence, goes before all else and has the turn until its answer
+is known, or something urgent is due before it.
 
 Several trainings share a device by earliest deadline first: the others wait until the first one has ended, or waits
 for its disk. Steps on different devices do not wait for each other.
@@ -90,7 +90,7 @@ class _Held:
 
 
 class Turns:
-    """Any thread may ask. Whoever has the turn may ask again inside it. Raises Stopped once it is closed."""
+    """Any thread may ask. Anyone who has the turn may ask again inside it. Raises Stopped once it is closed."""
 
     def __init__(self, shared: bool = False) -> None:
         self._shared = shared

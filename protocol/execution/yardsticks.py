@@ -41,7 +41,7 @@ SLIDING: Final = Sliding(3, 3, 1, 1, 1, 1, 1, 1).attributes()
 def yardstick(family: Family) -> tuple[Work, State]:
     """A checked program of one family, and its first state. The same each time.
 
-    What a step computes from is in the state and stays as it is, so every step does the same work.
+    What a step computes from is in the state and stays unchanged, so every step does the same work.
     """
     given, made, body = _BODIES[family]
     b = Builder(family.value)

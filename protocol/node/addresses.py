@@ -1,7 +1,7 @@
-"""Addresses of strangers' HTTP servers, parsed once, where they come in; and what of an address may be printed.
+"""Addresses of strangers' HTTP servers, parsed once on entry; and which part of an address may be printed.
 
-Whoever opens a connection takes an `Address`: its parts go to the socket and onto the wire as they are, and nothing
-parses them again. So a host that is no name, or a port that is none, is found here and nowhere later.
+Code that opens a connection takes an `Address`: its parts go to the socket and onto the wire unchanged, without being
+parsed again. So an invalid host or port is found here, not later.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from protocol.errors import AssayError
 
 HIDDEN = "…"
 MAX_ADDRESS: Final = 1_024
-"""Characters; as many as the terms of a task hold."""
+"""Characters, as many as the terms of a task can hold."""
 PORTS: Final = {"http": 80, "https": 443}
 
 _LABEL = re.compile(r"(?!-)[a-z0-9_-]{1,63}(?<!-)")
@@ -30,7 +30,7 @@ class BadAddress(AssayError):
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """Where an HTTP server is: nothing but a host, a port and a path."""
+    """The location of an HTTP server: a host, a port and a path, nothing else."""
 
     scheme: str
     """http or https."""
@@ -86,7 +86,7 @@ class Address:
 
 
 def parsed(text: str) -> Address | None:
-    """The address that a stranger has announced; None for nothing, and for what is none."""
+    """The address that a stranger has announced; None for an empty or invalid one."""
     try:
         return Address.parse(text)
     except BadAddress:
@@ -94,8 +94,8 @@ def parsed(text: str) -> Address | None:
 
 
 def require_web_url(url: str) -> str:
-    """A URL of a node or of a server of the operator's own, as it is: with whatever path, query or user it has. Raises
-    ValueError unless it is http or https, with a host.
+    """A URL of the operator's own node or server, unchanged: with any path, query or user. Raises ValueError unless
+    it is http or https, with a host.
     """
     try:
         parts = urlsplit(url.strip())
@@ -111,9 +111,9 @@ def require_web_url(url: str) -> str:
 
 
 def public_part(url: str) -> str:
-    """Scheme, host and port of a URL; what else there is becomes "…".
+    """Scheme, host and port of a URL; the rest becomes "…".
 
-    Providers of nodes write their customers' keys into paths, queries and users.
+    Node providers put their customers' keys into paths, queries and users.
     """
     try:
         parts = urlsplit(url)
@@ -127,8 +127,8 @@ def public_part(url: str) -> str:
 
 
 def _is_host(host: str, bracketed: bool) -> bool:
-    """Whether a resolver takes it. What ends in a number is an IPv4 address written in full, or nothing: a resolver
-    would read "127.1" and "0x7f000001" as addresses, too.
+    """Whether a resolver accepts it. A host that ends in a number must be a complete IPv4 address: a resolver would
+    read "127.1" and "0x7f000001" as addresses too.
     """
     found = _ip(host)
     if bracketed or ":" in host:

@@ -43,13 +43,13 @@ _OPTIONS = {
     "deployment": DeploymentOption,
 }
 READS = ("rpc", "deployment")
-"""Options of a command that only reads the contracts."""
+"""Options of a command that only reads contracts."""
 SENDS = ("rpc", "account", "dev_account", "password_file", "deployment")
-"""Of one that sends."""
+"""Options of a command that sends transactions."""
 
 
 class _Command(TyperCommand):
-    """A command that calls a negative number one, where the parser would look for an option of that name."""
+    """A command called with a negative number, which the parser would take for an option."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Raises BadParameter, a usage error."""
@@ -145,7 +145,7 @@ def add_config(app: typer.Typer, model: Callable[[], type[BaseModel]], party: st
 
 
 def _flags(given: Flags) -> Flags:
-    """The settings that options stand for: `--dev-account` is a form of `account`."""
+    """The settings given as options: `--dev-account` is another way to give `account`."""
     if "account" in given:
         account, index = given.pop("account"), given.pop("dev_account")
         assert account is None or isinstance(account, str)

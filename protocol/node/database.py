@@ -27,7 +27,7 @@ class DatabaseError(AssayError):
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """Whose data this is. `chain` is the hash of the chain's first block: ids alone repeat on development chains."""
+    """Whose data this is. `chain` is the hash of the chain's first block, because development chains share ids."""
 
     chain: str
     market: str
@@ -48,7 +48,7 @@ class NodeDatabase:
     """From every earlier version to the next, by version from 1 on."""
 
     def __init__(self, path: Path, identity: Identity | None) -> None:
-        """Without an identity a file of this version is opened to be read, whosever it is."""
+        """Without an identity, a file of this version is opened for reading, whoever it belongs to."""
         self._path = path
         self._lock = threading.RLock()
         if identity is None:
@@ -88,7 +88,7 @@ class NodeDatabase:
 
     @classmethod
     def market_of(cls, path: Path) -> str | None:
-        """The market that a file is of; None without a file, or in one that was not begun. Raises DatabaseError."""
+        """The market that a file belongs to; None without a file, or in a new one. Raises DatabaseError."""
         if not path.is_file():
             return None
         try:
@@ -101,7 +101,7 @@ class NodeDatabase:
         return str(market)
 
     def try_writing(self) -> None:
-        """Write what is there already. Raises sqlite3.Error where the disk does not take it."""
+        """Test write: repeat existing content. Raises sqlite3.Error where the disk does not accept it."""
         self._execute("UPDATE identity SET chain = chain")
 
     def close(self) -> None:
@@ -129,7 +129,7 @@ class NodeDatabase:
                 raise self._refuse(
                     f"version {self.VERSION}",
                     f"application {application:#x}, version {version}",
-                    "it was left as it is: use the release that wrote it, or a later one",
+                    "it was left unchanged: use the release that wrote it, or a later one",
                 )
             damage = self._execute("PRAGMA quick_check(1)")
             if damage != [("ok",)]:
@@ -143,7 +143,7 @@ class NodeDatabase:
             self._migrate(version)
 
     def _migrate(self, version: int) -> None:
-        """Make an earlier version's file one of this version, after a copy of it is kept."""
+        """Convert an earlier version's file to this version, after keeping a copy."""
         try:
             keep_copy(self._connection, self._path, version)
         except (OSError, sqlite3.Error) as error:

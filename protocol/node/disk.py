@@ -1,4 +1,4 @@
-"""How much may be written to a disk that others need too, how much a party has written, and how a folder of it goes."""
+"""How much may be written to a shared disk, how much a party has written, and how a folder is deleted."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from pathlib import Path
 from uuid import uuid4
 
 REMOVED = ".removed-"
-"""Begins the name of a folder that is being deleted."""
+"""Prefix of the name of a folder that is being deleted."""
 
 
 def room(folder: Path, spare: int) -> int:
-    """Bytes that may still be written below a folder, which exists: all that is free but `spare` of them, or but a
-    tenth of the disk where that is less. Negative where less than that is free. Raises OSError.
+    """Bytes that may still be written below an existing folder: the free space less `spare`, or less a tenth of the
+    disk if that is smaller. Negative where less is free. Raises OSError.
     """
     usage = shutil.disk_usage(folder)
     return usage.free - min(spare, usage.total // 10)
@@ -30,8 +30,8 @@ def used(folders: Iterable[Path]) -> int:
 
 
 def remove(folder: Path) -> None:
-    """Delete a folder: it is gone at once under its name, so that a process killed meanwhile leaves it whole or gone.
-    What such a process has left of it `remove_rests` deletes.
+    """Delete a folder. It is renamed first, so that a process killed meanwhile leaves it complete or gone;
+    `remove_rests` deletes what such a process has left.
     """
     gone = folder.with_name(f"{REMOVED}{uuid4().hex}")
     with suppress(FileNotFoundError):

@@ -1,7 +1,7 @@
-"""JSON from strangers: nested as deep as it likes, it ends in an error.
+"""JSON from strangers: however deeply nested, it cannot do more than raise an error.
 
-The standard library's parser takes a level of the C stack for each bracket, up to Python's own limit, which py_ecc
-raises beyond what the stack holds: there it ends the process.
+The standard library's parser uses a level of the C stack for each bracket, up to Python's own limit, which py_ecc
+raises beyond the stack's size: there it would end the process.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def parse_json(data: bytes) -> Any:
-    """The value that UTF-8 encoded JSON says. Raises ValueError, also for what is nested too deep."""
+    """The value of UTF-8 encoded JSON. Raises ValueError, also for JSON that is nested too deeply."""
     return _anything().validate_json(data)
 
 

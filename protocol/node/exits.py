@@ -14,8 +14,8 @@ from protocol.errors import AssayError, ExitCode, exit_code_of
 
 @contextmanager
 def reported() -> Iterator[None]:
-    """Run a command: an error of this project ends it with one line on stderr and the exit code of its class; with all
-    lines of its message where they are a list or a traceback.
+    """Run a command: an error of this project ends it with one line on stderr (all lines if the message is a list or
+    a traceback) and the exit code of its class.
 
     Any other error is a defect, as is an InternalError: the line names the file that keeps its traceback.
     """
@@ -24,7 +24,7 @@ def reported() -> Iterator[None]:
     except KeyboardInterrupt:
         _end("interrupted", ExitCode.INTERRUPTED)
     except BrokenPipeError:
-        # Whoever read our output has seen enough, such as `head`; nothing may be flushed to it at exit.
+        # Anyone who read our output has seen enough, such as `head`; nothing may be flushed to it at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(int(ExitCode.FINE))
     except Exception as error:

@@ -46,13 +46,13 @@ class Home:
         return path
 
     def require_reachable(self) -> None:
-        """Raises HomeError where it is no folder, or could not be made. It need not be there yet."""
+        """Raises HomeError where it is not a folder, or could not be made. It need not be there yet."""
         place = self.root
         try:
             while not place.exists() and place != place.parent:
                 place = place.parent
             if not place.is_dir():
-                raise HomeError(self.root, f"{place}, which is no folder")
+                raise HomeError(self.root, f"{place}, which is not a folder")
         except OSError as error:
             raise HomeError(self.root, f"{type(error).__name__}: {error.strerror}") from error
         needed = os.R_OK | os.X_OK if place == self.root else os.W_OK | os.X_OK
@@ -76,7 +76,7 @@ class Home:
 
     @property
     def bundle_folders(self) -> list[Path]:
-        """Where parties of this home keep bundles: the submitter's, and each node's own. Whoever needs one takes it by
+        """Where parties of this home keep bundles: the submitter's, and each node's own. A party takes one with
         `link_bundle`, so that each may delete its own.
         """
         return [self.bundles, *sorted(self.root.glob("*/*/bundles"))]

@@ -1,5 +1,5 @@
-"""The HTTP servers of the parties: a socket bound before anything is announced, the address that is announced, and
-uvicorn with strangers in mind.
+"""The HTTP servers of the parties: a socket bound before anything is announced, the announced address, and uvicorn
+hardened against strangers.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ class PortTaken(Retryable):
 
 
 class NoSuchHost(AssayError):
-    """An address to serve on that is none of this machine's."""
+    """The address to serve on does not belong to this machine."""
 
 
 class NotPublic(AssayError):
-    """An address that leads nobody on another machine to this server."""
+    """An announced address that others cannot reach."""
 
 
 def url_of(host: str, port: int) -> str:
@@ -41,9 +41,9 @@ def url_of(host: str, port: int) -> str:
 
 
 def require_public(url: str, flag: str = "--url") -> None:
-    """Raise NotPublic for an address to be announced that leads strangers nowhere: of this machine alone (loopback),
-    of none (0.0.0.0), or without a host. `flag` names the setting that says another. For any chain but a development
-    chain, whose parties share a machine; whether a name or a private network can be reached is not looked into.
+    """Raise NotPublic for an announced address that others cannot reach: loopback, 0.0.0.0, or one without a host.
+    `flag` names the setting to change. Not for development chains, whose parties share a machine. Does not check
+    whether a name or a private network can be reached.
     """
     address = parsed(url)
     if address is None or _is_of_this_machine(address):
@@ -103,7 +103,7 @@ def bind(host: str, port: int, flag: str = "--port") -> socket.socket:
 def server(app: Any, proxies: Iterable[IPv4Address | IPv6Address] = ()) -> uvicorn.Server:
     """A server of an ASGI app; `run(sockets=[bound])` serves until it is told to stop.
 
-    `proxies` are IP addresses whose connections are those of many clients, whom the proxy itself keeps in bounds.
+    `proxies` are IP addresses whose connections come from many clients, which the proxy itself must limit.
     """
     import uvicorn
 
@@ -129,7 +129,7 @@ def server(app: Any, proxies: Iterable[IPv4Address | IPv6Address] = ()) -> uvico
 
 
 def _allow_files(count: int) -> None:
-    """Let this process have so many open files, as far as the system permits; commonly it begins with 1,024."""
+    """Let this process open that many files, as far as the system permits; the usual limit is 1,024."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = count if hard == resource.RLIM_INFINITY else min(count, hard)
     if soft != resource.RLIM_INFINITY and soft < wanted:

@@ -1,8 +1,8 @@
-"""GET of so many bytes from a stranger's server, and POST: redirects and encodings refused, no byte read beyond what is
-due.
+"""GET of that many bytes from a stranger's server, and POST: redirects and encodings are refused, and no byte beyond
+the expected ones is read.
 
-Whatever goes wrong with a peer is a BadAnswer, whichever library notices: name lookup, socket, TLS or HTTP. The time
-limit is the caller's, around the whole exchange: no timeout of single reads ends a server that trickles.
+Every failure of a peer is a BadAnswer, whichever library notices it: name lookup, socket, TLS or HTTP. The caller
+limits the time of the whole exchange, because timeouts of single reads do not stop a trickling server.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from protocol.node.addresses import Address
 from protocol.node.lookups import IP, Permit, look_up
 
 LEAST_RATE = 1 << 20
-"""Bytes a second that a server must send and its client must read, over a whole answer: 1.5 GB of state in 25 minutes.
-Whoever is slower keeps time or memory from the others.
+"""Bytes a second that a server must send and its client must read, over a whole answer: 1.5 GB of state in 25
+minutes. Slower peers would take time or memory from others.
 """
 ATTEMPT_SECONDS: Final = 1.0
-"""For a connection to each of a name's addresses but the last, which has all the time that is left."""
+"""Seconds for a connection to each of a name's addresses except the last, which gets all the remaining time."""
 OVERHEAD: Final = 1 << 18
 """Bytes of an answer besides twice its body: h11 takes 100 KiB of headers, and as much of trailers."""
 
@@ -44,7 +44,7 @@ class NotServed(BadAnswer):
 
 
 class Broken(BadAnswer):
-    """The name leads nowhere, nobody answers, or what comes is no TLS or HTTP. `kind` is the library's own error."""
+    """The name leads nowhere, nobody answers, or what comes is not TLS or HTTP. `kind` is the library's own error."""
 
     def __init__(self, error: Exception) -> None:
         self.kind = type(error).__name__
@@ -60,17 +60,17 @@ class Encoded(BadAnswer):
 
 
 class TooLong(BadAnswer):
-    """More bytes than are due."""
+    """More bytes than expected."""
 
     def __init__(self, most: int) -> None:
         super().__init__(expected=f"at most {most} bytes", got="more")
 
 
 class Body(Protocol):
-    """Where the bytes of an answer go: a bytearray, or what keeps none of them in memory."""
+    """Where the bytes of an answer go: a bytearray, or something that does not keep them in memory."""
 
     def __len__(self) -> int:
-        """How many have come."""
+        """How many bytes have arrived."""
 
     def extend(self, piece: bytes, /) -> None:
         """Take the next ones."""
@@ -80,8 +80,8 @@ class HttpClient:
     """Asks servers; follows no redirect, reads no proxy from the environment and asks for plain bytes. Connections
     belong to the event loop that it is used in, and close with the context.
 
-    `timeout` is for each read, in seconds. `permit` is told what a host leads to before it is connected to. A name is
-    looked up once: it cannot lead elsewhere after that.
+    `timeout` is for each read, in seconds. `permit` is given the addresses of a host before a connection. A name is
+    looked up once, so it cannot change to another address afterwards.
     """
 
     def __init__(self, timeout: float | None = None, permit: Permit | None = None) -> None:
@@ -92,8 +92,8 @@ class HttpClient:
     async def get(
         self, address: Address, most: int, into: Body, parameters: Mapping[str, str] | None = None
     ) -> None:
-        """Read the body at `address`, at most `most` bytes, into `into`, which shows how far it has come. One at a
-        time. Raises BadAnswer, and what `permit` raises.
+        """Read the body at `address`, at most `most` bytes, into `into`, which shows the progress. One at a time.
+        Raises BadAnswer, and what `permit` raises.
         """
         opened = self._wire.opened
         try:
@@ -107,8 +107,8 @@ class HttpClient:
     async def post(
         self, address: Address, body: bytes, content_type: str, parameters: Mapping[str, str] | None = None
     ) -> None:
-        """Post `body`, and read no more of the answer than its status. Raises BadAnswer, NotServed unless the status is
-        one of success, and what `permit` raises.
+        """Post `body`, and read only the status of the answer. Raises BadAnswer, NotServed unless the status is a
+        success, and what `permit` raises.
         """
         headers = [("content-type", content_type), ("content-length", str(len(body)))]
         async with self._answer("POST", address, 0, parameters, headers, body) as answer:
@@ -118,7 +118,7 @@ class HttpClient:
     async def _ask(
         self, address: Address, most: int, into: Body, parameters: Mapping[str, str] | None
     ) -> None:
-        # What `into` raises, such as for a full disk, is no fault of the server's.
+        # What `into` raises, such as for a full disk, is not a fault of the server's.
         async with aclosing(self._pieces(address, most, parameters)) as pieces:
             async for piece in pieces:
                 into.extend(piece)
@@ -145,7 +145,7 @@ class HttpClient:
         further: Sequence[tuple[str, str]] = (),
         body: bytes | None = None,
     ) -> AsyncIterator[httpcore.Response]:
-        """The answer to a request, of which `most` bytes of body are due."""
+        """The answer to a request, with `most` bytes of body allowed."""
         self._wire.most, self._wire.left = most, 2 * most + OVERHEAD
         target = (address.path or "/") + (f"?{urlencode(parameters)}" if parameters else "")
         url = httpcore.URL(
@@ -169,7 +169,7 @@ class HttpClient:
             raise Broken(error) from error
 
     async def close(self) -> None:
-        """Let go of the connections; how the other side takes it does not matter."""
+        """Close the connections, ignoring errors of the other side."""
         with suppress(Exception):
             await self._pool.aclose()
 
@@ -183,7 +183,7 @@ class HttpClient:
 
 
 class _Wire(httpcore.AsyncNetworkBackend):
-    """Opens connections to what `permit` permits, and counts what comes over them."""
+    """Opens the connections that `permit` allows, and counts their bytes."""
 
     def __init__(self, permit: Permit | None) -> None:
         self.most = self.left = self.opened = 0
@@ -192,7 +192,7 @@ class _Wire(httpcore.AsyncNetworkBackend):
         self._found: dict[str, Sequence[IP]] = {}
 
     def take(self, count: int) -> None:
-        """So many bytes came. Raises TooLong: an answer may have a body of one byte and headers without an end."""
+        """Count received bytes. Raises TooLong: an answer may have a body of one byte and endless headers."""
         self.left -= count
         if self.left < 0:
             raise TooLong(self.most)
@@ -264,5 +264,5 @@ def _require_plain(answer: httpcore.Response) -> None:
 
 @cache
 def _tls() -> ssl.SSLContext:
-    """The system's certificates and certifi's: loading them takes longer than a question."""
+    """The system's certificates and certifi's, kept because loading them takes longer than a request."""
     return httpcore.default_ssl_context()

@@ -1,13 +1,13 @@
 """What one client's address may take of an HTTP server, so that others are answered.
 
-A server without shares is whoever's opens most connections: 100 clients that reopened half requests kept everybody out
-for as long as they liked. Here an address has few connections and fewer half requests, and when there are too many
-connections in all, the one goes that has made the server wait longest. An honest request comes in one piece, within a
-round trip: it waits for nothing that a hostile client holds.
+Without shares the client that opens most connections owns the server: 100 clients that kept reopening half-sent
+requests kept everybody else out. Here an address has few connections and fewer half requests, and when there are too
+many connections in all, the one that has made the server wait longest is closed. An honest request comes in one
+piece, within a round trip: it waits for nothing that a hostile client holds.
 
-Of what an address asks on all its connections one request is answered at a time, and the others are not even read: the
-event loop serves first come first, so between a question and its answer each other address has a few requests
-answered, however many it sends.
+One request of an address is answered at a time, over all its connections; the others are not even read. The event
+loop serves in order of arrival, so between a request and its answer each other address gets a few answers, however
+many requests it sends.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ if TYPE_CHECKING:
     from uvicorn._types import ASGIReceiveCallable, ASGISendCallable, Scope
 
 MAX_CONNECTIONS: Final = 1_024
-"""In all, for a hundred clients with as many as they may have; each is an open file."""
+"""Connections in all, enough for a hundred clients with the most that each may have; each is an open file."""
 CONNECTIONS_EACH: Final = 8
-"""A connection counts until its request is answered, also when its client has gone."""
+"""A connection counts until its request is answered, even if its client has disconnected."""
 HALF_REQUESTS_EACH: Final = 2
 WAIT_SECONDS: Final = 1.0
-"""For a place in the share to become free; after a refusal, for the client to read it: ended at once, the connection
-would be reset under its request.
+"""Seconds for a place in the share to become free; and after a refusal for the client to read it, because a
+connection closed at once would be reset under its request.
 """
 TURN_SECONDS = 0.5
-"""For an answer, before the next request of the same address is begun beside it: a long download, or a question that
-waits for a replay, keeps nobody behind the same address from short answers.
+"""Seconds for an answer before the next request of the same address is started as well, so that a long download, or a
+request that waits for a replay, does not delay others behind the same address.
 """
 
 _REFUSAL = (
@@ -45,11 +45,11 @@ _REFUSAL = (
 
 IP = IPv4Address | IPv6Address
 Share = IPv4Address | IPv6Network
-"""Whom an address belongs to: an IPv6 client has 2^64 of them (RFC 6177)."""
+"""Prefix length by which an IPv6 client is known: it has 2^64 addresses (RFC 6177)."""
 
 
 def client_of(host: str) -> IP:
-    """The IP address of a client, as a socket gives it: of IPv4 also where it came by a socket of IPv6."""
+    """The IP address of a client as a socket gives it; IPv4 also where it arrived on an IPv6 socket."""
     address = ip_address(host.partition("%")[0])
     return address if isinstance(address, IPv4Address) else address.ipv4_mapped or address
 
@@ -60,8 +60,9 @@ def share_of(client: IP) -> Share:
 
 
 class _Connections:
-    """Those of one share: all; those that are read; those that are not, the longest first; whose turn it is; and those
-    that wait for a turn, in order. An address may open hundreds: nothing here asks all of them.
+    """The connections of one share: all; those being read; those not being read, the longest first; the one whose
+    turn it is; and those waiting for a turn, in order. An address may open hundreds: no method iterates over all of
+    them.
     """
 
     def __init__(self) -> None:
@@ -73,8 +74,8 @@ class _Connections:
 
 
 class SharedProtocol(TimedProtocol):
-    """Lets what is over an address's share wait, then refuses it with 503; begins one request of an address at a time;
-    makes room for whoever comes.
+    """Lets connections over an address's share wait, then refuses them with 503; starts one request of an address at
+    a time; makes room for newcomers.
     """
 
     _proxies: ClassVar[frozenset[IP]]
@@ -91,11 +92,11 @@ class SharedProtocol(TimedProtocol):
 
     @classmethod
     def behind(cls, proxies: Iterable[IP]) -> type[SharedProtocol]:
-        """The connections of one server; those of its proxies are those of many clients."""
+        """The connections of one server; those of its proxies come from many clients."""
         return type(cls.__name__, (cls,), {"_proxies": frozenset(proxies), "_shares": {}})
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Count it, and see whether there is room."""
+        """Count it, and check whether there is room."""
         super().connection_made(transport)
         self.app = self._answer
         client = None if self.client is None else client_of(self.client[0])
@@ -110,7 +111,7 @@ class SharedProtocol(TimedProtocol):
             self._take_up()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Its place is another's, once nothing is computed for it any more."""
+        """Give its place to others, once nothing is computed for it any more."""
         super().connection_lost(exc)
         self._let_go()
         self._gone = True
@@ -118,12 +119,12 @@ class SharedProtocol(TimedProtocol):
             self._leave()
 
     def data_received(self, data: bytes) -> None:
-        """Nothing more is read of a client that was refused."""
+        """Read nothing more from a refused client."""
         if not self._refused:
             super().data_received(data)
 
     def handle_events(self) -> None:
-        """Look at what was read, when it is this connection's turn among those of its share."""
+        """Process what was read, when it is this connection's turn in its share."""
         if self._is_answering():
             super().handle_events()
         elif self._own.turn is None:
@@ -138,7 +139,7 @@ class SharedProtocol(TimedProtocol):
             self.flow.pause_reading()
 
     def on_response_complete(self) -> None:
-        """The turn goes round; another request may have come behind the one that is answered now."""
+        """Pass the turn on; another request may have arrived behind the one being answered."""
         self._pass_on()
         super().on_response_complete()
 
@@ -159,7 +160,7 @@ class SharedProtocol(TimedProtocol):
         return self in self._own.waiting or super()._owes()
 
     def _pass_on(self) -> None:
-        """The turn of the connection that waits longest, if it was this one's."""
+        """Pass the turn to the connection that waits longest, if it was this one's."""
         if self._own.turn is not self:
             return
         if self._turn_ends is not None:
@@ -193,8 +194,8 @@ class SharedProtocol(TimedProtocol):
         return in_body or bool(self.conn.trailing_data[0])
 
     def _make_room(self) -> None:
-        """End the connection that waits longest for its client, those over a share first. If none waits, one of the
-        share that has most, if possible one that waits for its turn.
+        """Close the connection that waits longest for its client, preferring those over a share. If none waits, close
+        one of the largest share, if possible one that waits for its turn.
         """
         peers = [cast(SharedProtocol, peer) for peer in self.connections if peer is not self]
         waiting = [peer for peer in peers if peer.waited is not None]
@@ -205,7 +206,7 @@ class SharedProtocol(TimedProtocol):
         last._end()
 
     def _hold(self) -> None:
-        """Read nothing for a while: at once refused, a hostile client would be back at once."""
+        """Stop reading for a while: a hostile client refused at once would return at once."""
         self._half = False
         self._own.read.discard(self)
         self._own.held[self] = None
@@ -225,7 +226,7 @@ class SharedProtocol(TimedProtocol):
             self.transport.resume_reading()
 
     def _refuse(self) -> None:
-        """Say that there is no more for this address now."""
+        """Answer that this address gets no more now."""
         self._refused = True
         self._own.held.pop(self, None)
         if self.transport.is_closing():
@@ -243,7 +244,7 @@ class SharedProtocol(TimedProtocol):
         self.transport.abort()
 
     def _leave(self) -> None:
-        """Give up every place in the share, for others to take."""
+        """Give up every place in the share."""
         own = self._own
         if self not in own.all:
             return

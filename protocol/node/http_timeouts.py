@@ -1,8 +1,8 @@
 """HTTP connections that end when the client does nothing.
 
-uvicorn counts every open connection against its limit, and sets a time only for the next request after an answer. So a
-few sockets that send nothing, send a byte now and then, or do not read what they asked for would close a server to
-everybody else. Here a connection is looked at again and again, and ended once it has waited for its client too long.
+uvicorn counts every open connection against its limit, and sets a time only for the next request after an answer. So
+a few sockets that send nothing, send a byte now and then, or do not read their answers would block a server for
+everybody else. Here connections are checked regularly, and closed once they have waited for the client too long.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from typing import cast
 from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
 
 LOOK_SECONDS = 0.25
-"""Between two looks at a connection."""
+"""Seconds between two checks of a connection."""
 REQUEST_SECONDS = 5.0
-"""For a whole request, from the first byte or before: at most 16 KiB of headers, and no body that is of any use."""
+"""Seconds for a whole request, from the first byte or before: at most 16 KiB of headers, and no useful body."""
 READING_SECONDS = 60.0
-"""For the client to read what is buffered for it: at most 1 MiB and uvicorn's 64 KiB, so 19 KB/s."""
+"""Seconds for the client to read what is buffered for it: at most 1 MiB and uvicorn's 64 KiB, so 19 KB/s."""
 
 State = tuple[RequestResponseCycle | None, bool, bool, int]
 
@@ -38,13 +38,13 @@ class TimedProtocol(H11Protocol):
         self._look_later()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Nothing more to look at."""
+        """Stop the checks."""
         if self._timer is not None:
             self._timer.cancel()
         super().connection_lost(exc)
 
     def pause_writing(self) -> None:
-        """More is buffered than the client reads. How often that was tells whether it has read since."""
+        """More is buffered than the client reads. Counting this tells whether it has read since."""
         self._pauses += 1
         super().pause_writing()
 
@@ -59,18 +59,18 @@ class TimedProtocol(H11Protocol):
 
     @property
     def waited(self) -> float | None:
-        """Seconds that the client has made the server wait; None while it is the client who waits."""
+        """Seconds that the client has made the server wait; None while the client is the one waiting."""
         return None if self._allowed() == math.inf else self._lasted()
 
     def _lasted(self) -> float:
-        """Seconds since the state was first seen as it is."""
+        """Seconds since the connection was first seen in this state."""
         now, state = self.loop.time(), (self.cycle, self._owes(), self.transport.is_closing(), self._pauses)
         if state != self._state:
             self._state, self._since = state, now
         return now - self._since
 
     def _owes(self) -> bool:
-        """Whether a whole request is there that is not answered yet."""
+        """Whether a complete request is waiting for its answer."""
         return self.cycle is not None and not (self.cycle.more_body or self.cycle.response_complete)
 
     def _allowed(self) -> float:

@@ -1,7 +1,8 @@
-"""Looking up where a host's name leads, in no more time than the caller has.
+"""Looking up a host's addresses within the caller's time limit.
 
-The system's resolver cannot be interrupted: it waits half a minute for a name server that is silent, and a stranger's
-may be. An event loop that ends waits for the threads it lent out, so each lookup has a thread that nobody waits for.
+The system's resolver cannot be interrupted: it waits half a minute for a silent name server, which may be a
+stranger's. An event loop that ends waits for the threads it lent out, so each lookup runs in a thread that nobody
+waits for.
 """
 
 from __future__ import annotations
@@ -16,16 +17,16 @@ from typing import Final
 
 IP = IPv4Address | IPv6Address
 Permit = Callable[[Sequence[IP]], None]
-"""Raises an AssayError unless all these addresses may be connected to."""
+"""Raises an AssayError unless connections to all these addresses are allowed."""
 
 MOST: Final = 8
-"""Addresses of one name that are looked at."""
+"""Addresses of one name that are considered."""
 
 
 async def look_up(host: str, port: int) -> Sequence[IP]:
-    """The first of the addresses that a host has, in the resolver's order; an IP address is its own.
+    """The first of a host's addresses, in the resolver's order; an IP address is returned unchanged.
 
-    Raises OSError for a name that leads nowhere, and what the resolver raises.
+    Raises OSError for a name without address, and what the resolver raises.
     """
     with suppress(ValueError):
         return [ip_address(host)]

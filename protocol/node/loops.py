@@ -1,6 +1,6 @@
-"""An event loop of one's own for code that is no coroutine, also inside of a thread that runs a loop already.
+"""A separate event loop for code that is not a coroutine, also inside a thread that already runs a loop.
 
-A notebook's kernel calls its cells from its loop. There the work is done in a thread beside, and waited for.
+A notebook's kernel calls its cells from its loop. There the work is done in another thread, and waited for.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ class OwnLoop:
         self._runner = asyncio.Runner()
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
-        """What comes of it."""
+        """The coroutine's result."""
         if not _runs_a_loop():
             return self._runner.run(work)
         with ThreadPoolExecutor(1) as beside:
             return beside.submit(self._runner.run, work).result()
 
     def close(self) -> None:
-        """Nothing is run any more."""
+        """Run nothing any more."""
         if not _runs_a_loop():
             self._runner.close()
             return
@@ -36,7 +36,7 @@ class OwnLoop:
 
 
 def run(work: Coroutine[Any, Any, T]) -> T:
-    """What comes of a coroutine, in a loop of its own."""
+    """The result of a coroutine run in its own loop."""
     loop = OwnLoop()
     try:
         return loop.run(work)

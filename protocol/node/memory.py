@@ -1,4 +1,4 @@
-"""How much memory this process uses, now and at most between two moments (Linux: proc(5))."""
+"""How much memory this process uses, now and at its peak between two moments (Linux: proc(5))."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ _PROC: Final = Path("/proc/self")
 
 
 def forget_peak() -> None:
-    """Count the largest use anew from now on, where the system lets a process do so."""
+    """Restart the measurement of the peak, where the system allows it."""
     with suppress(OSError):
         (_PROC / "clear_refs").write_text("5")
 
 
 def peak_memory() -> int | None:
-    """Most resident bytes since `forget_peak`, or since the process began; None where the system does not say."""
+    """Peak resident bytes since `forget_peak`, or since the process began; None where the system does not say."""
     return _status("VmHWM:")
 
 

@@ -1,8 +1,8 @@
-"""How a database of an earlier format becomes one of the next, and the copy of the file that is kept before.
+"""How a database of one format is converted to the next, and the copy that is kept of the old file.
 
 A format is a number, `PRAGMA user_version`. A party's `migrations.py` has one `Migration` for each step between two
-formats. Each runs in a transaction of its own that also sets the new number, so a process killed anywhere finds a whole
-database of one format or of the next.
+formats. Each runs in its own transaction, which also sets the new number, so a process killed anywhere leaves a
+complete database of one format or the next.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from pathlib import Path
 from typing import Any
 
 Execute = Callable[[str], list[Any]]
-"""Runs one statement; the rows that it gives."""
+"""Runs one statement and returns its rows."""
 
 
 @dataclass(frozen=True, slots=True)
 class Migration:
-    """What leads from format `version` to the next one. `change` finds the tables of that format, in a transaction."""
+    """The step from format `version` to the next one. `change` finds the tables of that format, in a transaction."""
 
     version: int
     what: str
@@ -30,7 +30,7 @@ class Migration:
 
 
 def copy_of(path: Path, version: int) -> Path:
-    """Where the copy of a database is kept that was of format `version`: "solver-v1.sqlite" beside "solver.sqlite"."""
+    """Where the copy of a database of format `version` is kept: "solver-v1.sqlite" beside "solver.sqlite"."""
     return path.with_name(f"{path.stem}-v{version}{path.suffix}")
 
 
@@ -66,8 +66,8 @@ def shape(execute: Execute) -> dict[str, list[Any]]:
 
 
 def rebuild(execute: Execute, table: str, create: str, rows: str = "") -> None:
-    """Make a table anew by the statement `create`. `rows` is the SELECT that fills it from the one before, which is
-    called `former` there; without it the rows are dropped.
+    """Recreate a table with the statement `create`. `rows` is the SELECT that fills it from the old table, which it
+    calls `former`; without it the rows are dropped.
     """
     execute(f"ALTER TABLE {table} RENAME TO former")
     execute(create)

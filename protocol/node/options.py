@@ -49,7 +49,7 @@ def chosen_account(account: str | None, dev_account: int | None) -> str | None:
 
 
 def at_home(given: Path | None) -> Home:
-    """The home folder; everything below that looks for it finds the same one. Raises HomeError."""
+    """Set the home folder for all code that looks for it. Raises HomeError."""
     home = Home.find(given)
     home.require_reachable()
     os.environ[VARIABLE] = str(home.root)

@@ -1,5 +1,5 @@
-"""What a command prints: prose; with `--json` that goes to stderr, and stdout has one versioned envelope, or, of a
-command that follows something, one a line.
+"""A command's output: prose on stdout. With `--json` prose goes to stderr, and stdout has one versioned envelope, or
+one per line from a command that follows something.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Output:
             print(json.dumps(self._envelope(data), indent=2), flush=True)
 
     def line(self, data: Any) -> None:
-        """One of many results, in a line of its own; printed only with `--json`."""
+        """One of many results, in its own line; printed only with `--json`."""
         if self.as_json:
             print(json.dumps(self._envelope(data)), flush=True)
 

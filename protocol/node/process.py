@@ -16,20 +16,19 @@ M_MMAP_THRESHOLD = -3
 """Of glibc's mallopt(3)."""
 
 MAPPED = 1 << 25
-"""Bytes from which a block is a mapping of its own: 32 MiB, the most that glibc takes."""
+"""Bytes from which a block is a separate mapping: 32 MiB, the most that glibc takes."""
 KEPT = 1 << 28
 """Free bytes that a process keeps at the end of its heap."""
 
 
 def keep_memory() -> bool:
-    """Reuse freed memory rather than give it back and take it anew; whether the system's library can be told so.
+    """Reuse freed memory rather than give it back and take it again; whether the system's library can be told so.
 
-    By itself glibc maps every block above 128 KiB anew until blocks of its size have been freed, and returns what is
-    free at the heap's end after each step. A step's values come and go by the gigabyte, and each page that is taken is
-    a fault, and zeroed: 832,000 faults up to the first step of a GPT of 50M, 484,000 with this and with loading that
-    shares equal tensors; a simulated round of 4,096 markets spent a third of its time on them. Nothing is held that is
-    not freed by the program; the most memory in use becomes less, for blocks are reused instead of mapped beside each
-    other.
+    By default glibc maps every block above 128 KiB separately until blocks of its size have been freed, and returns
+    free memory at the heap's end after each step. A step allocates and frees gigabytes, and each new page costs a
+    fault and is zeroed: 832,000 faults up to the first step of a GPT of 50M, 484,000 with this and with loading that
+    shares equal tensors; a simulated round of 4,096 markets spent a third of its time on them. Peak memory becomes
+    smaller, because blocks are reused instead of mapped beside each other.
     """
     if not sys.platform.startswith("linux"):
         return False
@@ -41,10 +40,9 @@ def keep_memory() -> bool:
 
 @contextmanager
 def importing() -> Iterator[None]:
-    """For imports of heavy libraries: nothing of theirs is garbage, so it is not looked for, then or later.
+    """For imports of heavy libraries: their objects never become garbage, so the collector skips them, now and later.
 
-    A collection walks all objects that modules consist of: 230,000 with torch and the client of the chain, 0.13 s each
-    time.
+    A collection walks all objects of all modules: 230,000 with torch and the client of the chain, 0.13 s each time.
     """
     was = gc.isenabled()
     gc.disable()

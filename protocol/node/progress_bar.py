@@ -11,9 +11,9 @@ if TYPE_CHECKING:
 
 
 def progress_bar(before: str, after: str, *, elapsed: bool = False, deadline: bool = False) -> Progress:
-    """A bar between two texts, with how many of how many and how long the rest takes; with `elapsed` the time so far
-    too, with `deadline` how long there is: until `due`, by `time.monotonic`, which `update` is given. When it is
-    stopped it is gone from a terminal, and stays as a line elsewhere.
+    """A bar between two texts, with the count and the remaining time; with `elapsed` also the time so far, with
+    `deadline` the time left until `due` (by `time.monotonic`), which `update` is given. Once stopped, it disappears
+    from a terminal, and elsewhere stays as a line.
 
     The texts are format strings of rich's `task`: "{task.description}", or "{task.fields[name]}" for what `add_task`
     and `update` are given.

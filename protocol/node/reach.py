@@ -1,10 +1,10 @@
-"""Where a node lets addresses lead that strangers have named: bundles' in terms, and those that parties have announced.
+"""Which addresses named by strangers a node may connect to: bundles' in terms, and those that parties have announced.
 
-Strangers name them on a chain, and plain http opens every door behind an operator's firewall. So plain http leads onto
-the internet alone; into a private network only below an address that the operator allows, and to this machine where the
-node's own chain is a development chain, whose parties share it. A name is looked up before it is connected to, each of
-its addresses is checked, and it cannot lead elsewhere after that (`http_client`). https is free: a server in a private
-network has no certificate for a stranger's name, so it is asked nothing.
+Strangers name them on a chain, and plain http would open every door behind an operator's firewall. So plain http is
+allowed to the internet only; to a private network only below an address that the operator allows, and to this machine
+where the node's chain is a development chain, whose parties share it. A name is looked up before the connection, each
+of its addresses is checked, and the connection uses these (`http_client`). https is always allowed: a server in a
+private network has no certificate for a stranger's name, so it is sent no request.
 """
 
 from __future__ import annotations
@@ -18,21 +18,21 @@ from protocol.node.lookups import IP, Permit
 
 
 class OutOfReach(AssayError):
-    """An address that leads where this operator's nodes ask nobody."""
+    """An address that this operator's nodes do not connect to."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reach:
-    """What an operator permits: URLs below which everything may be asked, and whether this machine may be."""
+    """What an operator permits: URLs below which everything may be requested, and whether this machine may be."""
 
     allowed: tuple[str, ...] = ()
     this_machine: bool = True
     anywhere: bool = False
-    """For what an operator names itself."""
+    """For addresses that the operator names itself."""
 
     def permit(self, address: Address) -> Permit | None:
-        """What is to be asked before a connection to an address is opened; None where it may lead anywhere. Raises
-        OutOfReach if the address itself tells that it is refused.
+        """The check to make before a connection to an address; None where it may lead anywhere. Raises OutOfReach if
+        the address alone shows that it is refused.
         """
         if address.ip is not None and address.ip.is_unspecified:
             raise _refused(address, "the address of a host", "another")

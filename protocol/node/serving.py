@@ -1,4 +1,4 @@
-"""The HTTP server in a thread of its own; its socket is bound before anything is announced."""
+"""The HTTP server in its own thread; its socket is bound before anything is announced."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ START_SECONDS = 10.0
 
 
 def by_market(apps: Sequence[tuple[str, Any]]) -> Any:
-    """One ASGI app of those of several deployments, each below the address of its market. What is asked for above goes
-    to the first, the earliest: parties of its tasks know it by that address.
+    """One ASGI app for those of several deployments, each below the address of its market. Requests without a market
+    go to the first, the earliest: parties of its tasks know it by that address.
     """
     from starlette.routing import Mount, Router
 
@@ -26,7 +26,7 @@ def by_market(apps: Sequence[tuple[str, Any]]) -> Any:
 
 
 def addresses(url: str, market: str, first: bool) -> tuple[str, ...]:
-    """Where a deployment's app of `by_market` is found at `url`, the one to announce first."""
+    """The URLs of the deployments' apps of `by_market` below `url`, the one to announce first."""
     below = f"{url.rstrip('/')}/{market}"
     return (url, below) if first else (below,)
 
@@ -37,7 +37,7 @@ class NotStarted(Retryable):
 
 class Serving:
     """An ASGI app served at `host:port` (port 0: any free one) while the context lasts, behind `proxies` if there are
-    any. Raises PortTaken, which names `flag`; when it is entered, NotStarted.
+    any. Raises PortTaken, which names `flag`; on entry, NotStarted.
     """
 
     def __init__(

@@ -29,7 +29,7 @@ else:
 
 MASK = "********"
 TABLES = ("assay", "solver", "verifier")
-"""Of the settings file."""
+"""Largest size of the settings file."""
 
 
 class SettingsError(AssayError):
@@ -103,7 +103,7 @@ def load(
 
 
 def _from_text(field: FieldInfo, text: str) -> object:
-    """An environment variable's value as the model takes it."""
+    """An environment variable's value in the form that the model takes."""
     if get_origin(field.annotation) is not tuple:
         return text
     return tuple(item.strip() for item in text.split(",")) if text.strip() else ()
@@ -116,7 +116,7 @@ def _shown(name: str, field: FieldInfo, value: object) -> str:
 
 
 def _given(name: str, field: FieldInfo, value: object) -> str:
-    """A value that does not fit, as an error may name it."""
+    """An invalid value in the form that an error may show."""
     if _is_secret(field):
         return MASK
     return ", ".join(_public_urls(value)) if name == "rpc" else repr(value)
@@ -133,7 +133,7 @@ def _is_secret(field: FieldInfo) -> bool:
 
 
 def _meant(word: str, known: Iterable[str]) -> str:
-    """What to do about a word that is not known."""
+    """The remedy for an unknown word."""
     close = get_close_matches(word, list(known), 1)
     return f"did you mean {close[0]}?" if close else "remove it"
 

@@ -11,17 +11,17 @@ from typing import Final
 DECIMALS: Final = 18
 """Of the token, and of the chain's coin."""
 DIGITS: Final = 6
-"""Significant digits, or places after the point, that are shown of what is not whole."""
+"""Significant digits, or places after the point, shown of a fraction."""
 LONGEST: Final = 100 * 365 * 86_400
-"""Seconds. What lasts longer has no end that anybody waits for."""
+"""Seconds above which a duration is shown as endless."""
 
 _SPANS: Final = (("d", 86_400), ("h", 3_600), ("min", 60), ("s", 1))
 
 
 def amount(units: int, *, at_most: bool = False) -> str:
-    """An amount of 10^-18 units, without a name: 1,000 or 0.25 or 0.000000314159. What is not whole is rounded to six
-    places after the point, or to six significant digits where these are more; down where it is what may be given
-    `at_most`.
+    """An amount of 10^-18 units, without a name: 1,000 or 0.25 or 0.000000314159. Fractions are rounded to six places
+    after the point, or to six significant digits if that is more precise; `at_most` rounds down, for the most that
+    may be given.
     """
     exact = Decimal(units).scaleb(-DECIMALS)
     places = max(DIGITS, DIGITS - 1 - exact.adjusted()) if units else 0
@@ -49,8 +49,8 @@ def coin(wei: int) -> str:
 
 
 def duration(seconds: float, parts: int = 2) -> str:
-    """A span of time by its two largest units: 45 s, 3 min, 2 h 5 min, 31 d; by all where `parts` is 4. What is left
-    of smaller ones is cut off. A negative span is 0 s.
+    """A duration in its two largest units: 45 s, 3 min, 2 h 5 min, 31 d; in all units where `parts` is 4. Smaller
+    units are cut off. A negative duration is 0 s.
     """
     if seconds > LONGEST:
         return "more than 100 years"

@@ -39,7 +39,7 @@ def max_f32(x: Tensor, axis: int = -1) -> Tensor:
 
 
 def argmax(x: Tensor, axis: int = -1) -> Tensor:
-    """i32 index along `axis`: the first NaN, else the lowest index of the maximum; -0 and +0 are equal.
+    """i32 index along `axis`: the first NaN, otherwise the lowest index of the maximum; -0 and +0 are equal.
 
     Spelled out because torch leaves the choice among equal elements open.
     """

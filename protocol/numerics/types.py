@@ -1,8 +1,8 @@
 """The six value types and their canonical bytes: arithmetic.md section 1.
 
 A value is a torch tensor of the type's storage dtype. `u32` is held in `torch.int32` with the same bits, because
-torch's own uint32 lacks most operations; whoever holds a u32 therefore carries its `DType` beside the tensor.
-This module moves values to and from bytes. It computes nothing else.
+torch's own uint32 lacks most operations; code that holds a u32 therefore carries its `DType` beside the tensor. This
+module moves values to and from bytes. It computes nothing else.
 """
 
 from __future__ import annotations

@@ -109,7 +109,7 @@ class Trace:
         """Value `leaf`; write to none of them."""
         if leaf in self._held or leaf in self._recalled:
             return self.tensors((leaf,))[0]
-        # Whoever asks for a value asks for the operands it came from next: one run gives all.
+        # Anyone who asks for a value asks for the operands it came from next: one run gives all.
         instruction = self.program.instructions[self.program.producer(leaf)]
         return self.tensors((leaf, *(operand.leaf for operand in instruction.operands)))[0]
 

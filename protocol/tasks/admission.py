@@ -1,15 +1,15 @@
-"""Whether all that a party may have to compute can be done in time, whatever is asked of it and whenever.
+"""Whether everything that a party may have to compute can be done in time, in any order of requests.
 
-An *engagement* is asked of a party at most once, at any time, and is due within so many seconds of that; a *standing*
-one, such as a registration that takes seats, again and again. Computing goes by earliest deadline first, and only what
-is never interrupted, a step, holds what is due before it. So an interval of d seconds may ask for the work of all
-engagements that have at most d seconds for it, and nothing else (the processor demand of Baruah, Rosier and Howell,
-Real-Time Systems 2, 1990; a self-suspending engagement is bounded by the same sum, decision 135). Where that fits for
-every d at a third of the measured rates, everything is done in time.
+An *engagement* is asked of a party at most once, at any time, and is due within that many seconds of that; a
+*standing* one, such as a registration that takes seats, again and again. Computing goes by earliest deadline first,
+and only what is never interrupted, a step, holds what is due before it. So an interval of d seconds may ask for the
+work of all engagements that have at most d seconds for it, and nothing else (the processor demand of Baruah, Rosier
+and Howell, Real-Time Systems 2, 1990; a self-suspending engagement is bounded by the same sum, decision 135). Where
+that fits for every d at a third of the measured rates, everything is done in time.
 
-Each transaction takes the time until its receipt. Each time that an engagement asks for the machine anew it is seen at
-the next look at the chain, and may have to wait for steps that have begun. All of this shortens its own time and takes
-none of the machine. `owed` says what a task's terms may ask for. Pure: no clock, no chain.
+Each transaction takes the time until its receipt. Each time that an engagement asks for the machine again it is seen
+at the next look at the chain, and may have to wait for steps that have begun. All of this shortens its own time and
+takes none of the machine. `owed` says what a task's terms may ask for. Pure: no clock, no chain.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from protocol.tasks.task import BEGUN, HASH_RATE, SAFETY
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """Scalar operations to replay, bytes to hash, and transactions that are sent one after the other."""
+    """Scalar operations to replay, bytes to hash, and transactions sent one after the other."""
 
     operations: int = 0
     hashed_bytes: int = 0
@@ -43,7 +43,7 @@ class Clocks:
 
 @dataclass(frozen=True, slots=True)
 class Rates:
-    """Operations and hashed bytes a second, as measured or as set. `programs` are operations a second of what this
+    """Operations and hashed bytes a second, measured or set. `programs` are operations a second of programs that this
     machine has run, by program id.
     """
 
@@ -56,14 +56,16 @@ class Rates:
         return self.programs.get(program, self.operations)
 
     def seconds(self, work: Work, program: bytes = b"") -> float:
-        """What the work takes at a third of the rates, transactions aside: the machine does other work too."""
+        """Seconds that the work takes at a third of the rates, without transactions: the machine does other
+        work too.
+        """
         return SAFETY * (work.operations / self.of(program) + work.hashed_bytes / self.hashed_bytes)
 
 
 @dataclass(frozen=True, slots=True)
 class Engagement:
-    """`work` that is due within `seconds` of being asked for. `piece` is its longest part that runs to its end. It asks
-    for the machine `waits` times. `since` is the chain's time at which it was asked for; None: it may still be.
+    """`work` that is due within `seconds` of the request for it. `piece` is its longest uninterruptible part. It asks
+    for the machine `waits` times. `since` is the chain's time of the request; None: it may still come.
     """
 
     name: str
@@ -77,8 +79,8 @@ class Engagement:
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """What takes any task that asks for at most `operations` a second, one after the other. None has less time than
-    `shortest` seconds, of which `beside` are for something else than computing.
+    """Work of any tasks that ask for at most `operations` a second, one after the other. None has less time than
+    `shortest` seconds, of which `beside` are not for computing.
     """
 
     name: str
@@ -92,7 +94,7 @@ Owed = Engagement | Standing
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """The first sum that does not fit: so many seconds are `needed` for these within `there` seconds."""
+    """The first sum that does not fit: that many seconds are `needed` for these within `there` seconds."""
 
     names: tuple[str, ...]
     needed: float
@@ -106,10 +108,10 @@ class Refusal:
 
 
 def admission(owed: Sequence[Owed], clocks: Clocks, rates: Rates) -> Refusal | None:
-    """Whether everything is done in time, else the sum that is not: that with the earliest deadline.
+    """Whether everything is done in time; otherwise the sum that does not fit with the earliest deadline.
 
-    Where it was None for some, and is None with more, the first ones are still done in time: so one engagement may be
-    taken after the other, each with all before it.
+    If it is None for some engagements, and None with more added, the first ones are still done in time. So
+    engagements may be accepted one after the other, each checked with all before it.
     """
     engagements = [one for one in owed if isinstance(one, Engagement)]
     standing = [one for one in owed if isinstance(one, Standing)]
@@ -138,29 +140,29 @@ def longest_step(engagements: Iterable[Engagement], rates: Rates) -> float:
 
 
 def seconds_beside(clocks: Clocks, step: float = 0.0, transactions: int = 1, waits: int = 1) -> float:
-    """What so many transactions and waits for the machine take beside computing; `step` is the longest step's time."""
+    """Seconds that transactions and waits for the machine take besides computing; `step` is the longest step's time."""
     return transactions * clocks.inclusion + waits * (clocks.look + BEGUN * step)
 
 
 def most_operations(one: Standing, count: int, rates: Rates) -> float:
-    """Operations a second that each of so many standing engagements can take for all of them to be admitted."""
+    """Operations a second that each of that many standing engagements can take if all are to be admitted."""
     left = max(0.0, one.shortest - one.beside)
     return rates.operations / SAFETY / count * (left / one.shortest)
 
 
 def _window(one: Engagement, clocks: Clocks) -> float:
-    """Seconds from now, or from the moment that it will be asked for, until it is due."""
+    """Seconds from now, or from its request, until it is due."""
     return one.seconds if one.since is None else min(one.seconds, one.since + one.seconds - clocks.now)
 
 
 def _time(one: Engagement, clocks: Clocks, step: float) -> float:
-    """Of these, what transactions, looks and steps that have begun leave."""
+    """The part of these seconds that transactions, looks and running steps leave."""
     return _window(one, clocks) - seconds_beside(clocks, step, one.work.transactions, one.waits)
 
 
 def _share(one: Standing, rates: Rates) -> float:
-    """Of the machine at a third of its rates. What is asked for within d seconds is done in d less what is beside it,
-    which weighs most in a row of the shortest ones.
+    """Share of the machine at a third of its rates. Work requested within d seconds must be done in d less the time
+    besides computing, which weighs most in a row of the shortest tasks.
     """
     left = one.shortest - one.beside
     return SAFETY * one.operations / rates.operations * (one.shortest / left if left > 0 else inf)

@@ -1,7 +1,7 @@
 """All amounts of a task from its budget, length, times and prices: audit.md section 9.
 
 Pure: clients and `sim` call the same functions. Amounts are integers in units of the token, times seconds, rates
-fractions a year. Every rounding favours deterrence and whoever is to be paid: costs, fees and stakes round up.
+fractions a year. Every rounding favours deterrence and the payee: costs, fees and stakes round up.
 
 B is the budget, K the segments, q those of a seat, V the seats, c = B / K what training a segment costs at most:
 
@@ -92,34 +92,34 @@ __all__ = [
 RATE_UNIT: Final = 10_000
 """Hundredths of a percent in the whole: the unit of a deployment's `capital_rate`."""
 REPLAYS: Final = 2
-"""Of a segment by one side of a game: to find the step, and to answer for it."""
+"""Replays of a segment by one side of a game: to find the step, and to answer for it."""
 GAME_CLOCKS: Final = 2
-"""Times of one side that a game lasts: both sides have as much."""
+"""A game lasts as long as both sides' times together."""
 REWARD_COSTS: Final = 2
-"""The reward in costs of a game."""
+"""The reward, in costs of a game."""
 RETRAIN_BUDGETS: Final = 3
-"""Most that training a task again is rewarded with, in budgets: the cost of the work may be a budget, the wait for
-payment is long, and another may have been faster. The stake counts on none of it, for an accomplice may be the first.
+"""Highest reward for training a task again, in budgets: the work may cost a budget, payment comes late, and another
+may be faster. The stake does not rely on it, because an accomplice may come first.
 """
 LOOK_CHANCES: Final = tuple(
     100 * percent for percent in (1, 2, 3, 4, 5, 6, 8, 10, 12, 15, 20, 25, 30, 40, 50, 70, 100)
 )
-"""Those that `derive` chooses from; between two of them the costs of looks and locks change by little."""
+"""The candidates that `derive` chooses from; between neighbours the costs of looks and locks differ little."""
 
 
 class NoRecommendation(AssayError):
-    """A task that no amounts fit under this deployment."""
+    """No amounts fit the task under this deployment."""
 
 
 OPTIONAL: Final = tuple(field.name for field in fields(Amounts))
-"""What a submitter may choose itself."""
+"""Amounts that a submitter may choose."""
 
 
 def derive(setting: Setting, rules: Rules, given: Mapping[str, int] | None = None) -> Amounts:
-    """The amounts of a task. What is `given`, by names of `Amounts`, stays as it is, and the rest follows from it;
-    nothing here keeps it from breaking a bound of the terms, or from deterring nobody (`deterrent`, `deterrent_lock`).
+    """The amounts of a task. `given` ones, by names of `Amounts`, are kept, and the rest follows from them; they may
+    break a bound of the terms, or fail to deter (`deterrent`, `deterrent_lock`).
 
-    Raises NoRecommendation where no stake that a lock holds deters, or no bond is both at least its least and at most a
+    Raises NoRecommendation where no stake that a lock holds deters, or where no bond is between its minimum and a
     quarter of the stake.
     """
     return _cheapest(setting, rules, tuple(sorted((given or {}).items())))
@@ -127,7 +127,7 @@ def derive(setting: Setting, rules: Rules, given: Mapping[str, int] | None = Non
 
 @lru_cache(maxsize=1024)
 def _cheapest(setting: Setting, rules: Rules, fixed: tuple[tuple[str, int], ...]) -> Amounts:
-    """`derive`. A page of studies asks for the same tasks many times, and each takes a tenth of a second."""
+    """`derive`, cached: a page of studies asks for the same tasks many times, and each takes a tenth of a second."""
     given = dict(fixed)
     found: list[tuple[bool, Fraction, int, int, Amounts]] = []
     refused = ""
@@ -156,8 +156,8 @@ def deterrent(setting: Setting, rules: Rules, amounts: Amounts) -> int:
 
 
 def deterrent_lock(rules: Rules, amounts: Amounts) -> int:
-    """The least lock with which skipping a seat's replays does not pay beside these amounts; 0 without looks. What a
-    seat is paid is taken for what skipping saves. Raises NoRecommendation where no looker is honest.
+    """The least lock with which skipping a seat's replays does not pay with these amounts; 0 without looks. Assumes
+    that skipping saves what a seat is paid. Raises NoRecommendation where no looker is honest.
     """
     if not amounts.look_chance:
         return 0
@@ -165,16 +165,16 @@ def deterrent_lock(rules: Rules, amounts: Amounts) -> int:
 
 
 def least_bond(game_cost: int, stake: int, bond_rate: int, game_time: int) -> int:
-    """Twice what a lost game can cost the solver, which gets half of the bond: a game lasts as long as both sides have,
-    and the stake's capital is locked for so long (contracts/src/libraries/TermsCheck.sol).
+    """Twice what a lost game can cost the solver, which gets half of the bond: a game lasts as long as both sides'
+    times, and the stake is locked meanwhile (contracts/src/libraries/TermsCheck.sol).
     """
     return 2 * (game_cost + _up(stake * bond_rate * GAME_CLOCKS * game_time, RATE_UNIT * YEAR))
 
 
 def least_seat_lock(seat_fee: int, draw_fee: int, game_cost: int = 0, look_chance: int = 0) -> int:
-    """What a silent account loses, and twice a draw: an informer takes half of a lock, and the other half pays one.
-    Where there are looks, four times a game's cost too: the looker of a caught seat has half of the lock, for a game
-    and for a bond (contracts/src/libraries/TermsCheck.sol).
+    """What a silent account loses, and at least twice a draw: an informer takes half of a lock, and the other half
+    pays for a draw. With looks also at least four times a game's cost: the looker of a caught seat gets half of the
+    lock, for a game and a bond (contracts/src/libraries/TermsCheck.sol).
     """
     return max(seat_fee + draw_fee, 2 * draw_fee, LOOK_LOCK * game_cost if look_chance else 0)
 
@@ -250,7 +250,7 @@ def _derived(setting: Setting, rules: Rules, given: Mapping[str, int], q: int, l
 
 
 def _fee_gas(setting: Setting, q: int, look_chance: int) -> Fraction:
-    """Gas that the fee of a segment covers, in units of the token: with looks, all of a looker's."""
+    """Gas that the fee of a segment covers, in token units; with looks, all of a looker's gas."""
     seat = setting.gas_cost(setting.gas.seat)
     if not look_chance:
         return seat / Fraction(q)
@@ -272,7 +272,7 @@ def _look_lock(rules: Rules, saved: int, look_chance: int, q: int) -> int:
 
 
 def _needed(setting: Setting, rules: Rules, verifiers: int, q: int) -> int:
-    """S_min with nothing counted on but the stake: where the submitter is the cheater's, the price comes back."""
+    """S_min that relies on the stake alone: if the submitter is the cheater's, the price comes back."""
     budget, segments = setting.budget, setting.segments
     audit = Audit(segments, min(q, segments), verifiers, int(rules.honest_share * ONE))
     try:
@@ -282,8 +282,8 @@ def _needed(setting: Setting, rules: Rules, verifiers: int, q: int) -> int:
 
 
 def _covers_bond(setting: Setting, game_cost: int) -> int:
-    """A stake of which a quarter is at least the least bond: 2 (g + ceil(S a / b)) <= floor(S / 4) where
-    S (1 / 4 - 2 a / b) >= 2 g + 2 + 3 / 4.
+    """The least stake of which a quarter covers the least bond: 2 (g + ceil(S a / b)) <= floor(S / 4) where S (1 / 4
+    - 2 a / b) >= 2 g + 2 + 3 / 4.
     """
     a, b = setting.bond_rate * GAME_CLOCKS * setting.game_time, RATE_UNIT * YEAR
     if 8 * a >= b:
@@ -308,18 +308,18 @@ def _require_room(setting: Setting, given: Mapping[str, int], stake: int, seats:
 
 
 def _covers_claim(setting: Setting, fee: int) -> int:
-    """A stake of which a jury may take a claimant's audit fee and draw fee."""
+    """The least stake of which a jury may take a claimant's audit fee and draw fee."""
     return JURY_SHARE * (fee + setting.draw_fee) if setting.jurors else 0
 
 
 def _covers_given(given: Mapping[str, int]) -> int:
-    """A stake of which the amounts that were chosen are no greater shares than terms allow."""
+    """The least stake for which the chosen amounts are within the shares that terms allow."""
     shares = {"reward": 8, "retrain_reward": 8, "bond": 4, "delay_penalty": 1}
     return max(share * given.get(name, 0) for name, share in shares.items())
 
 
 def _varying(setting: Setting, rules: Rules, amounts: Amounts) -> Fraction:
-    """What q decides on: all fees, and the stake's capital. With looks: those, and the capital of locks."""
+    """The cost by which q is chosen: all fees, and the stake's capital. With looks: also the capital of locks."""
     audit = audit_seconds(setting, amounts.look_chance, amounts.slots)
     varying = amounts.verifiers * amounts.seat_fee + capital_cost(rules.capital_rate, amounts.stake, audit)
     if amounts.look_chance:

@@ -1,7 +1,7 @@
-"""Which versions of the arithmetic this release computes, each with the contract that judges it.
+"""Which versions of the arithmetic this release computes, each with its judging contract.
 
 A deployment's arbiter states one version; terms and bundles name it. So a task of another version is a task on other
-contracts. What runs a version's programs is in `protocol.execution.device.EXECUTORS`.
+contracts. `protocol.execution.device.EXECUTORS` runs a version's programs.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Final
 from protocol.errors import AssayError
 
 ARITHMETIC: Final = 1
-"""The version that `assay deploy` makes contracts for, where no other is asked for."""
+"""The default version that `assay deploy` makes contracts for."""
 ARBITERS: Final[dict[int, str]] = {1: "Arbiter"}
 
 
@@ -30,7 +30,7 @@ def versions() -> str:
 
 
 def require_computed(version: int, what: str) -> None:
-    """Raises UnknownArithmetic for a version that this release does not compute; `what` has it."""
+    """Raises UnknownArithmetic for a version that this release does not compute; `what` names its source."""
     if not is_computed(version):
         raise UnknownArithmetic(
             f"arithmetic of {what}",

@@ -15,11 +15,11 @@ from typing import Final
 FIRST_PERCENT: Final = 2
 MOST_DOUBLINGS: Final = 5
 OPENING: Final = Fraction(9, 10)
-"""Of the budget: what a solver asks first, unless its settings or its floor say otherwise."""
+"""Share of the budget that a solver asks first, unless its settings or its floor say otherwise."""
 
 
 def percent(extensions: int) -> int:
-    """Least undercut in hundredths, after so many whole extensions of overtime: 2, 4, 8, 16, 32, 64, 64, …"""
+    """Least undercut in hundredths, after that many whole extensions of overtime: 2, 4, 8, 16, 32, 64, 64, …"""
     return FIRST_PERCENT << min(extensions, MOST_DOUBLINGS)
 
 
@@ -36,8 +36,8 @@ def opening(budget: int) -> int:
 def ladder(start: int, *, late: bool = False) -> Iterator[int]:
     """`start` and the bids after it, each the highest allowed, down to 0.
 
-    In time the end of bidding stays where it is. `late`, each bid comes in the last second that it may, and so adds an
-    extension.
+    By default bids come early and the end of bidding does not move. With `late`, each bid comes in the last possible
+    second, and so adds an extension.
     """
     best, bids = start, 0
     while best >= 0:
@@ -47,9 +47,10 @@ def ladder(start: int, *, late: bool = False) -> Iterator[int]:
 
 
 def longest_overtime(budget: int, extension: int) -> int:
-    """Seconds that the overtime never reaches, whoever bids.
+    """Seconds that the overtime never reaches, no matter who bids.
 
     A bid moves the end by at most one extension, so different bids first take the overtime to 1, 2, … extensions, and
-    each of these is at least 4, 8, … % below the one before it. There are no more of them than bids in the late ladder.
+    each of these is at least 4, 8, … % below the one before it. There are no more of them than bids in the late
+    ladder.
     """
     return (sum(1 for _ in ladder(budget, late=True)) + 1) * extension

@@ -1,9 +1,9 @@
 """Draws of seats and looks from the beacon's words: audit.md section 2. The contracts compute the same.
 
-A draw's seed is hashed from what the chain fixed before the beacon's word and from the word. Its random words are those
-of Philox under the seed. Who sits in a seat follows from the draw's own seed and the board's registrations; which
-segments a seat has follows from the seed of the task's first draw alone, so a seat that is drawn again keeps them.
-Pure. contracts/src/libraries/DrawWords.sol is replayed against `tests/vectors/draws.json` too.
+A draw's seed is hashed from what the chain fixed before the beacon's word and from the word. Its random words are
+those of Philox under the seed. The accounts in seats follow from the draw's seed and the board's registrations. The
+segments of a seat follow from the seed of the task's first draw alone, so a redrawn seat keeps them. Pure.
+contracts/src/libraries/DrawWords.sol is replayed against `tests/vectors/draws.json` too.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ def segments_of(first: bytes, seat: int, segments: int, each: int) -> list[int]:
 
 
 def picks(seed: bytes, candidates: Iterable[int], look_chance: int, room: int) -> list[int]:
-    """The slots that a draw of looks picks, ascending: each candidate with chance `look_chance` / 10,000, but not more
-    than `room`.
+    """The slots that a draw of looks picks, ascending: each candidate with chance `look_chance` / 10,000, but at most
+    `room`.
 
-    `seed` is that of the draw. It gives one number for each candidate from the lowest slot on until there is no room;
-    accounts are drawn by the numbers that follow (contracts/src/libraries/Picks.sol).
+    `seed` is the draw's. It gives one number for each candidate from the lowest slot on until there is no room; the
+    following numbers draw accounts (contracts/src/libraries/Picks.sol).
     """
     stream, found = words(seed), list[int]()
     for slot in sorted(candidates):

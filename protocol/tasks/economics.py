@@ -83,10 +83,10 @@ def picked_chance(look_chance: int, segments: int) -> Fraction:
 def least_look_lock(saved: int, look_chance: int, segments: int, honest: Fraction) -> int:
     """The least even lock with which skipping does not pay: (1 - (1 - e)^q) h L / 2 > `saved`.
 
-    `saved` is what a seat of `segments` segments saves by replaying none of them. Half of a lost lock is counted alone:
-    who is caught may be its own looker, or bribe it. Who skips a share f of the steps of each segment saves f of the
-    cost, and one accusation meets what was skipped with chance f; 1 - (1 - e f)^q is concave in f, so f = 1 asks for
-    the most. It asks for no less of a look than of a seat: (1 - (1 - e)^q) / q <= e.
+    `saved` is what a seat of `segments` segments saves by replaying none of them. Only half of a lost lock is
+    counted: a caught account may be its own looker, or bribe it. A seat that skips a share f of the steps of each
+    segment saves f of the cost, and one accusation hits a skipped step with chance f; 1 - (1 - e f)^q is concave in
+    f, so f = 1 needs the largest lock. A look needs no larger one than a seat: (1 - (1 - e)^q) / q <= e.
 
     Raises StakeError where no segment is ever picked, or no looker replays.
     """
@@ -100,8 +100,8 @@ def least_look_lock(saved: int, look_chance: int, segments: int, honest: Fractio
 
 
 def expected_looks(look_chance: int, slots: int) -> Fraction:
-    """Mean number of looks of a task of `slots` = V q segments of seats, all attested: at most
-    V q (e + e^2 + e^3 + e^4), and no more than V q. A little high, for some tasks reach V q looks and others do not.
+    """Mean number of looks of a task of `slots` = V q segments of seats, all attested: at most V q (e + e^2 + e^3 +
+    e^4), and no more than V q. Slightly too high, because the cap of V q applies to single tasks.
     """
     chance = Fraction(look_chance, RATE_OF_ALL)
     return min(Fraction(slots), slots * sum((chance**level for level in range(1, LEVELS + 1)), Fraction()))
@@ -109,7 +109,7 @@ def expected_looks(look_chance: int, slots: int) -> Fraction:
 
 def expected_look_draws(look_chance: int, slots: int) -> Fraction:
     """Mean number of look draws of such a task: one, and one more for each further level that follows some look. A
-    slot has a look of level n with chance e^n. A little high, as `expected_looks`.
+    slot has a look of level n with chance e^n. Slightly too high, like `expected_looks`.
     """
     if not look_chance:
         return Fraction()

@@ -1,7 +1,7 @@
-"""What a task costs its solver, by parts: no bid is lower than their sum. Pure.
+"""A solver's costs of a task, by parts: no bid is lower than their sum. Pure.
 
-Amounts are token units, each part rounded up. What training takes, and how much it draws, are the operator's figures;
-the stake, the penalty and the times are the task's, the draw delay the deployment's.
+Amounts are token units, each part rounded up. The operator states the training time and power; the task's terms give
+the stake, the penalty and the times; the deployment gives the draw delay.
 """
 
 from __future__ import annotations
@@ -18,21 +18,21 @@ from protocol.tasks.task import TOKEN, Terms, replay_seconds
 
 YEAR: Final = 365 * 86_400
 TASK_GAS: Final = 670_000
-"""Of one task: bid 106,000, assign 39,000, first progress 62,000, three more of 45,000, submit 170,000, settle 128,000;
-and 5 % for a larger tree. Draws are paid. Transactions beyond these, bids that were answered among them, are not
+"""Gas of one task: bid 106,000, assign 39,000, first progress 62,000, three more of 45,000, submit 170,000, settle
+128,000; and 5 % for a larger tree. Draws are paid for. Further transactions, such as bids that were outbid, are not
 counted.
 """
 GAME_GAS: Final = 390_000
-"""Of the solver in a false game: the step tree and three traces at 80,000 each, a split at 70,000. Answers to demands
-are paid by their deposits, and what a game before it has asked for is not sent again.
+"""Gas of the solver in a false game: the step tree and three traces at 80,000 each, a split at 70,000. Deposits pay
+for answers to demands, and what an earlier game has asked for is not sent again.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class Costs:
-    """The bidder's own. `machine` and `power` are token units a second of training; `capital` is what a locked token
-    costs a year and `late` the chance of missing the deadline, both as fractions; `gas` is the price of one gas in
-    token units; `margin` is profit over all costs, a fraction.
+    """The bidder's figures. `machine` and `power` are token units a second of training; `capital` is the yearly cost
+    of a locked token and `late` the chance of missing the deadline, both as fractions; `gas` is the price of one gas
+    in token units; `margin` is profit over all costs, a fraction.
     """
 
     machine: float
@@ -67,7 +67,7 @@ class Costs:
 
 @dataclass(frozen=True, slots=True)
 class Floor:
-    """The least price, and what it is made of."""
+    """The least price, and its parts."""
 
     machine: int
     power: int
@@ -88,11 +88,13 @@ class Floor:
 
 
 def floor(terms: Terms, needed: float, costs: Costs, draw_delay: float) -> Floor:
-    """The floor of a task whose training takes `needed` seconds, where a draw waits `draw_delay` seconds for its round.
+    """The floor of a task whose training takes `needed` seconds, where a draw waits `draw_delay` seconds for its
+    round.
 
-    The penalty is locked from the bid to the submission, the stake from there to the end of the challenge period, which
-    begins with the draw. Who is late with chance r loses its costs, the penalty and the price; so a price p is worth
-    its while from p (1 - r) = costs + r penalty on, and the risk's part is r (costs + penalty) / (1 - r).
+    The penalty is locked from the bid to the submission, the stake from there to the end of the challenge period,
+    which begins with the draw. A solver that is late with chance r loses its costs, the penalty and the price; so a
+    price p is profitable from p (1 - r) = costs + r penalty on, and the risk's part is r (costs + penalty) / (1
+    - r).
     """
     return least_price(
         needed,
@@ -107,8 +109,8 @@ def floor(terms: Terms, needed: float, costs: Costs, draw_delay: float) -> Floor
 def least_price(
     needed: float, costs: Costs, *, stake: int, delay_penalty: int, bidding: float, audit: float
 ) -> Floor:
-    """`floor`, of a task of which there are no terms yet: seconds of the bidding, and of the audit from the submission
-    to the end of the challenge period.
+    """`floor` of a task without terms yet: seconds of the bidding, and of the audit from the submission to the end of
+    the challenge period.
     """
     machine, power = ceil(needed * costs.machine), ceil(needed * costs.power)
     before = delay_penalty * (bidding + needed)
@@ -121,8 +123,8 @@ def least_price(
 
 
 def game_cost(terms: Terms, operations_a_second: float, costs: Costs) -> int:
-    """What a false challenge costs this solver at most, in token units: gas, the replays of a segment, and the capital
-    of its stake while the game may last. The half of a lost bond that is the solver's has to cover it.
+    """What a false challenge costs this solver at most, in token units: gas, the replays of a segment, and the
+    capital of its stake during the game. The solver's half of a lost bond must cover it.
     """
     replays = REPLAYS * replay_seconds(terms, operations_a_second) * (costs.machine + costs.power)
     capital = terms.stake * 2 * terms.game_time * costs.capital / YEAR

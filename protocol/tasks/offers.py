@@ -3,7 +3,7 @@
 Pure: terms, the solver's own figures and the best bid go in, a price or a reason comes out.
 
 Bids are open and go down (dispute.md section 2, "bid"): so ask for a share of the budget first, answer a lower bid by
-the least undercut, and stop at one's own floor.
+the least undercut, and stop at our own floor.
 """
 
 from __future__ import annotations
@@ -23,23 +23,23 @@ from protocol.tasks.floor import Costs, Floor, floor, game_cost
 from protocol.tasks.task import Terms
 
 SLACK = 1.25
-"""Times the training that must fit into the time for it: games come first, other work slows the machine, and a restart
-trains a segment again. Who is late loses the whole price and the penalty. The worst that games may ask for meanwhile is
-not in it: half of sixteen lost bonds is more than that (decision 135).
+"""Multiple of the training time that must fit before the deadline: games come first, other work slows the machine,
+and a restart repeats a segment. A late solver loses the whole price and the penalty. The worst case of games is not
+included: half of sixteen lost bonds is worth more (decision 135).
 """
 
 NO_WAIT = Clocks(0.0)
 
 
 class Training(NamedTuple):
-    """Seconds of training that are to be done, within so many from now."""
+    """Seconds of training that must be done within that many seconds from now."""
 
     seconds: float
     left: float
 
 
 class Best(NamedTuple):
-    """Somebody else's bid to answer, and the whole extensions in the overtime."""
+    """Another solver's bid to answer, and the whole extensions in the overtime."""
 
     price: int
     extensions: int
@@ -47,12 +47,12 @@ class Best(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """The bidder's own: amounts in token units. `free` is what it may lock, without the stakes that it will owe for
-    what it has won or bid on. `rates` are its measured or assumed speeds. `opening` is the fraction of the
-    budget that a first bid asks for. `disk` are the bytes that a task's checkpoints may take. `clocks` are what a move
-    takes beside computing, `draw_delay` passes between a submission and its draw's round. `taken` are the tasks that it
-    has to train or defend beside, by names. `uplink` are the bytes a second that it serves. `trainings` are those that
-    share its device, by names, and leave `memory` bytes of it; a training of the task `needs` so many.
+    """The bidder's figures, in token units. `free` is what it may lock, without the stakes that it will owe for tasks
+    won or bid on. `rates` are its measured or assumed speeds. `opening` is the fraction of the budget that a first
+    bid asks for. `disk` is the bytes that a task's checkpoints may take. `clocks` are what a move takes besides
+    computing; `draw_delay` passes between a submission and its draw's round. `taken` are the tasks that it must also
+    train or defend, by name. `uplink` is the bytes a second that it serves. `trainings` are those that share its
+    device, by name, and leave `memory` bytes of it; a training of the task `needs` that many.
     """
 
     free: int
@@ -78,7 +78,7 @@ class Offer:
 
 
 class Rule(StrEnum):
-    """What keeps a solver from bidding."""
+    """Reasons not to bid."""
 
     ARITHMETIC = "arithmetic"
     TRAINING = "training"
@@ -94,9 +94,9 @@ class Rule(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """Why there is no bid, in words of the solver, and by which rule. `least` is the value with which the rule would
-    hold of what the terms say too little of: seconds of training, of the attestation period or of a game, units of a
-    half bond or of the price; 0 where there is none.
+    """Why there is no bid, in the solver's words, and by which rule. `least` is the value with which the rule would
+    hold, where the terms give too little: seconds of training, of the attestation period or of a game, units of a
+    half bond or of the price; otherwise 0.
     """
 
     reason: str
@@ -110,15 +110,15 @@ def seconds_needed(terms: Terms, figures: Figures) -> float:
 
 
 def copies_at_once(terms: Terms) -> int:
-    """States that are asked for in one attestation period: one for each segment of each seat (and no more by looks), or
-    one by each juror. Jurors ask when the solver alone has it, so that they cannot serve each other yet.
+    """States that are requested in one attestation period: one for each segment of each seat (looks do not add to
+    this), or one by each juror. Jurors ask when only the solver has the state, so they cannot serve each other yet.
     """
     return max(terms.seat_segments, terms.jurors)
 
 
 def _late(trainings: Mapping[str, Training]) -> Iterator[tuple[str, Training]]:
     """Of trainings that share a device by earliest deadline first: each that would be late, named with all before it,
-    for they go first (decision 173).
+    because they go first (decision 173).
     """
     names: list[str] = []
     seconds = 0.0

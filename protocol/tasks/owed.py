@@ -1,4 +1,6 @@
-"""What the terms of a task may ask of a party, as engagements for `admission`: games, seats, answers to looks. Pure."""
+"""What the terms of a task may require of a party, as engagements for `admission`: games, seats, answers to looks.
+Pure.
+"""
 
 from __future__ import annotations
 
@@ -9,13 +11,13 @@ from protocol.tasks.admission import Engagement, Work
 from protocol.tasks.task import DEMANDS, GAMES_AT_ONCE, MOST_MOVES, SPLITS, STEP_TREES, TRACES, Terms
 
 REPLAYS: Final = 2
-"""Of a segment, for one side of a game: for its step tree, and for the traces below."""
+"""Replays of a segment by one side of a game: for its step tree, and for the traces below."""
 
 
 def games(name: str, terms: Terms) -> Engagement:
-    """A solver's defence in all games of a task that are played at once: a replay in each, which a third of the rates
-    makes room for the traces beside; and in each all answers that may be asked for, one after the other, each of which
-    may find a step under way.
+    """A solver's defence in all games of a task that are played at once. Each needs a replay (a third of the rates
+    leaves time for its traces) and all answers that may be requested, one after the other, each of which may wait for
+    a running step.
     """
     return Engagement(
         name,
@@ -34,7 +36,7 @@ def game(name: str, terms: Terms) -> Engagement:
 
 
 def seat(name: str, terms: Terms, segments: int, until: int) -> Engagement:
-    """The replays of so many segments, each state of which is digested, and the result; attested by `until`."""
+    """The replays of that many segments, each state of which is digested, and the result; attested by `until`."""
     replays = _replays(terms, segments, 1)
     # Of each segment's last state the solver's root too, and all of the result.
     hashed = replays.hashed_bytes // terms.thinning + (segments + 1) * terms.state_bytes
@@ -51,7 +53,7 @@ def answers(name: str, terms: Terms) -> Engagement:
 
 
 def moves_left(phase: Phase, depth: int, demands: int) -> int:
-    """Answers that a solver may still owe in a game of this phase, `depth` frames down, after so many demands."""
+    """Answers that a solver may still owe in a game of this phase, `depth` frames down, after that many demands."""
     if phase in (Phase.SPLIT, Phase.BLOCK):
         return SPLITS
     below = TRACES - depth + SPLITS
@@ -59,11 +61,11 @@ def moves_left(phase: Phase, depth: int, demands: int) -> int:
 
 
 def _step(terms: Terms) -> Work:
-    """What is never interrupted: a step, and the hashing of its state."""
+    """The uninterruptible part: a step, and the hashing of its state."""
     return Work(terms.step_operations, terms.state_bytes)
 
 
 def _replays(terms: Terms, count: int, transactions: int) -> Work:
-    """A segment's steps, and the hashing of each of its states, so many times."""
+    """A segment's steps, and hashing each of its states that many times."""
     steps = terms.segment_steps
     return Work(count * steps * terms.step_operations, count * (steps + 1) * terms.state_bytes, transactions)

@@ -1,9 +1,8 @@
-"""A task's terms, its deadlines and the time in its games (contracts/src/types/Terms.sol, dispute.md
-sections 2 and 6).
+"""A task's terms, its deadlines and the time in its games (contracts/src/types/Terms.sol, dispute.md sections 2 and
+6).
 
-Pure values: nothing here reads a chain or a bundle. What the deployment's parameters add to these bounds is
-the contract's to refuse (contracts/src/libraries/TermsCheck.sol); whether the terms fit a bundle is in
-`protocol.tasks.bundles`.
+Pure values: nothing here reads a chain or a bundle. The contract enforces the further bounds of the deployment's
+parameters (contracts/src/libraries/TermsCheck.sol); `protocol.tasks.bundles` checks whether the terms fit a bundle.
 """
 
 from __future__ import annotations
@@ -25,25 +24,25 @@ MAX_TENSORS: Final = 65_535
 MAX_SEATS: Final = 32
 MAX_SEAT_SEGMENTS: Final = 64
 LOOK_LOCK: Final = 4
-"""The least lock of a seat, in costs of a game, where there are looks: half of a caught seat's lock pays the looker for
-the game that brings the solver's step tree, and for a bond.
+"""The least lock of a seat, in costs of a game, where there are looks: half of a caught seat's lock pays the looker
+for a bond and for the game that obtains the solver's step tree.
 """
 MAX_JURORS: Final = 32
 JURY_SHARE: Final = 16
-"""Part of the stake that a jury may take, one in so many: it pays the claimant its audit fee and draw fee back."""
+"""A jury may take one part in this many of the stake: it refunds the claimant's audit fee and draw fee."""
 RATE_OF_ALL: Final = 10_000
 """Hundredths of a percent in the whole: the unit of `look_chance`."""
 ESCROW_DRAWS: Final = 8
-"""Draws of a task that its escrow pays at most, those of looks aside."""
+"""Draws of a task that its escrow pays at most, without those of looks."""
 LOOK_DRAWS: Final = LEVELS
-"""Further ones that it may pay for looks: the first of each level."""
+"""Further draws that it may pay for looks: the first of each level."""
 LINE: Final = 1 << 22
-"""Bytes that every party's line has to carry in a second, 4 MiB: a task asks nobody for more (TermsCheck.sol)."""
+"""Bytes a second that every party's line must carry, 4 MiB: no task may require more (TermsCheck.sol)."""
 MAX_BUNDLE_LENGTH: Final = 1_024
 MAX_LOCK: Final = (1 << 94) - 1
 """Most token units that one lock of the vault holds."""
 HASH_RATE: Final = 300_000_000
-"""Bytes a second that a party must at least be able to hash: a fifth of one core with SHA instructions."""
+"""Bytes a second that a party must be able to hash: a fifth of one core with SHA instructions."""
 
 
 AMOUNTS: Final = (
@@ -69,7 +68,7 @@ PERIODS: Final = (
     "replay_allowance",
     "move_time",
 )
-"""That are seconds."""
+"""Fields of terms that are seconds."""
 
 
 def shown(field: str, value: object) -> str:
@@ -190,7 +189,7 @@ class Terms:
             "move_time": (1, self.attest_period),
             "look_chance": (0, RATE_OF_ALL if self.seat_segments <= MAX_LOOKS else 0),
             "jurors": (0, MAX_JURORS),
-            # Who is silent in a seat loses its fee and pays the next draw.
+            # Anyone who is silent in a seat loses its fee and pays the next draw.
             "seat_lock": (max(self.seat_fee, LOOK_LOCK * self.game_cost if self.look_chance else 0), u128),
         }
 
@@ -220,15 +219,15 @@ class Terms:
 
     @property
     def least_fee(self) -> int:
-        """The least that a place which binds an account until the task is over is paid: a look's fee, or without looks
-        a seat's.
+        """The least pay of a place that binds an account until the task is over: a look's fee, or without looks a
+        seat's.
         """
         return self.audit_fee if self.look_chance else self.seat_fee
 
     @property
     def seat_period(self) -> int:
-        """Most seconds from a seat's draw to the task's end where every draw finds accounts, all attest, and nobody
-        challenges or claims; the waits for draws of looks aside.
+        """Most seconds from a seat's draw to the task's end if every draw finds accounts, all attest, and nobody
+        challenges or claims, without the waits for draws of looks.
         """
         return self.challenge_period + (LEVELS * self.attest_period if self.look_chance else 0)
 
@@ -240,7 +239,7 @@ class Terms:
     @property
     def owed(self) -> int:
         """Most that a conviction owes out of the stake: the greater reward, cost and fee of every seat and of every
-        look that there may be, restitution.
+        possible look, and the restitution.
         """
         reward = max(self.reward, self.retrain_reward)
         looks = self.seat_segments * (self.game_cost + self.audit_fee) if self.look_chance else 0
@@ -253,14 +252,14 @@ class Terms:
 
     @property
     def least_speed(self) -> int:
-        """Operations a second that a seat's account must manage, rounded up: all replays by the end of the attestation
-        period, and where there are looks, which may accuse each segment at the same time, again within a move time.
+        """Operations a second that a seat's account must manage, rounded up: all replays by the end of the
+        attestation period, and with looks, which may accuse each segment at the same time, again within a move time.
         """
         return -(-self.seat_operations // (self.move_time if self.look_chance else self.attest_period))
 
     def escrow(self, draw_fee: int) -> int:
-        """What posting locks: the budget, the fees of V seats and of as many draws as the escrow may pay; where there
-        may be looks, also the fee of V q looks and of the first draw of each level.
+        """What posting locks: the budget, the fees of V seats and of all draws that the escrow may pay; with looks,
+        also the fees of V q looks and of the first draw of each level.
         """
         fees, draws = self.verifiers * self.seat_fee, ESCROW_DRAWS
         if self.look_chance:
@@ -279,17 +278,17 @@ DEMANDS: Final = 96
 """Demands of one game (contracts/src/dispute/Demands.sol)."""
 STEP_TREES: Final = 1
 TRACES: Final = 9
-"""Of a step and of eight callees."""
+"""Frames: of a step and of eight callees."""
 SPLITS: Final = 5
-"""Of 128^5 blocks."""
+"""Depth of a split, enough for 128^5 blocks."""
 MOST_MOVES: Final = DEMANDS + STEP_TREES + TRACES + SPLITS
 """Answers that a solver may owe in one game. A challenger makes about as many moves."""
 INCLUSION_BLOCKS: Final = 2
-"""Blocks until a move is mined at least: it may just miss the next one."""
+"""Blocks until a move is mined: it may just miss the next one."""
 SAFETY: Final = 3
-"""Times that a replay takes on a machine that does other work; it holds the trace of a step too."""
+"""Multiple of its time that a replay takes on a busy machine; it holds the trace of a step too."""
 BEGUN: Final = 2
-"""Steps of others that are waited for each time: one that runs, and one that began before it was this one's turn."""
+"""Steps of others that each wait may include: one that runs, and one that began before this one's turn."""
 ASSUMED_SPEED: Final = 10**9
 """Scalar operations a second that each side of a game is assumed to manage where terms are derived."""
 
@@ -310,7 +309,7 @@ def replay_allowance(segment_steps: int, step_operations: int, state_bytes: int)
 def replay_seconds_of(
     segment_steps: int, step_operations: int, state_bytes: int, operations_a_second: float
 ) -> float:
-    """`replay_seconds` of a segment of which there are no terms yet."""
+    """`replay_seconds` of a segment without terms yet."""
     return (
         segment_steps * step_operations / operations_a_second + state_bytes * (segment_steps + 1) / HASH_RATE
     )

@@ -1,7 +1,7 @@
 """How much a task's digests are thinned: the least w at which they take a seat at most a twentieth of its replay.
 
-Pure. What thinning means is in audit.md section 4. The rule weighs operations against hashed bytes and needs no
-speed of a machine, since a faster one does both faster.
+Pure. audit.md section 4 defines thinning. The rule compares operations with hashed bytes and needs no speed
+of a machine, since a faster one does both faster.
 """
 
 from __future__ import annotations
@@ -13,11 +13,12 @@ from protocol.commitments.digests import MAX_THINNING
 MOST: Final = 0.05
 """Share of a replay that digesting may take."""
 OPERATIONS_A_BYTE: Final = 200
-"""Operations of a replay in the time in which a byte is hashed under a salt. In a step of the GPT of 10.8M one core of
-an AMD EPYC with AVX-512 VNNI does 1.2 x 10^11 operations a second, and it hashes 1.06 x 10^9 bytes: 117, and 98 for the
-ResNet-18. With AMX the step takes 0.6 of that time. Too large a number leads to a larger w, not to more time."""
+"""Operations of a replay in the time of hashing one byte under a salt. In a step of the GPT of 10.8M one core of an
+AMD EPYC with AVX-512 VNNI does 1.2 x 10^11 operations a second, and it hashes 1.06 x 10^9 bytes: 117, and 98 for the
+ResNet-18. With AMX the step takes 0.6 of that time. Too large a number leads to a larger w, not to more time spent.
+"""
 NODE: Final = 2 / 34
-"""Blocks of SHA-256 that a node takes, over those of a chunk under a salt."""
+"""SHA-256 blocks per node, relative to those of a chunk under a salt."""
 
 
 def recommended_thinning(segment_steps: int, step_operations: int, state_bytes: int) -> int:

@@ -1,7 +1,7 @@
-"""What trust in a task costs, and what it follows from: rules, setting and amounts. audit.md section 9.
+"""The cost of trust in a task, and what it follows from: rules, setting and amounts. audit.md section 9.
 
-Pure. Amounts are integers in units of the token, times seconds, rates fractions a year; costs that nobody is paid are
-exact. `protocol.tasks.amounts` derives the amounts.
+Pure. Amounts are integers in token units, times seconds, rates fractions a year; costs that nobody is paid are exact.
+`protocol.tasks.amounts` derives the amounts.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ YEAR: Final = 365 * 86_400
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """What is assumed, and what is wanted. Shares and multiples are exact; a multiple is of the budget."""
+    """Assumptions and goals. Shares and multiples are exact; a multiple is of the budget."""
 
     honest_share: Fraction
     """h: honest share of the verifiers' stake."""
@@ -34,9 +34,9 @@ class Rules:
     delay_penalty: Fraction
     """A multiple."""
     replay: Fraction
-    """What replaying a segment may cost, a multiple of budget / K."""
+    """The cost of replaying a segment, a multiple of budget / K."""
     capital_rate: Fraction
-    """What capital costs a year."""
+    """Yearly cost of capital."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,20 +44,20 @@ class Gas:
     """Gas of the parties' duties."""
 
     game: int
-    """Of a seat that wins a game, and claims what it cost: the side that pays more."""
+    """Gas of a seat that wins a game and claims its cost: the side that pays more."""
     defence: int
     """Of the solver in that game."""
     seat: int
-    """Of a seat whose segments are as committed."""
+    """Gas of a seat whose segments are as committed."""
     task: int
-    """Of submitter and solver, from the post to the settlement."""
+    """Gas of submitter and solver, from the post to the settlement."""
     reveal: int
-    """Of a seat that is looked at, and opens its digest."""
+    """Gas of a seat that is looked at, and opens its digest."""
 
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """What a task's amounts follow from, beside the rules."""
+    """What a task's amounts follow from, besides the rules."""
 
     budget: int
     segments: int
@@ -75,16 +75,16 @@ class Setting:
     gas_price: Fraction
     """Units of the token for one gas."""
     look_chance: int | None = 0
-    """As in the terms, where these do not say otherwise; None: the one at which looks and locks cost least."""
+    """As in the terms; None: the value at which looks and locks cost least."""
     draw_delay: int = 0
-    """Seconds from asking for a draw to its word: how much longer looks make an audit."""
+    """Seconds from requesting a draw to its word, by which looks prolong an audit."""
     attest_period: int = 0
-    """Seconds that a seat or look has to attest; half of them are taken to be used."""
+    """Seconds that a seat or look has to attest; half of them are assumed to be used."""
     jurors: int = 0
-    """Of a jury, 0 without: a claim may take a share of the stake."""
+    """Jurors, 0 without a jury: a claim may take a share of the stake."""
     utilisation: Fraction = Fraction(3, 10)
-    """Share of the time in which what a verifier keeps for a lock is locked. It counts where there are looks: else a
-    lock is about what a seat is paid.
+    """Share of the time in which tokens kept for a lock are really locked. It counts where there are looks: otherwise
+    a lock is about as large as a seat's pay.
     """
 
     def gas_cost(self, gas: int) -> int:
@@ -128,19 +128,19 @@ class Amounts:
 
 @dataclass(frozen=True, slots=True)
 class TrustPrice:
-    """What a task costs beside the training, when nobody is wrong."""
+    """What a task costs besides the training, if nobody is wrong."""
 
     audit_fees: int
-    """Of all seats."""
+    """Fees of all seats."""
     looks: int
-    """The fees of the looks that are expected, and of their draws."""
+    """The fees of the expected looks, and of their draws."""
     draws_and_gas: int
     """The fee of a draw, and the gas of submitter and solver."""
     stake: int
-    """Capital of the stake, from the submission to the settlement, which looks put off."""
+    """Capital of the stake, from the submission to the settlement, which looks delay."""
     locks: int
-    """Capital of the delay penalty while the task is trained, of the seats' locks while it is audited, and of the fees
-    in the escrow all the time. With looks: of their locks too, taken to last as long as the seats', and of all these
+    """Capital of the delay penalty during training, of the seats' locks during the audit, and of the fees in the
+    escrow all the time. With looks: also of their locks, assumed to last as long as the seats', and of all these
     while they wait for a seat.
     """
 
@@ -160,13 +160,13 @@ class Capital:
     """What the capital of a task's locks costs each party, exact, in units of the token."""
 
     stake: Fraction
-    """From the submission to the settlement."""
+    """Seconds from the submission to the settlement."""
     delay_penalty: Fraction
-    """From the bid to the submission."""
+    """Seconds from the bid to the submission."""
     seat: Fraction
-    """Of one seat's lock, from the submission to the settlement."""
+    """Capital of one seat's lock, from the submission to the settlement."""
     escrow: Fraction
-    """From the bid to the settlement."""
+    """Seconds from the bid to the settlement."""
 
 
 def trust_price(setting: Setting, rules: Rules, amounts: Amounts) -> TrustPrice:
@@ -192,7 +192,7 @@ def trust_price(setting: Setting, rules: Rules, amounts: Amounts) -> TrustPrice:
 
 
 def look_fees(setting: Setting, amounts: Amounts) -> Fraction:
-    """The fees of the looks that are expected, and of their draws, exact."""
+    """The fees of the expected looks, and of their draws, exact."""
     looks = expected_looks(amounts.look_chance, amounts.slots)
     return looks * amounts.audit_fee + setting.draw_fee * expected_look_draws(
         amounts.look_chance, amounts.slots
@@ -239,8 +239,8 @@ def task_capital(
     seat_lock: int,
     escrow: int,
 ) -> Capital:
-    """What the locks of a task cost at `rate` a year; times as in `Setting`. `escrow` is the part of it that is meant:
-    the price of trust counts the fees alone, for the price is paid for the training.
+    """What the locks of a task cost at `rate` a year; times as in `Setting`. `escrow` is the part of the escrow to
+    count: the price of trust counts only the fees, because the price pays for the training.
     """
     return Capital(
         stake=capital_cost(rate, stake, audit),
@@ -251,5 +251,5 @@ def task_capital(
 
 
 def capital_cost(rate: Fraction, amount: int, seconds: int | Fraction) -> Fraction:
-    """What it costs to lock an amount for so long, at `rate` a year."""
+    """What it costs to lock an amount for that long, at `rate` a year."""
     return amount * rate * Fraction(seconds) / YEAR

@@ -1,8 +1,7 @@
-"""A solver with default settings: what `solver run` is unless its operator says otherwise, and what a submitter reckons
-with before it posts. Pure.
+"""A solver with default settings: what `solver run` is by default, and what a submitter assumes before posting. Pure.
 
-The price of a training's operations follows from it: an hour of 2 x 10^9 operations a second costs a token and 0.05 for
-its power, so 10^12 operations cost 0.146 tokens, and 0.177 with the risk of delay and the margin.
+The price of a training's operations follows from it: an hour of 2 x 10^9 operations a second costs a token and 0.05
+for power, so 10^12 operations cost 0.146 tokens, and 0.177 with the risk of delay and the margin.
 """
 
 from __future__ import annotations
@@ -38,7 +37,7 @@ MEGABIT: Final = 125_000
 
 
 def costs(gas: Fraction) -> Costs:
-    """Its costs, at so many token units for one gas."""
+    """Its costs, at that many token units per gas."""
     return Costs.of(
         cost_per_hour=COST_PER_HOUR,
         watts=WATTS,
@@ -51,8 +50,8 @@ def costs(gas: Fraction) -> Costs:
 
 
 def figures(gas: Fraction, inclusion: float, draw_delay: float) -> Figures:
-    """What it decides by where it has nothing else to do: `gas` in token units for one, a transaction's seconds until
-    its receipt, and the deployment's draw delay.
+    """The figures by which it decides if it has nothing else to do: `gas` in token units each, a transaction's
+    seconds until its receipt, and the deployment's draw delay.
     """
     return Figures(
         free=int(STAKE * TOKEN),

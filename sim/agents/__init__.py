@@ -1,1 +1,3 @@
-"""Who acts: strategies of solvers and verifiers, and populations of them. A strategy sees a view and returns arrays."""
+"""Anyone who acts: strategies of solvers and verifiers, and populations of them. A strategy sees a view and returns
+arrays.
+"""

@@ -21,9 +21,9 @@ class Passing(NamedTuple):
     served: Flags
     """The solver gives out its checkpoints."""
     hit: Flags
-    """A replay of one segment, drawn by the bystander itself, would differ. Only whoever replays may use it."""
+    """A replay of one segment, drawn by the bystander itself, would differ. Only agents that replay may use it."""
     wrong: Flags
-    """A replay of all segments would differ. Only whoever replays them may use it."""
+    """A replay of all segments would differ. Only agents that replay may use it."""
     uniform: Floats
     """A uniform number of 0 to 1."""
 

@@ -1,4 +1,5 @@
-"""Who is in a market: groups of solvers, verifiers and bystanders, each of one strategy, and the submitter's strategy.
+"""Anyone who is in a market: groups of solvers, verifiers and bystanders, each of one strategy, and the submitter's
+strategy.
 
 Members of a group lie side by side.
 """
@@ -126,7 +127,8 @@ def population(
 ) -> Population:
     """A population from strategies and numbers of members; groups of nobody are left out.
 
-    Raises ParameterError when there are no solvers or no verifiers, a group has fewer members than none, or no slots.
+    Raises ParameterError when there are not solvers or no verifiers, a group has fewer members than none, or no
+    slots.
     """
     everybody = Population(
         _groups("solvers", solvers),

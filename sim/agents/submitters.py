@@ -1,4 +1,4 @@
-"""What whoever posts tasks does beside paying. One strategy for the whole market: it has one account."""
+"""What a poster of tasks does beside paying. One strategy for the whole market: it has one account."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Submitter:
 
     name: ClassVar[str] = "honest"
     preempts: ClassVar[bool] = False
-    """Challenges just before whoever would win, and has the reward in their place."""
+    """Challenges just before the would-be winner, and takes its reward."""
 
     def act(self, view: Posting) -> Actions:
         """Nothing but paying."""

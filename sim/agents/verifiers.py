@@ -22,7 +22,7 @@ class Seats(NamedTuple):
     served: Flags
     """The solver gives out its checkpoints."""
     hit: Flags
-    """A replay of the seat's segments would differ. Only whoever replays may use it."""
+    """A replay of the seat's segments would differ. Only agents that replay may use it."""
     others: Flags
     """Somebody else has attested this task already: plain attestations can be seen. Only for those that watch."""
     uniform: Floats

@@ -53,7 +53,7 @@ class Locks:
         """Of each token unit of a bond."""
 
     def trained(self, solvers: Indices, sold: Flags) -> None:
-        """From the bid to the submission: the escrow, and the delay penalty of whoever has won."""
+        """From the bid to the submission: the escrow, and the delay penalty of the party that has won."""
         self._spend(np.full_like(solvers, SUBMITTER), sold * float(self._trained))
         self._spend(solvers, sold * float(self._task.delay_penalty))
 

@@ -1,4 +1,6 @@
-"""Who looks at a submitted task: accounts that are drawn for its seats, again where they are silent, and bystanders."""
+"""Anyone who looks at a submitted task: accounts that are drawn for its seats, again where they are silent, and
+bystanders.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +35,7 @@ class Checker:
         self._reveals = spread(population.verifiers, shown).astype(np.bool_)
         accusing = [group.strategy.accuses for group in population.verifiers]
         self._accuses = spread(population.verifiers, accusing).astype(np.bool_)
-        # Whoever copies comes last, when there is something to copy.
+        # Anyone who copies comes last, when there is something to copy.
         self._order = sorted(
             enumerate(population.verifiers), key=lambda numbered: numbered[1].strategy.watches
         )
@@ -120,11 +122,11 @@ class Checker:
         return check
 
     def reveals(self, accounts: Indices) -> Flags:
-        """Who shows its secret when it is looked at; for NOBODY anything."""
+        """Anyone who shows its secret when it is looked at; for NOBODY anything."""
         return np.asarray(self._reveals.take(accounts, mode="wrap"))
 
     def accuses(self, accounts: Indices) -> Flags:
-        """Who accuses also what can answer; for NOBODY anything."""
+        """Anyone who accuses also what can answer; for NOBODY anything."""
         return np.asarray(self._accuses.take(accounts, mode="wrap"))
 
     def look_luck(self) -> Stream:
@@ -164,7 +166,7 @@ class _Checking:
         self._second: SecondLooks | None = None
         outages = random.outages.uniform(shape[0]) if parameters.downtime else np.ones(shape)
         every = np.arange(shape[1])
-        # A copy: whoever acted paid for it, also where its seat is drawn again.
+        # A copy, because the account that acted paid for it even where its seat is drawn again.
         self._sit(every, self._accounts.copy(), random.checks.uniform(shape[0]), outages)
         self._looks = self._pass_by()
         if task.own_games is not None:
@@ -252,7 +254,8 @@ class _Checking:
         return convicted
 
     def _won(self, games: Games) -> Flags:
-        """Who has seen what is false wins, and everybody does against a solver that serves nothing or is silent.
+        """Anyone who has seen what is false wins, and everybody does against a solver that serves nothing or is
+        silent.
 
         It is silent in each game by itself.
         """
@@ -353,7 +356,7 @@ class _Checking:
             false = view.wrong if late else view.hit
             accounts = np.broadcast_to(self._checker.bystanders(mine), false.shape)
             right = (looks.replays[mine] > 0) & false
-            # Who replays all sees the first one, and false ones are numbered first.
+            # Anyone who replays all sees the first one, and false ones are numbered first.
             named = np.where(right, 1 if late else looks.segment[mine], self._any(right.shape))
             unopened = None if look.unopened is None else look.unopened * tasks
             self._games.append(

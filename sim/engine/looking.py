@@ -1,5 +1,5 @@
-"""Second looks: segments of attested seats are picked, other accounts replay them, and whoever cannot answer for its
-digest loses its lock (audit.md section 6).
+"""Second looks: segments of attested seats are picked, other accounts replay them, and an account that cannot open
+its digest loses its lock (audit.md section 6).
 
 A look is picked, drawn, attested, and looked at itself on the next level. All is decided here; `sim.engine.look_ends`
 books it. Arrays are (V q, rows): a slot for each segment of each seat, in the order of the seats.
@@ -53,13 +53,13 @@ class Attempt(NamedTuple):
 
     @property
     def acts(self) -> Flags:
-        """Who was not silent."""
+        """Anyone who was not silent."""
         acts: Flags = self.check.attests | self.check.challenges
         return acts
 
     @property
     def silent(self) -> Flags:
-        """Who was."""
+        """Anyone who was."""
         silent: Flags = (self.accounts != NOBODY) & ~self.acts
         return silent
 
@@ -71,7 +71,7 @@ class Level(NamedTuple):
     """Tasks that had a draw for it, (rows,)."""
     attempts: Sequence[Attempt]
     lookers: Indices
-    """Who has attested each look in the end, NOBODY for none."""
+    """Anyone who has attested each look in the end, NOBODY for none."""
     targets: Indices
     """Accounts that are looked at; for the other slots any."""
     revealed: Flags
@@ -169,11 +169,11 @@ def _judge(
     skipped: Flags,
     segments: Segments,
 ) -> Level:
-    """Who has attested what, and which targets a looker's half of a lock is taken from.
+    """Anyone who has attested what, and which targets a looker's half of a lock is taken from.
 
     A looker that replays tells a digest of nothing from one of the solver's states where these are right; where they
-    are not, the solver is convicted instead. Who accuses what is right has to have replayed as well, for it shows a
-    chunk.
+    are not, the solver is convicted instead. Anyone who accuses what is right has to have replayed as well, because
+    it shows a chunk.
     """
     shape = targets.shape
     lookers = np.full(shape, NOBODY, dtype=np.int64)
@@ -203,7 +203,7 @@ def _judge(
 
 
 def _replayed(attempts: Sequence[Attempt], shape: tuple[int, ...]) -> Flags:
-    """Looks that were replayed by whoever attested them."""
+    """Looks that were replayed by the party that attested them."""
     replayed: Flags = np.zeros(shape, dtype=np.bool_)
     for _, check in attempts:
         replayed |= check.attests & check.replays

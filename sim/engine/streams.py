@@ -66,7 +66,7 @@ class Streams:
     outages: Stream
     silence: Stream
     redraws: Stream
-    """Used by round (`Stream.of`), for only some rounds have redraws."""
+    """Used by round (`Stream.of`), because only some rounds have redraws."""
     bystanders: Stream
     submitters: Stream
     arrivals: Stream

@@ -117,7 +117,7 @@ class Checks(NamedTuple):
     """What was done about a task, by row; by seat (V, rows)."""
 
     accounts: Indices
-    """Who has each seat in the end, NOBODY for an empty one."""
+    """Anyone who has each seat in the end, NOBODY for an empty one."""
     drawn: Indices
     """Everybody who had one, silent accounts too, (m, rows); NOBODY fills up."""
     attested: Flags
@@ -133,7 +133,7 @@ class Checks(NamedTuple):
     early: int
     """How many of them came before the task stalled, if it did: the first ones."""
     looks: Looks | None
-    """None when there are no bystanders."""
+    """None when there are not bystanders."""
     escrow_draws: Amounts
     """Draws that the escrow pays."""
     stalled: Flags
@@ -165,7 +165,7 @@ class Checks(NamedTuple):
         return np.asarray(self.won.argmax(axis=0))
 
     def spoke(self, in_ledger: Callable[[Indices], Indices]) -> Flags:
-        """Seats whose accounts have a game that was not dismissed, (V, rows): on a segment of their own, or none."""
+        """Seats whose accounts have a game that was not dismissed, (V, rows): on their own segment, or none."""
         spoke = np.zeros_like(self.attested)
         open_games = (self.games.opened > 0) & ~self.lost
         holders = in_ledger(self.accounts)

@@ -1,4 +1,5 @@
-"""Who trains a task, and for how much: the contracts' open descending bids, and other formats to compare them with.
+"""Anyone who trains a task, and for how much: the contracts' open descending bids, and other formats to compare them
+with.
 
 Asks are (solvers, rows) whole token units, the least that each would work for; `NO_ASK` stands for a solver that does
 not bid.
@@ -124,7 +125,7 @@ def posted_price(asks: Amounts, budget: Amounts) -> Assignment:
 def weakest(strength: Floats) -> Auction:
     """Of those that ask the budget or less the weakest wins and is paid its ask: not in the contracts.
 
-    `strength` (solvers, rows) is taken to be known: nothing certifies it (decision 45). Who cannot meet a
+    `strength` (solvers, rows) is taken to be known: nothing certifies it (decision 45). Anyone who cannot meet a
     task's deadline does not bid on it.
     """
 
@@ -139,7 +140,7 @@ def weakest(strength: Floats) -> Auction:
 
 
 def in_turn(asks: Amounts, budget: Amounts, auction: Auction) -> Assignment:
-    """Tasks that run side by side, sold one after another: whoever has won one is busy.
+    """Tasks that run side by side, sold one after another: the winner of one is busy.
 
     Asks (tasks, solvers, rows), budgets and all of the result (tasks, rows).
     """

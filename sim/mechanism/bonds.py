@@ -18,7 +18,7 @@ MOST_DOUBLINGS: Final = 96
 
 
 def bond_of(bond: int, held: int) -> int:
-    """What somebody without a seat locks where so many bonds of the task are held."""
+    """What somebody without a seat locks where that many bonds of the task are held."""
     return bond << min(max(0, held + 1 - GAMES_AT_ONCE), MOST_DOUBLINGS)
 
 
@@ -29,7 +29,7 @@ def bonds_of(bond: int, held: Amounts) -> Amounts:
 
 
 def most_locked(bond: int, held: int, commitments: int) -> int:
-    """All that so many commitments of one account lock, the first of them where `held` bonds are held before it."""
+    """All that that many commitments of one account lock, the first of them where `held` bonds are held before it."""
     last = held + commitments
     doubled = range(min(max(held, GAMES_AT_ONCE), last), min(last, GAMES_AT_ONCE + MOST_DOUBLINGS))
     most = max(0, last - max(held, GAMES_AT_ONCE + MOST_DOUBLINGS))

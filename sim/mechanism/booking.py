@@ -13,7 +13,7 @@ from sim.mechanism.ledger import Ledger
 SUBMITTER = 0
 """Account of everybody who posts tasks."""
 DRAWER = 1
-"""Account of whoever executes draws."""
+"""Account of the party that executes draws."""
 FIRST_SOLVER = 2
 
 
@@ -25,7 +25,7 @@ def expire(ledger: Ledger, rows: Indices, solvers: Indices, penalty: int) -> Non
 
 
 def pay_draws(ledger: Ledger, rows: Indices, fee: int, draws: Amounts) -> None:
-    """TaskMarket.drawn: so many draw fees out of the escrow."""
+    """TaskMarket.drawn: that many draw fees out of the escrow."""
     amounts = ledger.amount(fee) * draws
     ledger.take(rows, SUBMITTER, amounts)
     ledger.give(rows, DRAWER, amounts)

@@ -1,7 +1,7 @@
 """Draws of seats, and the segments of a seat (contracts/src/AuditBoard.sol, libraries/DrawWords.sol).
 
 A task has V seats. Each is drawn among the accounts that have no seat, weighted by their stake: a slot is a unit of
-it. So the seats' accounts are distinct. Each seat has q distinct segments of 1 ... K of its own.
+it. So the seats' accounts are distinct. Each seat has its own q distinct segments of 1 ... K.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ class Pool:
     def seats(self, uniform: Floats, bound: Indices) -> Indices:
         """The accounts of n seats, one after the other, from as many numbers of 0 to 1, (n, rows).
 
-        `bound`, (m, rows), are accounts that cannot be drawn: they have a seat, or were silent in one.
-        A seat is empty with chance (share of the bound slots)^TRIES, else its slot is a uniform one of the others: the
+        `bound`, (m, rows), are accounts that cannot be drawn: they have a seat, or were silent in one. A seat is
+        empty with chance (share of the bound slots)^TRIES, otherwise its slot is a uniform one of the others: the
         same as trying slots in turn.
         """
         found: Indices = np.full(uniform.shape, NOBODY, dtype=np.int64)
@@ -74,6 +74,6 @@ def distinct(uniform: Floats, segments: int) -> Segments:
         number[:] = uniform[j] * newest
         number += 1
         for before in taken[:j]:
-            # One comparison at a time: whoever was replaced equals none of the earlier ones any more.
+            # One comparison at a time: a replaced account equals none of the earlier ones any more.
             np.copyto(number, newest, where=number == before)
     return taken

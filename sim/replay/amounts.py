@@ -1,6 +1,6 @@
 """A market's amounts as the chain holds them: units of 10^-18 token, odd on purpose so that every rounding shows.
 
-The engine's unit is 10^-6 token. The chain's twelve further digits are filled with a prime of its own for each amount;
+The engine's unit is 10^-6 token. The chain's twelve further digits are filled with a different prime for each amount;
 agents never see them. With `exact` they are zeros: then the engine's own amounts, times 10^12, are the chain's.
 """
 

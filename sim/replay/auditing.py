@@ -65,7 +65,7 @@ class Auditing:
         return Draw(np.full(shape[1:], NOBODY), np.ones(shape, dtype=np.int32))
 
     def attest(self, accounts: Indices, check: Check) -> None:
-        """Whoever attests does so, (V, 1) both."""
+        """Anyone who attests does so, (V, 1) both."""
         for seat, account in enumerate(accounts[:, 0].tolist()):
             if check.attests[seat, 0]:
                 if len(self.attestations) == self._seats - 1 and self.stage.scenario.parameters.look_chance:
@@ -82,8 +82,8 @@ class Auditing:
         return account
 
     def ask_for_looks(self, level: int, candidates: Sequence[int], looks: int) -> None:
-        """The attestation that follows asks for a draw of a level, after so many looks: at a second at which it picks
-        what the story wants.
+        """The attestation that follows asks for a draw of a level, after that many looks: at a second at which it
+        picks what the story wants.
         """
         scenario = self.stage.scenario
         if level <= len(scenario.picked):
@@ -109,7 +109,9 @@ class Auditing:
         return np.array(found_again)[:, None]
 
     def execute_late(self) -> None:
-        """The draw of a task that is over: the beacon's round comes at last. Whoever is found has no seat or look."""
+        """The draw of a task that is over: the beacon's round comes at last. Anyone who is found has no seat
+        or look.
+        """
         before = self._places()
         self.execute()
         self.stage.same("seats and looks of a task that was over when it was drawn", before, self._places())

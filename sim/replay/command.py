@@ -1,4 +1,4 @@
-"""`sim replay`: a scenario on a chain of its own, told event by event, with everybody's account at the end."""
+"""`sim replay`: a scenario on its own chain, told event by event, with everybody's account at the end."""
 
 from __future__ import annotations
 

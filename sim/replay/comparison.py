@@ -19,7 +19,7 @@ LOCKS: Final = (REGISTRATION, ESCROW, STAKE, BOND)
 BURNED: Final = "burned"
 HELD: Final = "held"
 VAULT: Final = "vault"
-"""The vault has two lines of its own: what it has burned, and the tokens that it holds, burned ones included."""
+"""The vault has two further lines: what it has burned, and the tokens that it holds, burned ones included."""
 
 
 class Place(NamedTuple):

@@ -1,4 +1,4 @@
-"""What accounts attest in seats and looks: digests of states under salts of their own (audit.md section 4)."""
+"""What accounts attest in seats and looks: digests of states under their own salts (audit.md section 4)."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Attestation:
     def of(
         cls, client: Client, account: int, task: int, number: int, trained: Trained, *, replayed: bool
     ) -> Attestation:
-        """Of a seat or look that the account was drawn for. Who has not replayed makes up what it attests."""
+        """Of a seat or look that the account was drawn for. Anyone who has not replayed makes up what it attests."""
         chain, board = client.deployment.chain_id, client.audit
         key = bytes(development_account(account, chain).key)
         secret = seat_secret(key, chain, board.address, task, number)
@@ -91,7 +91,7 @@ class Target(NamedTuple):
         return segment_path(self.attestation.roots, self.attestation.result, self.position)
 
     def opening(self, trained: Trained, at: Chunk) -> Opening:
-        """One chunk in the digest of whoever has replayed: the answer to an accusation."""
+        """One chunk in the digest of the party that has replayed: the answer to an accusation."""
         data, digester = trained.tensors(self.segment, at.step), Digester(self.attestation.salt, THINNING)
         return open_chunk_of(
             digester.tensor_tree(data[at.tensor], at.step),

@@ -103,7 +103,7 @@ def _commit(stage: Stage, task: Submitted, number: int, each: Challenge) -> _Mad
 
 
 def _win(stage: Stage, task: Submitted, game: _Game, *, rewarded: Challenge) -> None:
-    """The solver is convicted; the engine rewards whoever committed first of those that are right."""
+    """The solver is convicted; the engine rewards the earliest commitment among those that are right."""
     # A solver that serves, and loses a game about nothing false, has lost it by being silent.
     challenge = game.made.challenge
     answers = task.serves and challenge.right

@@ -1,4 +1,4 @@
-"""The chain's draws once more, from the beacon's words: which accounts sit in which seats, which looks are picked.
+"""The chain's draws again, from the beacon's words: which accounts sit in which seats, which looks are picked.
 
 audit.md section 2, contracts/src/AuditBoard.sol and libraries/Pool.sol. Seeds, segments and picks are
 `protocol.tasks.draws`; the accounts are found here, among registrations of which nobody resigns while a task runs.
@@ -40,7 +40,9 @@ def looked(seed: bytes, candidates: Sequence[int], chance: int, room: int) -> tu
 
 
 def found(stream: Iterator[int], slots: Sequence[int], seats: int, bound: Collection[int]) -> list[int]:
-    """The accounts of so many seats that a draw asks for, in order; NOBODY where 32 slots belong to bound accounts."""
+    """The accounts of that many seats that a draw asks for, in order; NOBODY where 32 slots belong to bound
+    accounts.
+    """
     held, taken = holders(slots), set(bound)
     drawn: list[int] = []
     for _ in range(seats):

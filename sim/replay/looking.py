@@ -68,8 +68,8 @@ class Looking:
             client.looks.reveal(self._task, look.number, made.secret, made.digest, target.root, target.path)
 
     def lookers(self, asked: Sequence[int]) -> dict[int, int]:
-        """Accounts of the slots that are asked for, where somebody was found: by the draw that picked them, else they
-        are drawn again.
+        """Accounts of the slots that are asked for, where somebody was found: by the draw that picked them, otherwise
+        they are drawn again.
         """
         self._tries += 1
         if self._tries > 1:
@@ -77,7 +77,7 @@ class Looking:
         return dict(self._awaited)
 
     def attest(self, check: Check) -> None:
-        """Whoever acts attests and is paid, (V q, 1); after the last draw those that are silent are given up."""
+        """Anyone who acts attests and is paid, (V q, 1); after the last draw those that are silent are given up."""
         acts = check.attests | check.challenges
         for slot in [each for each in self._awaited if acts[each, 0]]:
             verifier = self._awaited.pop(slot)

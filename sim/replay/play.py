@@ -1,4 +1,4 @@
-"""`replay`: a scenario on a chain of its own, from the deployment to the last withdrawal."""
+"""`replay`: a scenario on its own chain, from the deployment to the last withdrawal."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from sim.replay.tasks import Life
 
 
 def replay(scenario: Scenario, say: Callable[[str], None]) -> Comparison:
-    """Play a scenario on an anvil of its own; `say` is told every event that was booked and compared.
+    """Play a scenario on its own anvil; `say` is told every event that was booked and compared.
 
     Returns the last comparison, with the ends of all tasks. Raises Disagreement as soon as a balance, a winner or an
     end differs between the engine's ledger and the contracts; DevnetError without anvil, ArtifactMissing without

@@ -1,6 +1,7 @@
 """The scenarios of `sim replay`.
 
-Draws are the chain's, so a scenario that is to end in one way is peopled so that it does whoever is drawn.
+The chain makes the draws, so a scenario with one intended end has accounts that lead to it whichever of them are
+drawn.
 """
 
 from __future__ import annotations
@@ -205,7 +206,7 @@ _ALL = (
     ),
     story(
         "retrained",
-        "nobody attests a false result; it stalls, and whoever trains it again convicts its solver",
+        "nobody attests a false result; it stalls, and its retrainer convicts its solver",
         "convicted",
         Lazy(),
         (Absent(),) * 2,

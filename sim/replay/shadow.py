@@ -47,11 +47,11 @@ class Challenge(NamedTuple):
     """Opened when the task has stalled."""
     opens: bool = True
     preempts: bool = False
-    """Made by an insider, just before whoever else would win."""
+    """Made by an insider, just before the would-be winner."""
 
 
 class _Seated(Checker):
-    """Seats whoever the chain has drawn, also for looks; what they do is done there."""
+    """Seats the accounts that the chain has drawn, also for looks; their actions happen on the chain."""
 
     auditing: Auditing
     looking: Looking
@@ -62,7 +62,7 @@ class _Seated(Checker):
         return self.drawn
 
     def again(self, rows: Indices, asked: Flags, bound: Indices, luck: Stream) -> Indices:
-        """The chain's, once more."""
+        """The chain's, again."""
         del rows, bound, luck
         return self.auditing.redraw(asked)
 
@@ -122,7 +122,7 @@ class Shadow(Market):
         self.checker = self._seated
 
     def end(self, task: Task, auditing: Auditing) -> Checks:
-        """Whoever is drawn acts, and the task ends."""
+        """Anyone who is drawn acts, and the task ends."""
         self._seated.auditing = auditing
         self._seated.looking = self.looking = Looking(auditing)
         self._seated.drawn = auditing.first() if task.drawn[0] else auditing.nobody()

@@ -85,7 +85,7 @@ class Stage:
         self.booked("registrations")
 
     def halved(self, amount: int, taker: int, giver: int | None = None) -> None:
-        """Half of an amount was paid. The int64 ledger halves in whole units of its own; what nobody gives burns."""
+        """Half of an amount was paid. The int64 ledger halves in its whole units; what nobody gives burns."""
         lost = amount // 2 - amount // SCALE // 2 * SCALE
         self.halves[taker] += lost
         if giver is not None:
@@ -98,7 +98,7 @@ class Stage:
 
     @property
     def referee(self) -> Client:
-        """Whoever calls what anybody may call: the drawer."""
+        """Anyone who calls what anybody may call: the drawer."""
         return self.clients[DRAWER]
 
     def name(self, account: int) -> str:
@@ -194,7 +194,7 @@ def _names(scenario: Scenario) -> list[str]:
 
 @contextmanager
 def own_home() -> Iterator[None]:
-    """Deployment file and journals of a replay lie in a folder of their own and go with it."""
+    """Deployment file and journals of a replay lie in their own folder and go with it."""
     before = os.environ.get(VARIABLE)
     with TemporaryDirectory(prefix="assay-replay-") as folder:
         os.environ[VARIABLE] = folder

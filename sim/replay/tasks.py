@@ -162,8 +162,8 @@ class Life:
         return ""
 
     def _bids(self) -> list[Bid]:
-        """As the engine's solvers bid. With `exact` amounts these are its bids, each a multiple of its unit; else they
-        go down by the contract's own least undercut.
+        """As the engine's solvers bid. With `exact` amounts these are its bids, each a multiple of its unit;
+        otherwise they go down by the contract's own least undercut.
         """
         most, late = self._parameters.budget, self._stage.scenario.late
         asks = [int(ask) if ask <= most else NO_ASK for ask in self._shadow.asks[:, 0]]

@@ -88,7 +88,7 @@ def _claims(verdict: Verdict) -> str:
     )
     return (
         f"<h2>{verdict.held:,} of {len(claims):,} claims hold, {verdict.weak:,} of them weakly</h2>"
-        f"<p>Every point is played with two seeds, each with a stream of random numbers of its own. A claim holds when "
+        f"<p>Every point is played with two seeds, each with a stream of its own random numbers. A claim holds when "
         f"each seed, and both together, are within 4 standard errors. Draws are tasks with their own random numbers, "
         f"of each seed; what is played with the same numbers counts once. A claim is weak when its tolerance is wider "
         f"than {WIDEST:.0%} of what is expected and than its bound, an absolute one that chances have.</p>"

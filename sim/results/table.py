@@ -43,7 +43,7 @@ class Rows(Mapping[str, Floats]):
     """
 
     def __init__(self, folder: Folder) -> None:
-        self._folder = folder  # One without a name of its own goes when nobody has it any more.
+        self._folder = folder  # One without its own name goes when nobody has it any more.
         self._parts = [_Part.at(path) for path in folder.parts()]
         self._names = list(dict.fromkeys(name for part in self._parts for name in part.names))
         self._read: dict[str, Floats] = {}

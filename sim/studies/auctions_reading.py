@@ -63,7 +63,8 @@ def of_formats(
     claims = []
     for name, form in FORMATS.items():
         outcome = form(market)
-        # One task more or less is no contradiction where nearly all or none are sold; amounts are rounded up to a unit.
+        # One task more or less is not a contradiction where nearly all or none are sold; amounts are rounded up to a
+        # unit.
         coin = math.sqrt(outcome.trade * (1 - outcome.trade) / tasks)
         once = max(coin, 1 / tasks) if outcome.trade < 1 else 0.0
         for column, expected, unit in (

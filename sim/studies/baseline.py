@@ -142,7 +142,7 @@ class Baseline(Study):
     def forms(self, points: Sequence[Point]) -> Forms:
         """What theory expects of one task at each point.
 
-        Gas is no part of `cheating_profit`: every task costs some, a dispute more.
+        Gas is not part of `cheating_profit`: every task costs some, a dispute more.
         """
         cases = [self.case(point) for point in points]
         by_point = [case.parameters for case in cases]
@@ -182,7 +182,7 @@ def _compared(
 ) -> list[Claim]:
     """A claim for each point. A task is a coin: the error of a mean is at least the coin's times what hangs on it.
 
-    It is never below that of one task: where theory expects less than one event in all, one is no contradiction.
+    It is never below that of one task: where theory expects less than one event in all, one is not a contradiction.
     """
     expected, swing = measure.of(forms)
     coin = np.maximum(np.sqrt(forms.escape * (1 - forms.escape) / tasks), 1 / tasks) * swing

@@ -146,7 +146,7 @@ class Seen:
         return claims
 
     def _draws(self, number: int) -> list[Claim]:
-        """A task is a coin, of which less than one is no contradiction; draws of a run depend on each other."""
+        """A task is a coin, of which less than one is not a contradiction; draws of a run depend on each other."""
         claims = []
         for name, text, expected in (
             ("redrawn", "redraws a task", self.drawn[number].redraws),

@@ -46,7 +46,7 @@ class Dilemma(Study):
         }
 
     def extra(self) -> Mapping[str, Extra]:
-        """Who cheats, and who looks."""
+        """Anyone who cheats, and who looks."""
         return {
             "false_rate": Extra("x: chance that a result is false"),
             "diligence": Extra("d: share of the verifiers that replay; the others do not"),

@@ -1,8 +1,8 @@
 """Griefing: what false challengers, silent verifiers and late solvers cost others for each token that they lose.
 
-Each attack is played beside a calm market with the same seed; harm is what honest parties have less of. The engine has
-no clocks, so what waiting costs is counted here: how often somebody waits is the engine's, for how long the study's.
-A submitter whose task ends late posts it anew: what it did not pay is no gain.
+Each attack is played beside a calm market with the same seed; harm is what honest parties have less of. The engine
+has no clocks, so what waiting costs is counted here: how often somebody waits is the engine's, for how long the
+study's. A submitter whose task ends late posts it again: what it did not pay is not a gain.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ REDRAW: Final = (RECOMMENDED.draw_delay + DAY) / DAY
 
 
 class Reformed(Verifier):
-    """Who is silent in the attack, as it would be without one."""
+    """Anyone who is silent in the attack, as it would be without one."""
 
     name: ClassVar[str] = "reformed"
 
@@ -89,7 +89,7 @@ class Griefing(Study):
             ),
             "held_days": Extra("days that a false challenge holds price and stake", Unit.FACTOR, 0, 1e4),
             "redraw_days": Extra("days that a draw and an attestation take", Unit.FACTOR, 0, 1e4),
-            "deadline_days": Extra("days after which a task is posted anew", Unit.FACTOR, 0, 1e4),
+            "deadline_days": Extra("days after which a task is posted again", Unit.FACTOR, 0, 1e4),
             "worth": Extra("what a result is worth to its submitter", Unit.TOKENS, 0, 10**9 * TOKEN),
             "silent_share": Extra("share of the verifiers that are silent", Unit.SHARE, 0.0, 0.5),
         }
@@ -170,7 +170,7 @@ class Griefing(Study):
         return Answer(findings, [*claims, *bonds, *penalties])
 
     def _worst(self, seen: Seen) -> Finding:
-        """Which attack is the cheapest for whoever harms."""
+        """Which attack is the cheapest for the party that harms."""
         factors = {text: seen.factor(attack) for attack, text in ATTACKS.items()}
         first, *others = sorted(factors, key=lambda text: -factors[text])
         return Finding(
@@ -179,7 +179,7 @@ class Griefing(Study):
         )
 
     def _silence(self, seen: Seen) -> Finding:
-        """What silence costs whoever is silent, and others."""
+        """What silence costs the party that is silent, and others."""
         middle = seen.middle
         redraws = float(mean(seen.table, "redrawn")[middle])
         return Finding(
@@ -251,7 +251,7 @@ def _waited(point: Point, days: str, amount: float) -> float:
 
 
 def _delay(point: Point) -> float:
-    """What it costs a submitter to wait for its result once more."""
+    """What it costs a submitter to wait for its result again."""
     return waiting_cost(
         amount=point["worth"], seconds=point["deadline_days"] * DAY, yearly_rate=point["yearly_rate"]
     )

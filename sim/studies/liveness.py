@@ -1,4 +1,5 @@
-"""Liveness: how often right tasks are drawn again and how many stall because verifiers are offline or gas is dear.
+"""Liveness: how often right tasks are drawn again and how many stall because verifiers are offline or gas is
+expensive.
 
 All verifiers are thrifty: they act when the fee, and what silence would cost, cover gas and replays. Everybody meets
 the same gas price, so a spike silences all of them at once, and redraws do not help; downtime takes them one by one.
@@ -134,7 +135,7 @@ class Liveness(Study):
         return claims
 
     def _error(self, table: Table, expected: Floats) -> Floats:
-        """A task is a coin; where less than one is expected to stall in all, one is no contradiction."""
+        """A task is a coin; where less than one is expected to stall in all, one is not a contradiction."""
         tasks = by_point(table, "run").shape[1] * table["rounds"][0]
         coin = np.maximum(np.sqrt(expected * (1 - expected) / tasks), 1 / tasks)
         seen = standard_error(table, "stalled")

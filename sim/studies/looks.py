@@ -61,7 +61,7 @@ class Looks(Study):
         }
 
     def extra(self) -> Mapping[str, Extra]:
-        """Who skips what, and how large the lock is."""
+        """Anyone who skips what, and how large the lock is."""
         return {
             "skip_share": Extra("share of the accounts that skip"),
             "lock_share": Extra("lock of a seat over the recommended one", Unit.FACTOR, 0.0, 100.0),

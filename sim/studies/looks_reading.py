@@ -44,7 +44,7 @@ _UTILISATIONS: Final = tuple(Fraction(n, 100) for n in (10, 20, 30, 40, 50, 70, 
 
 
 def looking(parameters: MarketParameters) -> Looking:
-    """What theory takes, token units. Who accuses pays the solver for the game that it ends."""
+    """What theory takes, token units. Anyone who accuses pays the solver for the game that it ends."""
     gas = parameters.gas_price * TOKEN
     return Looking(
         verifiers=parameters.verifiers,
@@ -91,7 +91,7 @@ class Seen:
         for number, terms in enumerate(self.terms):
             expected = self._earned(number)
             looks = float(looks_by_level(slots=terms.slots, chance=terms.chance).sum())
-            # A look or a lost lock is a coin, of which less than one in all tasks is no contradiction.
+            # A look or a lost lock is a coin, of which less than one in all tasks is not a contradiction.
             locks = float(np.sqrt(max(expected.caught * self.tasks, 1.0))) / self.tasks
             for name, text, due, scale, least, bound in (
                 ("looks", "looks a task", looks, 1, float(np.sqrt(looks / self.tasks)), CHANCE),

@@ -212,7 +212,7 @@ def _least_honest(segments: int, gain: float) -> float:
 
 
 def _at_risk(segments: int) -> float:
-    """What the recommended stake takes from whoever has reward and restitution back, in budgets."""
+    """What the recommended stake takes from the party that has reward and restitution back, in budgets."""
     terms = recommended(segments, _BUDGET_UNITS)
     return (terms.stake - terms.reward - terms.restitution) / _BUDGET_UNITS
 

@@ -78,8 +78,8 @@ def _welfare(batch: Batch, sizes: Floats, result: Assignment) -> Floats:
 def most_done(needs: Floats, strength: Floats) -> Floats:
     """The most tasks, (tasks, rows), that devices, (devices, rows), can do, one each: by Hall's theorem.
 
-    Whoever can do a task can do each easier one, so only sets of the hardest tasks can lack devices: of the i hardest
-    at most as many are done as there are devices for the easiest of them.
+    Anyone who can do a task can do each easier one, so only sets of the hardest tasks can lack devices: of the i
+    hardest at most as many are done as there are devices for the easiest of them.
     """
     hardest = -np.sort(-needs, axis=0)
     able = (strength[None] >= hardest[:, None]).sum(axis=1)

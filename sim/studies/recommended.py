@@ -85,7 +85,7 @@ class Recommended(Study):
     rounds = 8
 
     def parameters(self) -> MarketParameters:
-        """The largest task; others have terms of their own."""
+        """The largest task; others have their own terms."""
         return parameters_for(SEGMENTS[-1])
 
     def axes(self) -> Mapping[str, Sequence[float]]:
@@ -119,8 +119,9 @@ class Recommended(Study):
         return Case(parameters, self.population(parameters, point))
 
     def population(self, parameters: MarketParameters, point: Point) -> Population:
-        """Solvers that all cheat, or none of them: bids and seed are the same. Verifiers of both kinds, for they are
-        compared."""
+        """Solvers that all cheat, or none of them: bids and seed are the same. Verifiers of both kinds, because they
+        are compared.
+        """
         honest = of_both(point["honest_share"], parameters)
         share = point["false_share"]
         return population(
@@ -168,7 +169,7 @@ class _Played:
         means, errors = self.profit.mean(axis=1), standard_error(table, "profit_solver_disguised") / TOKEN
         self.advantage: Floats = means - means[self.base]
         self.error: Floats = np.hypot(errors, errors[self.base])
-        """Each point has random numbers of its own, so the errors of both add up."""
+        """Each point has its own random numbers, so the errors of both add up."""
 
     def _edges(self) -> dict[str, list[int]]:
         """Numbers of the points of each edge that was played; those of none are as the operator asked."""
@@ -253,7 +254,7 @@ class _Played:
             case = self.study.case(point)
             parameters = case.parameters
             false = Disguised(share=point["false_share"]).false(parameters)
-            # Where work is dear some tasks find no bid within the budget; nobody loses or earns by those.
+            # Where work is expensive some tasks find no bid within the budget; nobody loses or earns by those.
             sold = 1 - by_point(self.table, "unsold")[number].mean()
             price = self._price(self.base[number])
             expected = sold * cheating_advantage(

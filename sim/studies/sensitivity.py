@@ -32,7 +32,7 @@ RANGES: Final[Mapping[str, tuple[float, float]]] = {
     "honest_share": (0.3, 0.9),
     "false_share": (0.01, 0.1),
     "gain": (50 * TOKEN, 200 * TOKEN),
-    # 600 tokens cover what a conviction owes with the dearest seats: 4 / 3 x (3 x (80 + 2.2) + 100 + 75) = 562.
+    # 600 tokens cover what a conviction owes with the most expensive seats: 4 / 3 x (3 x (80 + 2.2) + 100 + 75) = 562.
     "stake": (600 * TOKEN, 1500 * TOKEN),
     "segments": (10, 100),
     "segments_per_verifier": (2, 8),

@@ -59,7 +59,7 @@ class StakeAudits(Study):
         }
 
     def extra(self) -> Mapping[str, Extra]:
-        """Who looks, and the parts of a task."""
+        """Anyone who looks, and the parts of a task."""
         return {
             "honest_share": Extra("share of the verifiers that replay; the others attest whatever is served"),
             "milestones": Extra(

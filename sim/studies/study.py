@@ -1,6 +1,7 @@
-"""What a study is: a question, a grid of points, what is played at each, and findings drawn from the table of results.
+"""What a study is: a question, a grid of points, what is played at each, and findings drawn from the table of
+results.
 
-A study is a subclass of `Study` in a file of its own that overrides what differs; `sim.studies.catalogue` lists them.
+A study is a subclass of `Study` in its own file that overrides what differs; `sim.studies.catalogue` lists them.
 docs/guide/studies.md shows how to write one.
 """
 
@@ -35,7 +36,7 @@ number them, `rounds` is how many tasks a run has. sim.studies.tables reads them
 
 
 SEEDS: Final = 2
-"""Every point is played with so many seeds, half of its runs with each; claims must hold with both (`checks`)."""
+"""Every point is played with that many seeds, half of its runs with each; claims must hold with both (`checks`)."""
 CHANCE: Final = 0.02
 """The absolute tolerance that is narrow enough for a chance, however small: below 0.2 it is less than a tenth."""
 
@@ -119,7 +120,7 @@ class Study(ABC):
         return combined({**self.axes(), **{self.known(name): values for name, values in given.items()}})
 
     def population(self, parameters: MarketParameters, point: Point) -> Population:
-        """Who plays at a point: all honest, unless overridden."""
+        """Anyone who plays at a point: all honest, unless overridden."""
         del point
         return population([(Solver(), parameters.solver_count)], [(Verifier(), parameters.verifier_count)])
 

@@ -49,7 +49,7 @@ def draws(table: Table, *points: int, each: int | None = None) -> int:
 
 
 class OfSeed(Mapping[str, Floats]):
-    """The rows of a table that were played with one seed, as a table of its own; columns are read when asked for."""
+    """The rows of a table that were played with one seed, as a separate table; columns are read when asked for."""
 
     def __init__(self, table: Table, seed: int) -> None:
         self._table = table

@@ -61,7 +61,7 @@ class Withholding(Study):
     rounds = 512
 
     def axes(self) -> Mapping[str, Sequence[float]]:
-        """Who is honest and free for a jury, and whether somebody trains again."""
+        """Anyone who is honest and free for a jury, and whether somebody trains again."""
         return {
             "honest": (0.7, 0.55, 0.6, 0.9),
             "free": (1.0, 0.9, 0.8, 0.7, 0.6, 0.5),
@@ -190,7 +190,7 @@ class Withholding(Study):
 
 
 def _coin(table: Table, chance: float) -> float:
-    """Standard error of a chance, at least one task's share: a rare end is no contradiction where it is not met."""
+    """Standard error of a chance, at least one task's share: a rare end is not a contradiction where it is not met."""
     tasks = float(table["rounds"][0] * (table["run"].max() + 1))
     return max(math.sqrt(max(0.0, chance * (1 - chance)) / tasks), 1 / tasks)
 

@@ -15,8 +15,8 @@ Axes = Mapping[str, Sequence[float]]
 def axes_of(study: Study, given: Iterable[str]) -> Axes:
     """Read `name=values` texts (`sim.sweeping.grammar`).
 
-    Raises ParameterError for an unknown name or what is no number, SweepError for a text that cannot be read, a name
-    that is given twice, and values that are none or not different.
+    Raises ParameterError for an unknown name or what is not a number, SweepError for a text that cannot be read, a
+    name that is given twice, and values that are none or not different.
     """
     axes: dict[str, Sequence[float]] = {}
     for text in given:

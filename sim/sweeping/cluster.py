@@ -1,6 +1,6 @@
 """Playing chunks on a Ray cluster, an optional extra: `pip install assay[ray]`. Rows come back and are written here.
 
-Workers need the same code: on a cluster install this package on every node; with a study of one's own, its file too.
+Workers need the same code: on a cluster install this package on every node; with your own study, its file too.
 """
 
 from __future__ import annotations

@@ -28,8 +28,8 @@ _COUNT: Final = re.compile(r"(\d+)(log)?")
 def values(text: str, unit: Unit) -> tuple[float, ...]:
     """What `text` stands for, in the engine's units.
 
-    Raises SweepError for a form that is none of the above, no values at all, or one value twice, and ParameterError for
-    what is no number of this unit.
+    Raises SweepError for a form that is none of the above, no values at all, or one value twice, and ParameterError
+    for what is not a number of this unit.
     """
     found = [value for item in text.split(",") for value in _item(item.strip(), unit)]
     if len(set(found)) != len(found):
@@ -61,7 +61,7 @@ def _item(text: str, unit: Unit) -> list[float]:
 
 
 def _exact(text: str, unit: Unit) -> Fraction:
-    unit.parse(text)  # Raises for what is no number of this unit.
+    unit.parse(text)  # Raises for what is not a number of this unit.
     return Fraction(Decimal(text)) * (TOKEN if unit is Unit.TOKENS else 1)
 
 

@@ -1,6 +1,7 @@
-"""The whole question of a sweep: a study, its points, how often each is played, and the seed; and its cut into chunks.
+"""The whole question of a sweep: a study, its points, how often each is played, and the seed; and its cut into
+chunks.
 
-The cut follows from the question alone, never from the machine, so that whoever resumes a sweep finds the same chunks.
+The cut follows from the question alone, never from the machine, so that a resumed sweep has the same chunks.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ _ROWS: Final = 16_384
 _WORK: Final = 1_000_000
 """Task-rounds of a chunk, some seconds: what an interruption costs."""
 _CHUNKS: Final = 32
-"""A sweep has at least so many chunks, or one for each point, so that processes end at the same time."""
+"""A sweep has at least that many chunks, or one for each point, so that processes end at the same time."""
 
 
 @dataclass(frozen=True)

@@ -113,7 +113,7 @@ def late(market: Market) -> Outcome:
 def winning_price(market: Market) -> float:
     """Return the mean price of a task that is sold by descending bids; costs may all be `low` = `high`.
 
-    Equal costs c leave the price at the last step that is no lower than c, whoever made it.
+    Equal costs c leave the price at the last step that is no lower than c, no matter who made it.
     """
     if market.low < market.high:
         outcome = descending(market)

@@ -30,14 +30,14 @@ def advantage_at(
 ) -> Values:
     """Return what a false share f earns over honest work when it is convicted with chance `caught`, D.
 
-    Cheating costs (1 - f) c, earns p and G when it escapes, and when convicted it loses S and keeps the share
-    `kept` of G. So
+    Cheating costs (1 - f) c, earns p and G when it escapes, and when convicted it loses S and keeps the share `kept`
+    of G. So
 
         (1 - D)(p + G) + D (kept G - S) - (1 - f) c - (p - c) = f c + (1 - (1 - kept) D) G - D (S + p).
 
-    `kept` = 1 is audit.md section 9, where G counts in full (a false result may have served before it
-    fell); 0 is a gain that comes only with payment. With f = 0 there is nothing to gain or to find: 0 if D is.
-    For chances of one's own making; `cheating_advantage` takes those of the draw.
+    `kept` = 1 is audit.md section 9, where G counts in full (a false result may have served before it fell); 0 is a
+    gain that comes only with payment. With f = 0 there is nothing to gain or to find: 0 if D is. For arbitrary chances
+    making; `cheating_advantage` takes those of the draw.
     """
     d, f = within("caught", caught, 0, 1), within("share", share, 0, 1)
     worth = np.where(f > 0, within("gain", gain, 0), 0.0)
@@ -165,7 +165,7 @@ def worst_false(
 ) -> tuple[int, float]:
     """Return the m that needs the largest stake, and that stake: the float view of `minimum_stake`, below 0 too.
 
-    The cost counts as the whole price, as in dispute.md: c is not known on chain, and c <= p for whoever bids
+    The cost counts as the whole price, as in dispute.md: c is not known on chain, and c <= p for the party that bids
     to earn.
     """
     false = np.arange(1, count("segments", segments, 1) + 1)

@@ -13,7 +13,7 @@ class Claims(NamedTuple):
     """Seats of a task, on average over all tasks, also those without a conviction."""
 
     spoke: Values
-    """With a challenge of their own: each has a game's cost and its fee."""
+    """With their own challenge: each has a game's cost and its fee."""
     fees: Values
     """Attested, without the convicted segment: each has its fee."""
 

@@ -116,8 +116,8 @@ def self_challenge(
     spoke up `seat_pay`, a game's cost and its fee; the rest burns (`Commitments`, `TaskMarket.burnRest`). A cheater
     that is its own challenger gets R back, one that is also its own submitter (`own_task`) T too. Terms keep all that
     a conviction owes below three quarters of S, so it loses ceil(S / 4) or more, whatever roles it plays. Raises
-    `TheoryError` where these amounts are more than such terms allow. The escrow returns to whoever paid it and is no
-    gain.
+    `TheoryError` where these amounts are more than such terms allow. The escrow returns to the party that paid it and
+    is not a gain.
     """
     whole, paid = count("stake", stake, 0), count("reward", reward, 0)
     claimed = count("seats", seats, 0) * count("seat_pay", seat_pay, 0)

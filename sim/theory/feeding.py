@@ -1,7 +1,7 @@
 """Fed seats: what a solver must send to a seat that replays nothing, but hashes the states that it is given.
 
-audit.md section 4: of state j of a segment, 0 ... C, a seat hashes the chunks c with (c + j) mod w = 0. Who is
-fed these passes as one that has replayed, so such seats are among the 1 - h that stakes are sized for.
+audit.md section 4: of state j of a segment, 0 ... C, a seat hashes the chunks c with (c + j) mod w = 0.
+Anyone who is fed these passes as one that has replayed, so such seats are among the 1 - h that stakes are sized for.
 """
 
 import numpy as np

@@ -1,6 +1,6 @@
 """Tasks in flight together: which seats stay empty, and which tasks nobody can lock a stake for.
 
-The contracts as they stand: whoever has a seat of a task in flight is not found by the draw of another one
+The contracts as they stand: an account with a seat of a task in flight is not found by the draw of another one
 (`AuditBoard`), and a stake is locked until its task is over. Assumes accounts of one unit that all answer, and tasks
 that are drawn one after the other, each with the locks of the `overlap` - 1 before it.
 """
@@ -108,7 +108,7 @@ def _redrawn(verifiers: int, bound: int, accounts: int) -> float:
 
 
 def sold_in_flight(*, stakes: int, overlap: int, tasks: int) -> float:
-    """Return the share of the first `tasks` tasks that is sold where solvers own so many stakes together.
+    """Return the share of the first `tasks` tasks that is sold where solvers own that many stakes together.
 
     Of `overlap` tasks in a row the first min(stakes, overlap) are, then nobody has one left. As long as what solvers
     earn buys no further stake, and no stake is lost.

@@ -81,10 +81,9 @@ def stake_multiple_sparse(
 def audits_per_segment(*, honest: float, gain_ratio: float, multiple: float, verifiers: int = 0) -> float:
     """Return the limit for large K of the q V / K that keeps S_min at `multiple` p.
 
-    One false segment must be caught with chance D = g / (1 + multiple). With
-    V given, 1 - (1 - h q / K)^V = D means q V / K = V (1 - (1 - D)^(1 / V)) / h; for many verifiers (V = 0
-    here) that falls to -ln(1 - D) / h. So q V must grow in proportion to K, whatever the multiple: there is
-    no frontier that is flat in K.
+    One false segment must be caught with chance D = g / (1 + multiple). With V given, 1 - (1 - h q / K)^V = D means q
+    V / K = V (1 - (1 - D)^(1 / V)) / h; for many verifiers (V = 0 here) that falls to -ln(1 - D) / h. So q V must
+    grow in proportion to K, whatever the multiple: there is no frontier that is flat in K.
 
     Raises `TheoryError` when no audit reaches it: multiple + 1 <= g, or with q = K still too few seats (D > 1
     - (1 - h)^V).

@@ -31,11 +31,10 @@ class Griefing(NamedTuple):
 def false_challenge(*, bond: int, defence: float, delay: float = 0.0, gas: float = 0.0) -> Griefing:
     """Return the griefing of one challenge that is lost, in the contracts as they stand.
 
-    `GameState._dismiss` pays floor(B / 2) to the solver and burns the rest. The challenger loses B and its
-    own `gas`; the solver bears `defence` (gas and re-execution), it and the submitter bear `delay`
-    (`waiting_cost` of what is held while the game runs), and half the bond is paid: harm max(0, defence +
-    delay - floor(B / 2)) against B + gas. Who challenges itself loses the half that burns, whatever that is
-    for.
+    `GameState._dismiss` pays floor(B / 2) to the solver and burns the rest. The challenger loses B and its own `gas`;
+    the solver bears `defence` (gas and re-execution), it and the submitter bear `delay` (`waiting_cost` of what is
+    held while the game runs), and half the bond is paid: harm max(0, defence + delay - floor(B / 2)) against B + gas.
+    Anyone who challenges itself loses the half that burns, whatever that is for.
     """
     paid = count("bond", bond, 0) // 2
     harm = number("defence", defence, 0) + number("delay", delay, 0) - paid
@@ -45,9 +44,9 @@ def false_challenge(*, bond: int, defence: float, delay: float = 0.0, gas: float
 def held_seconds(*, game_time: float, solver: float, games: int = 1) -> float:
     """Return how long false challenges can hold a payout, in seconds.
 
-    Each side of a game has `game_time` (the terms' clock and replay allowance), which runs while it is to
-    move: the challenger uses up its own, an honest solver `solver` of its own. 16 games of a task are played at
-    once (`GameState.GAMES_AT_ONCE`), the next 16 when those are dismissed.
+    Each side of a game has `game_time` (the terms' clock and replay allowance), which runs while it is to move: the
+    challenger uses up all of its time, an honest solver `solver` seconds. 16 games of a task are played at once
+    (`GameState.GAMES_AT_ONCE`), the next 16 when those are dismissed.
     """
     rounds = -(-count("games", games, 0) // GAMES_AT_ONCE)
     most = number("game_time", game_time, 0)
@@ -87,8 +86,9 @@ def late_solver(*, delay_penalty: int, delay: float, capital_cost: float = 0.0) 
     """Return the griefing of a solver that bids, wins and lets the deadline pass (`TaskMarket.expire`).
 
     It loses the penalty, whose half, rounded down, pays the submitter; the escrow goes back. The submitter has waited
-    for nothing: harm max(0, `delay` - floor(D / 2)), loss D + what the locked penalty would have earned. A task may be
-    taken so by whoever bids lowest, at a price of 0, and again when it is posted anew; only the penalty prices it.
+    for nothing: harm max(0, `delay` - floor(D / 2)), loss D + what the locked penalty would have earned. A task may
+    be taken so by the party that bids lowest, at a price of 0, and again when it is posted again; only the penalty
+    prices it.
     """
     lost = count("delay_penalty", delay_penalty, 0)
     harm = max(0.0, number("delay", delay, 0) - lost // 2)

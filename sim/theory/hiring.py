@@ -1,7 +1,8 @@
-"""What it costs to have honest accounts drawn for a task of one's own, so that they cannot be drawn for another's.
+"""What it costs to have honest accounts drawn for your own task, so that they cannot be drawn for another's.
 
-An account has one seat at a time and its offer names the least fee that it sits for (`Offer.seatFee`). So whoever pays
-that fee has the account; no draw can do better than to make an attacker pay it. Amounts are token units, times seconds.
+An account has one seat at a time and its offer names the least fee that it sits for (`Offer.seatFee`). So paying that
+fee secures the account; no draw can do better than to make an attacker pay it. Amounts are token units, times
+seconds.
 """
 
 from collections.abc import Sequence

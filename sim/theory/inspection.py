@@ -1,11 +1,11 @@
 """The verifier's dilemma: replaying costs, nobody sees whether it was done, and fraud is rare because it is done.
 
-An inspection game. The solver cheats or is honest; a drawn verifier replays its duty or skips it and attests
-what the solver says. Amounts are token units as floats; rates are chances. The subject is one verifier's own
-choice: the honest share h of the other files is what these equilibria either give or do not.
+An inspection game. The solver cheats or is honest; a drawn verifier replays its duty or skips it and attests what the
+solver says. Amounts are token units as floats; rates are chances. The subject is one verifier's own choice: the
+honest share h of the other files is what these equilibria either give or do not.
 
-The contracts as they stand: an attestation is plain, its root is compared with nothing, and whoever does not replay
-can attest what the solver says.
+The contracts as they stand: an attestation is plain, its root is compared with nothing, and a verifier that does not
+replay can attest what the solver says.
 """
 
 from typing import NamedTuple
@@ -18,10 +18,10 @@ NEVER = float("inf")
 class Duty(NamedTuple):
     """What a seat is worth to its verifier.
 
-    `audit_fee`: of the seat, for an attestation. `cost`: of the replays. `reward`: what the first that convicts earns;
-    scale it by the chance of having priority, for a cheater that commits to its own segments first takes it.
-    `game_cost`: what a seat that spoke up has beside, less the gas of the game, whoever convicted (the bond comes
-    back). `held`: the chance that a seat has the convicted segment, q / K; if it attested that, it has no fee.
+    `audit_fee`: of the seat, for an attestation. `cost`: of the replays. `reward`: what the first that convicts
+    earns; scale it by the chance of having priority, for a cheater that commits to its own segments first takes it.
+    `game_cost`: what a seat that spoke up has beside, less the gas of the game, no matter who convicted (the bond
+    comes back). `held`: the chance that a seat has the convicted segment, q / K; if it attested that, it has no fee.
     """
 
     audit_fee: float
@@ -177,13 +177,13 @@ def committee_equilibrium(
 ) -> Equilibrium:
     """Return the symmetric equilibrium of V verifiers, who share the work of finding a fraud and one reward.
 
-    y is `checking_rate`. Each other seat finds the fraud with chance z = h y hit, so none does with n = (1 -
-    z)^(V - 1). Against a cheater, replaying pays its finder g, and R s with s = (1 - (1 - z)^V) / (V z), the chance
-    to be the first among 1 + Bin(V - 1, z) finders, equally likely (which of them has priority is a matter of
-    blocks). Whoever replays has its fee in any case; who skips loses it where another convicts a segment that it has
-    attested, with chance (1 - n) q / K. So replaying less skipping is hit (R s + g) + (1 - n) (q / K) F - k against a
-    cheater. x = -A / (B - A) as in `cheating_rate`. Certain choices are as in `inspection_equilibrium`; where fraud is
-    certain and y is more than pays, the rate is lower: one at which B = 0. There may be further equilibria.
+    y is `checking_rate`. Each other seat finds the fraud with chance z = h y hit, so none does with n = (1 - z)^(V -
+    1). Against a cheater, replaying pays its finder g, and R s with s = (1 - (1 - z)^V) / (V z), the chance to be the
+    first among 1 + Bin(V - 1, z) finders, equally likely (which of them has priority is a matter of blocks). Anyone
+    who replays has its fee in any case; who skips loses it where another convicts a segment that it has attested,
+    with chance (1 - n) q / K. So replaying less skipping is hit (R s + g) + (1 - n) (q / K) F - k against a cheater.
+    x = -A / (B - A) as in `cheating_rate`. Certain choices are as in `inspection_equilibrium`; where fraud is certain
+    and y is more than pays, the rate is lower: one at which B = 0. There may be further equilibria.
     """
     d = checked(duty)
     needed = needed_chance(share=share, price=price, gain=gain, stake=stake, cost=cost)

@@ -38,7 +38,7 @@ def expected_silences(*, verifiers: int, up: float, redraws: int) -> float:
 
 
 def unfilled_probability(*, bound: float, draws: int = 1) -> float:
-    """Return the chance that a seat is empty after so many draws when the share `bound` of the stake has seats.
+    """Return the chance that a seat is empty after that many draws when the share `bound` of the stake has seats.
 
     Each draw tries 32 slots of the pool (`AuditBoard.TRIES`), and all of them belong to bound accounts.
     """

@@ -1,9 +1,9 @@
-"""Second looks: how many there are, what they take from whoever does not replay, and who skips in equilibrium.
+"""Second looks: how many there are, what they take from the party that does not replay, and who skips in equilibrium.
 
 Assumes a right result, one stake unit an account, accounts that all attest, and two kinds of them: those that replay
-in seats and looks alike, and skippers, which do not, and reveal when they are looked at: rubber stamps replay neither,
-lazy lookers no looks. A looker that replays takes half of the lock of whoever it finds to have skipped; the other half
-burns. Amounts are token units as floats.
+in seats and looks alike, and skippers, which do not, and reveal when they are looked at: rubber stamps replay
+neither, lazy lookers no looks. A looker that replays takes half of the lock of the party that it finds to have
+skipped; the other half burns. Amounts are token units as floats.
 """
 
 from math import comb
@@ -144,9 +144,9 @@ def skipping_by_level(looking: Looking) -> Skipping:
     third. Of these n = min(4, V q) levels the last must find half a lock often enough: a share x = c / (L / 2 - a) of
     the level below it skips, and so many of it that those are indifferent: e (1 - s_n) L / 2 = c, as only half of a
     lock is feared (who is caught may be its own looker). Below, everybody replays, for e (1 - x) L / 2 > c. Looks of
-    lower levels that are the last of V q are left out: they are rare, and whoever has one does as on the last level.
+    lower levels that are the last of V q are left out: they are rare, and their accounts behave as on the last level.
 
-    Raises TheoryError where the lock is too small for that, as it is where not even seats are deterred.
+    Raises TheoryError where the lock is too small for that, such as where not even seats are deterred.
     """
     half = looking.lock / 2
     prize = half - looking.accuse

@@ -65,7 +65,7 @@ def jury_verdict(*, jurors: int, accounts: int, honest: int, league: int) -> Ver
 
 def after_claims(verdict: Verdict, claims: int = CLAIMS) -> Verdict:
     """Return what is found in the end, where an account claims again while juries are undecided: juries of each claim
-    are drawn anew, so the chances of the first verdict grow by 1 + u + ... + u^(m - 1), u that of no verdict.
+    are drawn again, so the chances of the first verdict grow by 1 + u + ... + u^(m - 1), u that of no verdict.
     """
     m, u = count("claims", claims, 1), verdict.undecided
     tries = sum(u**k for k in range(m))
@@ -73,12 +73,13 @@ def after_claims(verdict: Verdict, claims: int = CLAIMS) -> Verdict:
 
 
 def withheld_in_the_end(verdict: Verdict, *, honest: float, claims: int = CLAIMS) -> float:
-    """Return the chance w that the data of a seat's segment are found withheld before somebody in league has the seat.
+    """Return the chance w that the data of a seat's segment are found withheld before somebody in league has the
+    seat.
 
-    `verdict` is one jury's. Whoever has the seat is honest at first, and claims; where no verdict is withheld it stays
-    silent, the seat is drawn again, and is an honest account's with chance h, who claims like the first, else the
-    league's, who attests. So w = s / (1 - h (1 - s)), s the chance of an account's claims. Redraws are endless here:
-    a stalled task is no escape, so this errs in the cheater's favour.
+    `verdict` is one jury's. Anyone who has the seat is honest at first, and claims; where no verdict is withheld it
+    stays silent, the seat is drawn again, and is an honest account's with chance h, who claims like the first,
+    otherwise the league's, who attests. So w = s / (1 - h (1 - s)), s the chance of an account's claims. Redraws are
+    endless here: a stalled task is not an escape, so this errs in the cheater's favour.
     """
     h, found = number("honest", honest, 0, 1), after_claims(verdict, claims).withheld
     left = 1 - h * (1 - found)
@@ -138,7 +139,7 @@ def withholding_advantage(
 ) -> float:
     """Return what one earns over honest work that withholds where an honest seat holds a false segment.
 
-    Data are then found withheld in the end with chance `found` (`withheld_in_the_end`), else it escapes.
+    Data are then found withheld in the end with chance `found` (`withheld_in_the_end`), otherwise it escapes.
     """
     lost = number("caught", caught, 0, 1) * number("found", found, 0, 1)
     return saved + terms.gain - lost * withholding_loss(terms, retrained)
@@ -147,8 +148,8 @@ def withholding_advantage(
 def least_retrained_stake(
     terms: Withheld, *, caught: float, saved: float = 0.0, retrained: float = 1.0
 ) -> float:
-    """Return the stake at which withholding does not pay, where juries find what is withheld and somebody trains again
-    with chance `retrained`; rewards stay as they are and the burn is the same share of the stake. Infinite where
+    """Return the stake at which withholding does not pay, where juries find what is withheld and somebody trains
+    again with chance `retrained`; rewards stay unchanged and the burn is the same share of the stake. Infinite where
     nothing is lost.
     """
     d, share = number("caught", caught, 0, 1), number("retrained", retrained, 0, 1)
@@ -164,7 +165,7 @@ def _submitter(terms: Withheld) -> float:
 
 
 def _more_than_half(jurors: int, accounts: int, kind: int) -> float:
-    """Chance that more than half of the jury are of a kind, of which there are so many among the accounts."""
+    """Chance that more than half of the jury are of a kind, of which there are that many among the accounts."""
     drawn = min(jurors, accounts)
     ways = sum(comb(kind, k) * comb(accounts - kind, drawn - k) for k in range(jurors // 2 + 1, drawn + 1))
     return ways / comb(accounts, drawn)

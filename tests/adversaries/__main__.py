@@ -1,4 +1,4 @@
-"""`python -m tests.adversaries CHEAT [--task N] …`: a party that cheats, as a process of its own.
+"""`python -m tests.adversaries CHEAT [--task N] …`: a party that cheats, as a separate process.
 
 The node, its settings and its exit codes are the production party's; only the strategy differs, and the machine that
 its steps run on: an honest party may be late with them, or fail.

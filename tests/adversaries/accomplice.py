@@ -1,4 +1,4 @@
-"""An accomplice of a cheat: it convicts the solver in a game of its own, as soon as an honest seat speaks up.
+"""An accomplice of a cheat: it convicts the solver in its own game, as soon as an honest seat speaks up.
 
 It plays by the rules, without a seat, down to the judgment, and keeps that until somebody else commits: so the honest
 seat's commitment is locked, and its game, if there is one, is not won. What it gets is the reward and nothing else.

@@ -1,6 +1,6 @@
 """A seat that replays nothing: a service computes its digest, and is given the salt for it.
 
-The digest is as right as one's own, and nothing on the chain tells it from that. But whoever has the salt has half of
+The digest is as right as our own, and nothing on the chain tells it from that. But the holder of the salt has half of
 the seat's lock: the service offers it to a verifier, which informs. Both are this process; the verifier is another's.
 """
 
@@ -30,7 +30,7 @@ OUTSOURCER = "outsourcer"
 
 
 class DigestService:
-    """Replays for whoever gives it a salt, and hands the salt on to `informers`, URLs of verifiers' services."""
+    """Replays for the party that gives it a salt, and hands the salt on to `informers`, URLs of verifiers' services."""
 
     def __init__(self, context: Context, informers: Sequence[str]) -> None:
         self._context = context

@@ -24,7 +24,7 @@ NODES = 16
 
 
 def honest_run(segments: int, segment_steps: int) -> Replay:
-    """A run of the tiny task with these segments: what the solver committed, for it is honest."""
+    """A run of the tiny task with these segments: what the solver committed, because it is honest."""
     program = tiny.step_program()
     executor = HonestExecutor(program, tiny.fixed(), Interpreter())
     return replay(Subject(program, tiny.fixed(), tiny.initial(), segments, segment_steps), executor)

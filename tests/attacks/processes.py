@@ -1,7 +1,7 @@
-"""Solvers and verifiers as processes of their own: started as an operator starts them, and seen from outside alone.
+"""Solvers and verifiers as separate processes: started as an operator starts them, and seen from outside alone.
 
-`ASSAY_PARTIES` names another checkout of this repository, with a `.venv` of its own, for the processes to run from. So
-a scenario is seen to fail on the commit before its mend. The checkout needs this one's `tests/adversaries`.
+`ASSAY_PARTIES` names another checkout of this repository, with its own `.venv`, for the processes to run from. So a
+scenario is seen to fail on the commit before its fix. The checkout needs this one's `tests/adversaries`.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ ACCOUNTS: Final[dict[Kind, int]] = {"solver": 1, "verifier": 2}
 
 
 class Process:
-    """A program with a home folder of its own, ended with the context. `lines` is what it has logged."""
+    """A program with its own home folder, ended with the context. `lines` is what it has logged."""
 
     def __init__(self, command: Sequence[str], home: Path) -> None:
         home.mkdir(parents=True, exist_ok=True)

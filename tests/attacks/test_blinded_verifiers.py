@@ -1,9 +1,9 @@
 """Cheats that keep a verifier from seeing, or from accusing, what it was drawn for. The verifier is `verifier watch`.
 
-Issue F, rows 3 and 4, and row 1 for a cheat that trained nothing; seen at fd6f56d. A bundle server that sends one byte
-a second held both replay workers, so that another task of random roots settled; an endpoint that is no host's name
-ended every replay of its task; four tasks sacrificed to the verifier's four games kept the fifth from being accused,
-and the verifier itself sent `settle`. In each the cheat was paid.
+Issue F, rows 3 and 4, and row 1 for a cheat that trained nothing; seen at fd6f56d. A bundle server that sends one
+byte a second held both replay workers, so that another task of random roots settled; an endpoint that is not a host
+name ended every replay of its task; four tasks sacrificed to the verifier's four games kept the fifth from being
+accused, and the verifier itself sent `settle`. In each the cheat was paid.
 """
 
 from __future__ import annotations

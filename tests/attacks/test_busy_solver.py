@@ -61,7 +61,7 @@ def questions_of_signing(proxy: RpcProxy) -> int:
 
 
 def until_waiting(scene: Stage, address: str, count: int) -> None:
-    """Wait until an account has so many transactions that are not mined, with nonces that follow each other."""
+    """Wait until an account has that many transactions that are not mined, with nonces that follow each other."""
     connection, deadline = scene.devnet.connection, monotonic() + 60
     while (
         found := connection.transaction_count(address, "pending") - connection.transaction_count(address)
@@ -85,10 +85,10 @@ def test_a_challenge_is_answered_while_another_task_trains_a_long_segment(scene:
 
 
 def test_sixteen_nodes_are_revealed_together_in_one_block(scene: Stage) -> None:
-    """Row 6: a demand of 16 nodes, and one block until the clock's last second. All reveals wait for it,
-    where a solver that waited for each receipt had sent one of them.
+    """Row 6: a demand of 16 nodes, and one block until the clock's last second. All reveals wait for it, where a
+    solver that waited for each receipt had sent one of them.
 
-    At 7ebdc6a each of them was estimated and signed under one lock, with a look of its own at fees and balance: 64
+    At 7ebdc6a each of them was estimated and signed under one lock, with its own look at fees and balance: 64
     questions, and five blocks on busy cores.
     """
     devnet = scene.devnet

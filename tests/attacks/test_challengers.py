@@ -39,7 +39,7 @@ def late_loses(ring: Arena, game: int) -> Verdict:
 
 
 def test_a_false_challenge_loses_its_bond_and_the_solver_is_paid(ring: Arena) -> None:
-    """The accuser has a false run of its own. No move of it wins; the task goes on and settles."""
+    """The accuser has its own false run. No move of it wins; the task goes on and settles."""
     start = Purses.of(ring)
     (task,) = ring.submitted(subject(), [honest()])
     before = Purses.of(ring)

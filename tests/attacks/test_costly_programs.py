@@ -123,7 +123,7 @@ def test_small_pieces_do_not_keep_large_tensors_alive(inside: bool) -> None:
 
 @pytest.mark.parametrize(("rows", "held"), [(4, 4), (5, 1)])
 def test_a_piece_holds_at_most_four_times_its_own_bytes(rows: int, held: int) -> None:
-    """A row of four is a view of all of them; of five it is copied, and the others are let go."""
+    """A row of four is a view of all of them; of five it is copied, and the others are released."""
     b = Builder("piece")
     whole = TensorType(DType.F32, (rows, 16))
     b.output(b.slice(b.neg(b.input(whole)), 0, 0, 1))

@@ -1,6 +1,6 @@
-"""Addresses on which Python's libraries fail with errors of their own: an endpoint, and the place of a bundle.
+"""Addresses on which Python's libraries fail with their own errors: an endpoint, and the place of a bundle.
 
-Issue F, rows 1 and 2, seen at fd6f56d. `https://xn--a/` has a host that is no name in IDNA's eyes. What opened it
+Issue F, rows 1 and 2, seen at fd6f56d. `https://xn--a/` has a host that is not a name in IDNA's eyes. What opened it
 raised a UnicodeError:
 
 * a cheat announced it as its endpoint, every replay of an honest verifier crashed, and the cheat was settled and paid;
@@ -38,9 +38,7 @@ def test_a_cheat_with_an_endpoint_that_cannot_be_opened_is_slashed(scene: Stage)
         assert scene.submitter.market.endpoint_of(cheat.address) == UNOPENABLE[0]
         task = scene.sold()
         until(lambda: scene.submitter.game.games() > 0, verifier, cheat)
-        scene.devnet.connection.request(
-            "evm_setAutomine", True
-        )  # from here on every move has a block of its own
+        scene.devnet.connection.request("evm_setAutomine", True)  # from here on every move has its own block
         view = scene.until(task, over)
         game = scene.submitter.game.game(1)
         assert verifier.join() == ExitCode.FRAUD

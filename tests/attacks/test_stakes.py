@@ -116,7 +116,7 @@ def test_all_that_is_free_withdrawn_as_soon_as_there_is_a_challenge(ring: Arena)
 
 
 def test_one_stake_does_not_carry_two_tasks(ring: Arena) -> None:
-    """Who has won more than it can stake for is late with the rest."""
+    """Anyone who has won more than it can stake for is late with the rest."""
     first, second = assigned(ring, 6), assigned(ring, 7)
     before = Purses.of(ring)
     had = emptied(ring.solver, keep=2 * (STAKE - PENALTY) - 1)

@@ -44,7 +44,7 @@ class BeaconProxy:
         self.url = self._listener.url
 
     def close(self) -> None:
-        """Stop; whoever is kept waiting sees the connection end."""
+        """Stop; waiting clients see the connection end."""
         self._listener.close()
 
     def hang_up(self) -> None:

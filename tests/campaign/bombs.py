@@ -12,7 +12,7 @@ ENCODINGS: Final[tuple[Encoding, ...]] = get_args(Encoding)
 UNPACKED: Final = 1 << 31
 """Bytes that a bomb unpacks to."""
 CHECKSUM: Final = 0x4DBDF21C
-"""CRC-32 of so many zeros."""
+"""CRC-32 of that many zeros."""
 PIECE: Final = 1 << 20
 """Zeros in a piece of deflate's; 1 KiB packed, so a bomb is 2 MiB."""
 BLOCK: Final = 1 << 17

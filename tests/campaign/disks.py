@@ -1,7 +1,7 @@
 """Where a party's home folder lies: on this machine's disk, or on one of 16 MiB that can be filled to the last byte.
 
-The small disk is a tmpfs in a user and mount namespace of its own, so it needs no privilege where the system lets users
-have namespaces. A process of its own holds the namespace: parties on it may be killed and started again.
+The small disk is a tmpfs in its own user and mount namespace, so it needs no privilege where the system lets users
+have namespaces. A separate process holds the namespace: parties on it may be killed and started again.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Disk(Protocol):
         """What starts a command that sees the disk; the process becomes the command."""
 
     def close(self) -> None:
-        """Let go of it."""
+        """Release it."""
 
 
 class OrdinaryDisk:

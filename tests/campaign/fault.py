@@ -54,7 +54,7 @@ class Fault(ABC):
 
     @abstractmethod
     def felt(self, world: World) -> bool:
-        """Whether the party was touched: else the case says nothing."""
+        """Whether the party was touched: otherwise the case says nothing."""
 
     @property
     def remedy(self) -> str:

@@ -107,7 +107,7 @@ class FileFault(Fault):
             self._harmed += 1
         party.start()
         try:
-            # A command that was typed ends instead; whoever typed it reads why.
+            # A command typed by a person ends instead and says why.
             world.reach(
                 lambda: party.said("ready", lines) or party.ended == ExitCode.FINE or bool(party.needed_hand)
             )

@@ -1,6 +1,7 @@
-"""Starting parties: one under test, a process that reaches all others by proxies, and those beside it, in this process.
+"""Starting parties: one under test, a process that reaches all others by proxies, and those beside it, in this
+process.
 
-Every party has a home folder of its own.
+Every party has its own home folder.
 """
 
 from __future__ import annotations

@@ -90,7 +90,7 @@ class Party:
         return lines[-1] if lines else "nothing"
 
     def lines(self) -> list[dict[str, Any]]:
-        """What it has logged so far, over all starts; a line that is no JSON is its `event`."""
+        """What it has logged so far, over all starts; a line that is not JSON is its `event`."""
         with self._log.open("rb") as log:
             log.seek(self._read)
             data = log.read()

@@ -74,7 +74,7 @@ class PeerProxy:
         return self.mode
 
     def close(self) -> None:
-        """Stop; whoever is kept waiting sees the connection end."""
+        """Stop; waiting clients see the connection end."""
         self._listener.close()
 
     def hang_up(self) -> None:

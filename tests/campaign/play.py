@@ -25,7 +25,7 @@ TRIES: Final = 3
 @dataclass(frozen=True)
 class Outcome:
     """What came of a case. `wrong` is empty where it ended as it must; `remedy` is what the operator had to do, empty
-    where nothing was; `report` is for whoever looks into a failure.
+    where nothing was; `report` is for the party that looks into a failure.
     """
 
     wrong: tuple[str, ...]

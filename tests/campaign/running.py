@@ -59,7 +59,7 @@ def run(left: Sequence[Case], jobs: int, results: Results, commit: str) -> int:
 
 
 def play_case(case: Case) -> Outcome:
-    """Play one in a folder of its own, which stays where something is wrong: with the logs of all parties."""
+    """Play one in its own folder, which stays where something is wrong: with the logs of all parties."""
     folder = FOLDER / case.slug
     shutil.rmtree(folder, ignore_errors=True)
     log = FOLDER / f"{case.slug}.log"

@@ -1,7 +1,7 @@
 """A chain of the case's own that stands still whenever nobody waits for something, and the parties on it.
 
 One party is under test: a process (`party`) that reaches everybody through a proxy each. All others are nodes in this
-process. A block is made only while `reach` waits, at once where a transaction is pending, else each second: so
+process. A block is made only while `reach` waits, at once where a transaction is pending, otherwise each second: so
 nothing that the chain says changes between two waits, and a stage that was reached is one until somebody goes on.
 """
 
@@ -210,7 +210,7 @@ class World(Stage):
         return self._disk
 
     def at(self, home: str) -> World:
-        """The same world for a party of this process with a home folder of its own."""
+        """The same world for a party of this process with its own home folder."""
         other = copy(self)
         other.home = Home(self.folder / home)
         return other

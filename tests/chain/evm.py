@@ -54,7 +54,7 @@ class Evm:
 
 @contextmanager
 def evm() -> Iterator[Evm]:
-    """The harness on an anvil of its own."""
+    """The harness on its own anvil."""
     compiled = json.loads(HARNESS.read_bytes())
     code = bytes.fromhex(compiled["bytecode"]["object"].removeprefix("0x"))
     harness = Contract("ArbiterHarness", compiled["abi"], code)

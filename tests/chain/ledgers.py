@@ -27,7 +27,7 @@ def adds_up(scene: Stage, account: str) -> Sums:
     assert sums.free == submitter.vault.free(account)
     assert sums.locked == locked(scene, account)
     assert sums.coin == COIN - submitter.connection.balance(account)
-    # The stage mints for it, by transactions of its own.
+    # The stage mints for it, by its own transactions.
     minted = 200_000 * TOKEN * sum(isinstance(one, Spent) and one.what.endswith(".mint") for one in entries)
     assert submitter.token.balance_of(account) == minted - sums.deposited + sums.withdrawn
     rows = by_month_and_task(entries).values()

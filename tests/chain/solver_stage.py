@@ -221,7 +221,7 @@ class Solver:
 
 
 class SecondSolver(Solver):
-    """Another one on the same stage: from an account, and with a home, of its own."""
+    """Another one on the same stage, with its own account and home."""
 
     account = "dev:2"
 

@@ -1,4 +1,4 @@
-"""Keys brought in, taken out and encrypted anew: nothing half-written, no key shown, strangers' files bounded."""
+"""Keys brought in, taken out and re-encrypted: nothing half-written, no key shown, strangers' files bounded."""
 
 from __future__ import annotations
 

@@ -67,7 +67,7 @@ segments_per_verifier = 1
 
 
 class Submitter:
-    """Runs `assay` as development account 3, with a home folder of its own."""
+    """Runs `assay` as development account 3, with its own home folder."""
 
     def __init__(self, scene: Stage, folder: Path) -> None:
         scene.client("dev:3").close()  # gives it tokens

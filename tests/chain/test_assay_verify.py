@@ -234,7 +234,7 @@ def test_a_proof_of_a_false_result_is_refuted_by_a_replay_alone(
 
 
 def leaves(value: Any, path: tuple[str | int, ...] = ()) -> Iterator[tuple[str | int, ...]]:
-    """Paths of all that is no object and no list."""
+    """Paths of all that is not an object and no list."""
     if isinstance(value, dict | list):
         keys = value.keys() if isinstance(value, dict) else range(len(value))
         for key in keys:

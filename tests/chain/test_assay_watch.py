@@ -105,7 +105,7 @@ def test_a_true_task_is_followed_to_its_checked_result(
         watching.until(lambda: watching.events("Attested"))
         scene.end_challenges(task)
         assert watching.ended() == ExitCode.FINE, watching.said.read_text()
-        # Whoever comes later is told all of it, and ends at once; without --output nothing is written.
+        # Anyone who comes later is told all of it, and ends at once; without --output nothing is written.
         again = Watching(submitter, task, tmp_path, "--no-evaluate")
         assert again.ended() == ExitCode.FINE, again.said.read_text()
     finally:

@@ -46,7 +46,7 @@ def context(tmp_path: Path, url: str, **flags: object) -> Context:
 
 @pytest.fixture
 def real() -> Iterator[Devnet]:
-    """A chain that is no development chain, with a test token at an address of its own."""
+    """A chain that is not a development chain, with a test token at its own address."""
     with Devnet(block_time=None, chain_id=4242) as running:
         running.connection.request("anvil_setCode", STRANGER, "0x" + contract("TestToken").runtime.hex())
         yield running

@@ -48,7 +48,7 @@ def run() -> Replay:
 
 @pytest.fixture
 def game(arena: Arena) -> int:
-    """A blind game on a task of its own; nobody has credit."""
+    """A blind game on its own task; nobody has credit."""
     for client in (arena.solver, arena.challenger):
         withdraw_credit(client)
     (task,) = arena.submitted(subject(), [run()])
@@ -133,8 +133,8 @@ def test_a_solver_takes_what_its_answers_earned_with_its_tokens(arena: Arena, ga
 
 
 def test_a_base_fee_that_outgrows_the_deposit_costs_no_game(arena: Arena, game: int) -> None:
-    """The base fee goes up after the demand is signed, further than it was paid for: it is mined and refused, and goes
-    out once more.
+    """The base fee goes up after the demand is signed, further than it was paid for: it is mined and refused, and
+    goes out again.
     """
     connection, calls = arena.devnet.connection, arena.challenger.game
     move, head = asked(arena, game, [(1, 1)])

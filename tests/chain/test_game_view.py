@@ -32,7 +32,7 @@ ROW = TensorType(DType.F32, (1, 512))
 
 
 def norm() -> Program:
-    """The squared length of a row, as a program of its own."""
+    """The squared length of a row, as a separate program."""
     b = Builder("norm")
     x = b.input(ROW)
     e = b.exponent(x)

@@ -41,7 +41,7 @@ pytestmark = pytest.mark.chain
 BLOCKS = 12
 RECEIPT = "eth_getTransactionReceipt"
 LOOKS = 200
-"""After so many a node is idle, or never."""
+"""After that many a node is idle, or never."""
 SENDING = Sending(poll=0.02, look_again=0.0)
 """Looks for what was lost as often as it may."""
 HEAD, CALL = "eth_getBlockByNumber", "eth_call"

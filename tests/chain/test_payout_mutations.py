@@ -1,8 +1,8 @@
 """Each line of the contracts that pays somebody, changed by a unit or a condition, makes `sim replay` disagree.
 
-The contracts are compiled with the change in a folder of their own; the replay deploys them in place of the package's.
-They are compiled without the optimiser, which changes no payout and takes nine tenths of the time; what is then larger
-than EIP-170 allows, anvil takes all the same.
+The contracts are compiled with the change in their own folder; the replay deploys them in place of the package's.
+They are compiled without the optimiser, which changes no payout and takes nine tenths of the time; what is then
+larger than EIP-170 allows, anvil takes all the same.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ STORIES: Final = sorted({mutation.story for mutation in MUTATIONS})
 
 @pytest.fixture(scope="module")
 def compiled(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The contracts as they are in a folder of their own, with what is compiled of them."""
+    """The contracts as they are in their own folder, with what is compiled of them."""
     folder = tmp_path_factory.mktemp("contracts")
     for name in ("contracts/src", "scripts"):
         shutil.copytree(REPOSITORY / name, folder / name)

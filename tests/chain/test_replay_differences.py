@@ -149,7 +149,7 @@ MOVEMENTS = [
 
 
 NOBODY = object()
-"""In the place of an account, for what burns."""
+"""Stands for an account in entries of what burns."""
 
 
 class Wrong:

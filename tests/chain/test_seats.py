@@ -89,7 +89,7 @@ def test_a_silent_account_pays_for_the_next_draw_and_sits_out(chain: Devnet, con
     assert scene.solver.market.task(task).challenge_until == NEVER
     assert eligible(silent, terms()).accounts == ()
 
-    # Nobody else is registered, so the seat stays empty; whoever drew has the silent account's fee.
+    # Nobody else is registered, so the seat stays empty; the drawer has the silent account's fee.
     before = scene.free(scene.solver)
     scene.draw()
     assert scene.free(scene.solver) == before + DEVNET.draw_fee

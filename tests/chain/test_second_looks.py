@@ -94,7 +94,7 @@ class Scene(Seats):
         self.asked = asked
 
     def client(self, number: int) -> Client:
-        """Whoever sits in a seat or a look."""
+        """Anyone who sits in a seat or a look."""
         account = self.solver.audit.seat(self.task, number).account
         return next(client for client in self.verifiers if client.address == account)
 

@@ -38,7 +38,7 @@ def named(scene: Stage, name: str) -> int:
 
 
 def asked_for(scene: Stage, draws: int) -> Callable[[TaskView], bool]:
-    """Whether so many draws of a task were asked for."""
+    """Whether that many draws of a task were asked for."""
     return lambda view: scene.submitter.audit.audit(view.task).draws == draws
 
 
@@ -123,7 +123,7 @@ def test_a_beacon_that_is_dead_ends_the_task_for_half_of_the_price(scene: Stage)
 
 
 class Held(HonestExecutor):
-    """Makes no step until it is let go."""
+    """Makes no step until it is released."""
 
     def __init__(self, work: Work, go: Event) -> None:
         super().__init__(work.program, work.fixed, Interpreter(work.kernels))

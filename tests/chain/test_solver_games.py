@@ -155,7 +155,7 @@ def moot_game(scene: Stage, stranger: Client) -> int:
 
 
 def test_a_strangers_moot_game_ends_no_solver(scene: Stage) -> None:
-    """Whoever starts reads every game of the deployment."""
+    """Anyone who starts reads every game of the deployment."""
     stranger = scene.client("dev:2")
     stranger.fund(2_000 * TOKEN)
     solver: Solver | None = None

@@ -135,7 +135,7 @@ def test_a_solver_that_is_late_loses_the_penalty_and_gets_the_rest_back(scene: S
 
 
 class Stuck(HonestExecutor):
-    """Does not get further than two segments until it is let go."""
+    """Does not get further than two segments until it is released."""
 
     go: threading.Event
 

@@ -77,7 +77,7 @@ def objective(model: nn.Module, batch: Mapping[str, Tensor]) -> Tensor:
 
 
 class Owner:
-    """Whoever trains: a home folder, an account, a bundle server."""
+    """Anyone who trains: a home folder, an account, a bundle server."""
 
     def __init__(self, submitter: Submitter) -> None:
         self.submitter = submitter
@@ -171,7 +171,7 @@ def test_a_model_is_trained_and_comes_back(
             settling = Settling(scene, handle.task)
             assert handle.wait(on_progress=lambda progress: seen.append(progress.status)) == "settled"
             settling.join()
-            # Whoever comes later is told all, and nobody twice.
+            # Anyone who comes later is told all, and nobody twice.
             assert handle.wait(on_metrics=lambda step, _metrics: late.append(step)) == "settled"
             assert [step for step, _ in told] == late == [3, 6]
             assert handle.loss == {step: metrics["loss"] for step, metrics in told}

@@ -130,7 +130,7 @@ def test_a_call_that_fails_when_it_is_mined_says_why_and_what_it_cost(
     assert "it was mined and cost" in str(failed.value)
     with pytest.raises(Reverted, match="TooLate") as again:
         solver.market.bid(task, 10)
-    assert again.value.gas_used == 0, "a failed intent is tried anew, and refused before it is sent"
+    assert again.value.gas_used == 0, "a failed intent is tried again, and refused before it is sent"
 
 
 def test_an_empty_account_is_told_what_it_needs(chain: Devnet) -> None:

@@ -1,7 +1,7 @@
 """One node serves two deployments of one chain: old tasks end on the old contracts, new ones are taken on the new.
 
 The new contracts are of a second version of the arithmetic (`second_arithmetic`). The parties are processes, killed
-twice: to be upgraded, and once more while each deployment has a task in flight.
+twice: to be upgraded, and again while each deployment has a task in flight.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ ONCE = (
 
 
 class Party:
-    """A party's command in a process of its own, with the home folder of the stage."""
+    """A party's command in its own process, with the home folder of the stage."""
 
     def __init__(self, scene: Stage, party: str, command: str, account: int, *flags: str) -> None:
         self.address = str(development_account(account, scene.devnet.chain_id).address)

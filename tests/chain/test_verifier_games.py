@@ -27,7 +27,7 @@ BOND = 20 * TOKEN
 
 
 class Watcher:
-    """A verifier node in a thread, unless it is not `started`, with so many `further` accounts."""
+    """A verifier node in a thread, unless it is not `started`, with that many `further` accounts."""
 
     def __init__(self, scene: Scene, started: bool = True, further: int = 0, **settings: object) -> None:
         self.client: Client = scene.client("dev:2")

@@ -133,7 +133,7 @@ def test_who_has_its_digest_computed_loses_its_lock_to_an_informer(
     (attested,), (informed,) = happened(scene, "Attested", task), happened(scene, "Informed", task)
     own = salt_of(scene, task, seat.number, 0)
     assert attested.arguments["digest"] == expected_digest(audit.segments(task, seat.number), own), (
-        "as one's own"
+        "as our own"
     )
     assert informed.arguments["account"] == client.address
     assert informed.arguments["informer"] == watcher.client.address
@@ -164,7 +164,7 @@ def test_salts_that_fit_nothing_cost_the_verifier_nothing(served: tuple[Stage, W
     wait(lambda: kept() == 0)
     assert not happened(scene, "Informed", task)
     assert client.connection.transaction_count(watcher.client.address) == sent
-    # A digest that is wrong is no excuse: it is the salt that counts, offered after the attestation or before.
+    # A digest that is wrong is not an excuse: it is the salt that counts, offered after the attestation or before.
     assert offer(to, task, 0, own.salt) == 202
     wait(lambda: bool(happened(scene, "Informed", task)))
     wait(lambda: kept() == 0)

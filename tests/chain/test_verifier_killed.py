@@ -33,7 +33,7 @@ def scene(scene: Stage) -> Stage:
 
 
 class Process:
-    """`verifier watch` in a process of its own, with the tokens of a development account."""
+    """`verifier watch` in its own process, with the tokens of a development account."""
 
     def __init__(self, scene: Stage, home: Path, log: Path, account: int = 2, *flags: str) -> None:
         scene.client(f"dev:{account}").close()  # gives it tokens

@@ -36,8 +36,8 @@ QUIET: dict[str, Any] = {"deadline_minutes": 0.001, "low_disk_gib": 0}
 
 
 class Watcher:
-    """A verifier node in a thread, with so many `further` accounts, and those `beside`. `ended` holds its exit code, or
-    what it raised.
+    """A verifier node in a thread, with that many `further` accounts, and those `beside`. `ended` holds its exit
+    code, or what it raised.
     """
 
     def __init__(

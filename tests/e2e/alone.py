@@ -1,4 +1,4 @@
-"""A module of the tests in a network of its own: there the ports that documents name are free."""
+"""A module of the tests in its own network: there the ports that documents name are free."""
 
 from __future__ import annotations
 

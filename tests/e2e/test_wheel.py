@@ -73,7 +73,7 @@ seat_lock = 3
 
 
 class Operator:
-    """Types the installed commands in a folder of its own."""
+    """Types the installed commands in its own folder."""
 
     def __init__(self, folder: Path, programs: Path, children: Children, beacon: str) -> None:
         self.folder = folder

@@ -1,7 +1,7 @@
 """Random instructions of every primitive: shapes, types, attributes, and how their operands are filled.
 
 Operands stay within a few chunks, so that one call carries all of them to the EVM. What `samples` lists is fixed and
-covers every rule; here every shape is drawn anew.
+covers every rule; here every shape is drawn again.
 """
 
 from __future__ import annotations

@@ -42,7 +42,7 @@ def flipped(chance: random.Random, data: bytes) -> bytes:
 
 
 def kind(error: AssayError, about: object) -> str:
-    """The name of an error, which can be logged as it is."""
+    """The name of an error, in a form that can be logged."""
     assert len(str(error)) <= LINE, about
     assert str(error).isprintable(), about
     return type(error).__name__

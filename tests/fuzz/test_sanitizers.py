@@ -1,8 +1,8 @@
 """The compiled libraries under AddressSanitizer, LeakSanitizer and UndefinedBehaviorSanitizer, driven by the fuzz.
 
-The sources are built once more with the sanitizers and a driver (native/driver.cpp) that knows neither Python nor
-torch: buffers of exactly their size, every instruction set, one thread and two, called by a thread that flushes
-subnormals and rounds upward and by one that does not. Planted errors show that it sees, in every group of functions.
+The sources are built again with the sanitizers and a driver (native/driver.cpp) that knows neither Python nor torch:
+buffers of exactly their size, every instruction set, one thread and two, called by a thread that flushes subnormals
+and rounds upward and by one that does not. Planted errors show that it sees, in every group of functions.
 
 ThreadSanitizer is not among them: it does not know the barriers of libgomp, which is not built with it, and so calls
 every value that one thread packs and another multiplies a race. That no result depends on the threads is what the

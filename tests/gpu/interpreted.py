@@ -1,4 +1,4 @@
-"""`python -m tests.gpu.interpreted FUNCTION [JSON …]`: what tests have done in a process of its own; prints JSON.
+"""`python -m tests.gpu.interpreted FUNCTION [JSON …]`: what tests have done in its own process; prints JSON.
 
 Whether Triton interprets is decided when it is imported, so it cannot be switched inside a test.
 """

@@ -1,4 +1,4 @@
-"""Playing many entries, some side by side, each in a process of its own that may take only so long."""
+"""Playing many entries, some side by side, each in its own process that may take only so long."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ def test_it_is_kept_without_outputs() -> None:
     assert len(code) > 8
     assert all(cell["outputs"] == [] and cell["execution_count"] is None for cell in code)
     metadata = json.loads(NOTEBOOK.read_text())["metadata"]
-    assert metadata.keys() == {"kernelspec", "language_info"}, "nothing of whoever ran it"
+    assert metadata.keys() == {"kernelspec", "language_info"}, "nothing about who ran it"
     for cell in code:
         ast.parse("".join(cell["source"]))
 

@@ -123,7 +123,7 @@ def all_machines() -> list[Machine]:
 
 
 def train(bundle: Path, steps: int, machine: Machine, mode: str = "kernels", device: str = "cpu") -> Result:
-    """One run in a process of its own."""
+    """One run in its own process."""
     (found,) = train_all([(bundle, steps)], machine, mode, device)
     return found
 
@@ -131,7 +131,7 @@ def train(bundle: Path, steps: int, machine: Machine, mode: str = "kernels", dev
 def train_all(
     runs: Sequence[tuple[Path, int]], machine: Machine, mode: str = "kernels", device: str = "cpu"
 ) -> list[Result]:
-    """Runs of so many steps from bundles, one after the other in a process of their own."""
+    """Runs of that many steps from bundles, one after the other in their own process."""
     each = [str(part) for run in runs for part in run]
     command = [sys.executable, "-m", "tests.same_bits.train", mode, device, *each]
     environment = {**os.environ, **machine.environment()}

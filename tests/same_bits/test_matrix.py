@@ -14,7 +14,7 @@ import pytest
 from tests.same_bits.runs import FEW, MODELS, Machine, Model, Result, all_machines, train_all
 
 PLAIN = Machine("1", "default", "SSE41", "float64")
-"""The one that the others are compared with: the oldest instructions, one thread, no kernel of our own."""
+"""The one that the others are compared with: the oldest instructions, one thread, none of our kernels."""
 BODY_STEPS = 2
 """Steps run primitive by primitive: each costs as much as dozens of fused ones."""
 

@@ -1,4 +1,4 @@
-"""moto's S3 server in a process of its own, and buckets in it."""
+"""moto's S3 server in its own process, and buckets in it."""
 
 from __future__ import annotations
 

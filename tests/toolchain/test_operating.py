@@ -94,7 +94,7 @@ def test_a_unit_may_write_to_its_own_folder_alone(party: str) -> None:
     assert service["StateDirectory"].split() == ["assay", "assay/tmp"]
     assert service["Environment"] == "TMPDIR=/var/lib/assay/tmp"
     assert "ReadWritePaths" not in service
-    assert "MemoryDenyWriteExecute" not in service, "torch writes code of its own"
+    assert "MemoryDenyWriteExecute" not in service, "torch writes its own code"
 
 
 @pytest.mark.parametrize("party", PARTIES)

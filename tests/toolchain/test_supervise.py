@@ -46,7 +46,7 @@ def supervise(tmp_path: Path) -> Iterator[Supervise]:
 
 
 def starts(folder: Path, at_least: int = 1) -> int:
-    """How often the command was started, once that is so many times."""
+    """How often the command was started, once that is that many times."""
     deadline = time.monotonic() + PATIENCE
     while True:
         path = folder / "started"

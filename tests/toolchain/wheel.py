@@ -1,7 +1,7 @@
 """The wheel, built from a copy of the sources, and an environment that holds it and what its metadata asks for.
 
 Only torch and what torch needs come from the environment of the tests: folders of links that a `.pth` file names, so
-that pip finds them installed. Everything else pip installs anew, in the versions of requirements.lock.
+that pip finds them installed. Everything else pip installs again, in the versions of requirements.lock.
 """
 
 from __future__ import annotations

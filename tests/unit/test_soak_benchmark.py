@@ -29,7 +29,7 @@ PLAN = Plan(tasks=TASKS, processes=1, accounts=3)
 
 
 def samples(of: Callable[[int], Party], session: int = 1, tasks: range = range(1, TASKS + 1)) -> list[Sample]:
-    """A session in which `of` tells what a verifier takes after so many tasks."""
+    """A session in which `of` tells what a verifier takes after that many tasks."""
     return [
         Sample(session, n, "settled", n, 60.0 * n, n, 10**8, {"solver": PARTY, "verifier-1": of(n)})
         for n in tasks
@@ -73,7 +73,7 @@ def test_what_grows_until_a_third_of_the_tasks_is_done_does_not_fail(tmp_path: P
 
 
 def test_sessions_are_judged_apart(tmp_path: Path) -> None:
-    """Processes that start anew hide no growth, and one that begins larger has not grown."""
+    """Processes that start again hide no growth, and one that begins larger has not grown."""
 
     def growing(task: int) -> Party:
         return replace(PARTY, resident=(300 + task) * MIB)

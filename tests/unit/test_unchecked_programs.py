@@ -57,7 +57,7 @@ def bundle(step: StepProgram) -> Bundle:
 
 @pytest.fixture
 def posted(tmp_path: Path) -> Terms:
-    """Terms of an honest bundle, whose server then puts the unchecked program in its place under a hash of its own."""
+    """Terms of an honest bundle, whose server then puts the unchecked program in its place under its own hash."""
     made, folder = bundle(tiny.step_program()), tmp_path / "served"
     write_bundle(made, folder)
     broken = unchecked().program

@@ -13,7 +13,7 @@ abstract contract Credits is IDisputeGame {
     /// @inheritdoc IDisputeGame
     function withdrawCredit() external override returns (uint256 amount) {
         amount = creditOf[msg.sender];
-        // Before the coin leaves: whoever calls back finds nothing more.
+        // Before the coin leaves, so that a call back finds nothing more.
         creditOf[msg.sender] = 0;
         emit CreditWithdrawn(msg.sender, amount);
         Address.sendValue(payable(msg.sender), amount);

@@ -325,10 +325,10 @@ abstract contract GameState is Credits {
 
     // ------------------------------------------------------------------ ends
 
-    /// @dev The solver is wrong or silent. Ends every game on the task: the others are moot. The reward is for the game on
-    /// the segment that has priority, for what this one proved was its claim too: so nobody gains by repeating another's
-    /// moves a little faster. If that one was dismissed, the reward is for this one: which of the others is the earliest is
-    /// not kept.
+    /// @dev The solver is wrong or silent. Ends every game on the task: the others are moot. The reward is for the
+    /// game on the segment that has priority, whose claim this one proved too: so nobody gains by
+    /// repeating another's moves a little faster. If that one was dismissed, the reward is for this one: which of the
+    /// others is the earliest is not kept.
     function _convict(GameId id, GameRecord storage record, Verdict verdict) internal {
         (TaskId task, address challenger) = (_taskOf(record), record.challenger);
         address rewarded = challenger;
@@ -343,8 +343,8 @@ abstract contract GameState is Credits {
         MARKET.convict(task, rewarded);
     }
 
-    /// @dev The game ends without a conviction: of the bond the solver gets `toSolver`, the challenger the rest if it is `whole`; else that
-    /// burns.
+    /// @dev The game ends without a conviction: of the bond the solver gets `toSolver`, the challenger the rest if it
+    /// is `whole`; otherwise that burns.
     function _leave(GameId id, GameRecord storage record, Verdict verdict, uint256 toSolver, bool whole)
         internal
     {

@@ -47,7 +47,8 @@ interface IAuditBoard {
     /// @notice Who resigned: the stake goes back to its free balance, once the unbonding period is over and it has no seat.
     function quit() external;
 
-    /// @notice Who was silent, or informed of: makes its stake whole from its free balance and can be drawn again.
+    /// @notice Anyone who was silent, or informed of: makes its stake whole from its free balance and can be drawn
+    /// again.
     function resume() external;
 
     // ------------------------------------------------------------------ draws
@@ -78,12 +79,14 @@ interface IAuditBoard {
     /// @param saltHash keccak256 of the salt. Until the round of the first looks is published who shows a seat's salt has half of its lock.
     function attest(TaskId task, uint256 seat, bytes32 digest, bytes32 saltHash) external;
 
-    /// @notice Juries only: the account of this seat, or look, claims that data are withheld; it is in time and not attested, and no jury of
-    /// the task is open. Asks for the draw of so many jurors, which the lock `purse` pays. Reverts where the task has had 128 draws.
+    /// @notice Juries only: the account of this seat, or look, claims that data are withheld; it is in time and not
+    /// attested, and no jury of the task is open. Asks for the draw of that many jurors, which the lock `purse` pays.
+    /// Reverts where the task has had 128 draws.
     function askJury(TaskId task, uint256 seat, uint256 jurors, uint48 purse) external;
 
-    /// @notice Juries only: the jury is over. Who was silent in it is punished as in a seat, all others are free. If the task `goesOn`, the
-    /// time for attestations, challenge window and stall period begin again. The task must be Submitted.
+    /// @notice Juries only: the jury is over. Anyone who was silent in it is punished as in a seat, all others are
+    /// free. If the task `goesOn`, the time for attestations, challenge window and stall period begin again. The task
+    /// must be Submitted.
     function endJury(TaskId task, bool goesOn) external;
 
     /// @notice Looks only: the seat's salt was shown. Half of the seat's lock, rounded down, goes to `to`; the rest burns but for a draw
@@ -124,8 +127,8 @@ interface IAuditBoard {
     /// @notice One of them, or look 32 level + slot, or juror 160 + slot; empty before its draw, and if there is no such seat.
     function seatOf(TaskId task, uint256 seat) external view returns (Seat memory);
 
-    /// @notice The jury of the task: number + 1 of the seat that claims, 0 if there is no jury; whether its draw is still to come; the
-    /// last second for votes; the slots that voted yes and no, a bit for each.
+    /// @notice The jury of the task: number + 1 of the seat that claims, 0 if there is no jury; whether its draw is
+    /// still to come; the last second for votes; the slots that voted yes and no, a bit for each.
     function juryOf(TaskId task)
         external
         view

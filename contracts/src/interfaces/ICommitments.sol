@@ -4,10 +4,10 @@ pragma solidity 0.8.37;
 import {GameId, SegmentIndex, TaskId} from "../types/Ids.sol";
 
 /// @title Priority commitments to challenges, with their bonds; and what a conviction pays to seats.
-/// @notice Who has found a difference commits first, so that nobody can copy its challenge, and opens the commitment in a later block
-/// of its opening period, or loses the bond. On a conviction each seat that spoke up before it, by a commitment or a game on a
-/// segment of its own, has its bond, what a game costs and its fee out of the stake, whoever convicted, and wherever. So
-/// an accomplice that convicts first takes nothing from it.
+/// @notice Anyone who has found a difference commits first, so that nobody can copy its challenge, and opens the
+/// commitment in a later block of its opening period, or loses the bond. On a conviction each seat that spoke up
+/// before it, by a commitment or a game on its own segment, has its bond, what a game costs and its fee out of the
+/// stake, no matter who convicted, and wherever. So an accomplice that convicts first takes nothing from it.
 interface ICommitments {
     /// @notice A commitment to challenge the task was made; its bond is locked.
     event Committed(

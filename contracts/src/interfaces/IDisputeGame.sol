@@ -155,10 +155,11 @@ interface IDisputeGame {
     /// @notice An account took its credit in the chain's coin out.
     event CreditWithdrawn(address indexed account, uint256 amount);
 
-    /// @notice Opens a game on segment i: `before` is leaf i - 1, `afterwards` leaf i of the task's current segment tree. Uses up the caller's
-    /// commitment (`ICommitments`), of an earlier block. Of the games in a segment the earliest commitment that names it is rewarded, whichever
-    /// game convicts; one that does not name it counts from its `selectSegment` on. Once that game was dismissed, the one
-    /// that convicts is rewarded; when none is left in the segment, priority begins anew.
+    /// @notice Opens a game on segment i: `before` is leaf i - 1, `afterwards` leaf i of the task's current segment
+    /// tree. Uses up the caller's commitment (`ICommitments`), of an earlier block. Of the games in a segment the
+    /// earliest commitment that names it is rewarded, whichever game convicts; one that does not name it counts from
+    /// its `selectSegment` on. Once that game was dismissed, the one that convicts is rewarded; when none is left in
+    /// the segment, priority starts over.
     function challenge(
         TaskId task,
         SegmentIndex segment,

@@ -58,7 +58,7 @@ interface IJuries {
     event Opened(TaskId indexed task, uint256 indexed juror, address indexed account);
     /// @notice The juror voted yes and did not open the chunk: its lock is burned.
     event Unopened(TaskId indexed task, uint256 indexed juror, address indexed account);
-    /// @notice The verdict, by so many jurors whose yes stands, and so many that voted no.
+    /// @notice The verdict, by that many jurors whose yes stands, and so many that voted no.
     event Judged(
         TaskId indexed task, uint256 indexed seat, uint32 item, Verdict verdict, uint256 yes, uint256 no
     );
@@ -83,11 +83,13 @@ interface IJuries {
     function open(TaskId task, uint256 juror, bytes32 secret, bytes32 digest, Opening calldata opening)
         external;
 
-    /// @notice Anyone, when nothing can change what it does: after the time for votes if nobody may object, else after the time to
-    /// object, or to open. A juror that owed an opening and did not give it loses its lock, which burns, and its yes stands no more. *Available* if the yes that stand are more than half of the jury: they are paid. *Withheld* if the no are:
-    /// they are paid, and the market takes it from there (`ITaskMarket.withheld`). Else *undecided*: yes that stand and no are paid.
-    /// Each that is paid has its share of the bond, auditFee / jurors, rounded down; the rest burns. Unless data are withheld
-    /// everybody's time to attest begins again. A silent juror loses what a silent seat loses.
+    /// @notice Anyone, when nothing can change what it does: after the time for votes if nobody may object, else after
+    /// the time to object, or to open. A juror that owed an opening and did not give it loses its lock, which burns,
+    /// and its yes stands no more. *Available* if the yes that stand are more than half of the jury: they are paid.
+    /// *Withheld* if the no are: they are paid, and the market takes it from there (`ITaskMarket.withheld`). Otherwise
+    /// *undecided*: yes that stand and no are paid. Each that is paid has its share of the bond, auditFee / jurors,
+    /// rounded down; the rest burns. Unless data are withheld everybody's time to attest begins again. A silent juror
+    /// loses what a silent seat loses.
     function close(TaskId task) external;
 
     /// @notice Anyone: the task is over, or the draw of the jury lapsed. The claimant has its bond back.

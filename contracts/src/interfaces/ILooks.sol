@@ -4,10 +4,12 @@ pragma solidity 0.8.37;
 import {GameId, TaskId} from "../types/Ids.sol";
 import {Leaf} from "../types/Openings.sol";
 
-/// @title What a seat, or a look, may lose its lock for: a salt that was shown, a digest that was not opened, or is false.
-/// @notice A salt is as good as the lock until looks are drawn, so nobody can have others compute a digest without trusting them with
-/// it. Then the account of each seat that is looked at opens its digest, and whoever looks compares. A look of level 1 repeats a
-/// segment of a seat, one of level n + 1 the look of level n in its slot; `look` is 32 level + slot.
+/// @title What a seat, or a look, may lose its lock for: a salt that was shown, a digest that was not opened, or is
+/// false.
+/// @notice A salt is as good as the lock until looks are drawn, so nobody can have others compute a digest without
+/// trusting them with it. Then the account of each seat that is looked at opens its digest, and the looker compares. A
+/// look of level 1 repeats a segment of a seat, one of level n + 1 the look of level n in its slot; `look` is 32 level
+/// + slot.
 interface ILooks {
     /// @notice A place in the states of a segment: a chunk of a tensor of state `step`, 0 ... C. `turns` and `depth` name the chunk's
     /// leaf in the tensor's tree (audit.md section 6).
@@ -74,8 +76,8 @@ interface ILooks {
     /// @param commitment keccak256(abi.encode(chain id, this contract, task, seat, caller, salt)).
     function commitInforming(bytes32 commitment) external;
 
-    /// @notice Who has committed to it in an earlier block: "this is the seat's salt". Takes half of the seat's lock (`IAuditBoard.caught`)
-    /// while the task is Submitted and the round of the first looks not published.
+    /// @notice Anyone who has committed to it in an earlier block: "this is the seat's salt". Takes half of the seat's
+    /// lock (`IAuditBoard.caught`) while the task is Submitted and the round of the first looks not published.
     /// @param digest That the seat attested. @param salt Whose hash it attested.
     function inform(TaskId task, uint256 seat, bytes32 digest, bytes32 salt) external;
 

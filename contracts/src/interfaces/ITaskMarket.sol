@@ -202,7 +202,8 @@ interface ITaskMarket {
     /// Unpaid, so it happens once.
     function convict(TaskId task, address challenger) external;
 
-    /// @notice Commitments only: pays an account out of a convicted solver's stake: what a game costs, and the fee of so many segments.
+    /// @notice Commitments only: pays an account out of a convicted solver's stake: what a game costs, and the fee of
+    /// that many segments.
     function compensate(TaskId task, address account, bool cost, uint256 segments)
         external
         returns (uint256 amount);

@@ -64,8 +64,10 @@ library Digests {
         return Rfc9162.sha256Of(input, end - input);
     }
 
-    /// @notice Whether the digest hashes the chunk in this state of its segment: else the zero word stands for the leaf.
-    /// @param turns Of the chunk in its tensor's tree, as in `fold`. @param step Number of the state in its segment, 0 ... C.
+    /// @notice Whether the digest hashes the chunk in this state of its segment: otherwise the zero word stands for
+    /// the leaf.
+    /// @param turns Of the chunk in its tensor's tree, as in `fold`. @param step Number of the state in its segment, 0
+    /// ... C.
     function selects(uint256 turns, uint256 step, uint256 thinning) internal pure returns (bool) {
         return (turns + step) % thinning == 0;
     }
@@ -79,7 +81,7 @@ library Digests {
         returns (bytes32)
     {
         if (path.length != depth) revert Rfc9162.ProofLength(depth, path.length);
-        // Else one place would have several names.
+        // Otherwise one place would have several names.
         if (turns >> depth != 0) revert Refusals.OutOfBounds("turns", 0, (1 << depth) - 1, turns);
         for (uint256 i; i < depth; ++i) {
             node = turns >> i & 1 == 1 ? Rfc9162.nodeHash(path[i], node) : Rfc9162.nodeHash(node, path[i]);

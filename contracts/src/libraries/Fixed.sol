@@ -194,8 +194,8 @@ library Fixed {
         return value == Float32.SIGN ? 0 : value;
     }
 
-    /// @notice The element that `argmax` names in the block: the first NaN, else the first of the maximum's elements
-    /// (both zeros count as equal). Returns its canonical bits and its index within the block.
+    /// @notice The element that `argmax` names in the block: the first NaN, otherwise the first of the maximum's
+    /// elements (both zeros count as equal). Returns its canonical bits and its index within the block.
     function argmaxBlock(bytes calldata x) internal pure returns (uint32 value, uint256 index) {
         (value, index) = _largest(x);
         if (Float32.isNaN(value)) return (value, index);
@@ -216,7 +216,7 @@ library Fixed {
         value = BytesLanes.u32At(x, index);
     }
 
-    /// @dev NaN and the index of the first one; else the largest value, +0 if there are both zeros, and no index.
+    /// @dev NaN and the index of the first one; otherwise the largest value, +0 if there are both zeros, and no index.
     function _largest(bytes calldata x) private pure returns (uint32, uint256) {
         _requireWhole(x, 4);
         if (x.length == 0) revert BlockEmpty();

@@ -95,8 +95,8 @@ library Instructions {
 
     // ------------------------------------------------------------------ reading
 
-    /// @dev Room for `count` types. `new` would make a type of zeros for each, which the type read in its place leaves behind;
-    /// so whoever calls this sets every entry.
+    /// @dev Room for `count` types. `new` would make a type of zeros for each, which the type read in its place leaves
+    /// behind; so the caller must set every entry.
     function _list(uint256 count) private pure returns (TensorType[] memory list) {
         assembly ("memory-safe") {
             list := mload(0x40)

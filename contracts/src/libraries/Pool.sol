@@ -5,9 +5,9 @@ import {DrawWords} from "./DrawWords.sol";
 import {Refusals} from "./Refusals.sol";
 
 /// @title Who can be drawn, by level, at every version of the past: audit.md section 2.
-/// @notice The registrations of a level lie in an array without gaps, for whoever leaves is replaced by the last one. Each place
-/// keeps who held it since when. So a draw looks up the holders of an earlier version, and neither those that left
-/// before it nor those that came or left after it take any part.
+/// @notice The registrations of a level lie in an array without gaps, for the party that leaves is replaced by the
+/// last one. Each place keeps who held it since when. So a draw looks up the holders of an earlier version, and
+/// neither those that left before it nor those that came or left after it take any part.
 library Pool {
     using DrawWords for DrawWords.Stream;
 
@@ -15,7 +15,7 @@ library Pool {
     uint256 internal constant LEVELS = 16;
     uint256 internal constant MAX_LENGTH = type(uint16).max;
 
-    /// @notice Who holds a place, or held it, from a version on. Two of the past in a slot.
+    /// @notice Anyone who holds a place, or held it, from a version on. Two of the past in a slot.
     struct Tenure {
         uint64 holder;
         uint64 since;

@@ -107,7 +107,7 @@ library Proofs {
         view
         returns (uint32 index, bytes calldata data)
     {
-        // Every access to calldata is checked anew, so once each.
+        // Every access to calldata is checked again, so once each.
         (index, data) = (opening.index, opening.data);
         uint256 due = Instructions.chunkLength(t, index);
         if (due == 0 || data.length != due) {

@@ -69,13 +69,13 @@ library Refusals {
 
     // ------------------------------------------------------------------ beacon
 
-    /// @notice The key (x1, x0, y1, y0) is no point of BN254's G2, or infinity.
+    /// @notice The key (x1, x0, y1, y0) is not a point of BN254's G2, or infinity.
     error NotAKey(uint256[4] key);
     /// @notice A round from `least` to `most` is due.
     error RoundOutside(uint64 least, uint64 most, uint64 round);
     /// @notice A signature has `due` bytes.
     error SignatureLength(uint256 due, uint256 given);
-    /// @notice (x, y) is no point of BN254's G1, infinity, or has a coordinate that is not reduced.
+    /// @notice (x, y) is not a point of BN254's G1, infinity, or has a coordinate that is not reduced.
     error NotAPoint(uint256 x, uint256 y);
     /// @notice Of field element `element`: the inverse (0), the first root (1) or the other root (2) is not `given`.
     error WrongHint(uint256 element, uint256 hint, uint256 given);

@@ -9,7 +9,7 @@ import {Math} from "@openzeppelin/contracts/utils/math/Math.sol";
 /// @dev "Node" means a node of RFC 9162's own split: a tree of n > 1 leaves has a left part of k leaves, k the largest
 /// power of two below n, and a right part of n - k. Leaves are nodes of size 1.
 library Rfc9162 {
-    /// @notice The leaves [lo, lo + size) are no node of a tree of `treeSize` leaves.
+    /// @notice The leaves [lo, lo + size) are not node of a tree of `treeSize` leaves.
     error NotANode(uint64 treeSize, uint64 lo, uint64 size);
     /// @notice A proof holds `given` hashes where its tree sizes ask for `expected`.
     error ProofLength(uint256 expected, uint256 given);

@@ -36,8 +36,8 @@ library Shapes {
     {
         if (operand.rank > result.rank) revert RanksDisagree(operand.rank, result.rank);
         uint256 stride = 1;
-        // unchecked: products of dimensions of one type, at most 2^40; extents of the result are not 0, for it has as many
-        // axes or more.
+        // unchecked: products of dimensions of one type, at most 2^40; extents of the result are not 0, because it has
+        // as many axes or more.
         unchecked {
             uint256 extents = result.dimensions >> (256 - 32 * uint256(result.rank));
             uint256 sizes = operand.dimensions >> (256 - 32 * uint256(operand.rank));

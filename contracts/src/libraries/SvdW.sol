@@ -6,10 +6,10 @@ import {Bn254} from "./Bn254.sol";
 import {Refusals} from "./Refusals.sol";
 
 /// @title Maps field elements to BN254's G1, Shallue and van de Woestijne's way (RFC 9380, section 6.6.1, with Z = 1).
-/// @notice The caller finds inverses and roots, this library checks them. Each u has one point and one set of hints that
-/// lead to it; every other set reverts. Why, with g(x) = x^3 + 3 and the modulus P = 3 mod 4:
+/// @notice The caller finds inverses and roots, this library checks them. Each u has one point and one set of hints
+/// that lead to it; every other set reverts. Why, with g(x) = x^3 + 3 and the modulus P = 3 mod 4:
 ///
-/// - g has no root, for the curve's order is odd. As -1 is no square, exactly one of g(x) and -g(x) is one, for every x.
+/// - g has no root, for the curve's order is odd. As -1 is not a square, exactly one of g(x) and -g(x) is one, for every x.
 /// - RFC 9380 takes the first of x1, x2, x3 of which g is a square. g(x1) g(x2) g(x3) is a square, for
 ///   g(x1) g(x2) = ((x1^2 + x1 + 1) / v)^2 g(x3) with v^2 = x3 - 1. So a root of -g(x1) shows that x1 is not taken, and
 ///   that exactly one of g(x2) and g(x3) is a square, whose root then shows which of the two x is.

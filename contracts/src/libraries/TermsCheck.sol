@@ -160,7 +160,8 @@ library TermsCheck {
         // Others must be able to see a late bid and to answer it, as they must be able to see a task.
         _within("extension", terms.extension, least, terms.biddingPeriod);
         _within("trainingPeriod", terms.trainingPeriod, least, most);
-        // Else one silent seat could have the task stalled: so many draws, each with its delay, go into the stall period.
+        // Otherwise one silent seat could have the task stalled: that many draws, each with its delay, go into the
+        // stall period.
         uint256 longest = parameters.stallPeriod / Fees.ESCROW_DRAWS - parameters.drawDelay;
         _within("attestPeriod", terms.attestPeriod, least, Math.min(most, longest));
         // A look is compared with what is revealed.

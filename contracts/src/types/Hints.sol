@@ -8,6 +8,7 @@ struct MapHints {
     uint256 inverse;
     /// @dev The square root of g(x1), else of -g(x1): exactly one of the two has one.
     uint256 root;
-    /// @dev 0 if g(x1) is a square, else the square root of g(x2) or of g(x3): then exactly one of the two has one.
+    /// @dev 0 if g(x1) is a square, otherwise the square root of g(x2) or of g(x3): then exactly one of the two has
+    /// one.
     uint256 other;
 }

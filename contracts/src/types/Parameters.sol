@@ -24,7 +24,7 @@ struct Parameters {
     uint32 openingPeriod;
     // -------- amounts
     // ---- slot 1
-    /// Paid to whoever executes a draw.
+    /// Paid to the party that executes a draw.
     uint128 drawFee;
     /// Stake of a registration of level 0; that of level k is 2^k times as much.
     uint128 stakeUnit;

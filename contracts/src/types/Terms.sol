@@ -34,7 +34,8 @@ struct Terms {
     // ---- slot 6: what a conviction pays at once
     /// What the submitter gets of the stake on top of its escrow; at most the budget.
     uint128 restitution;
-    /// R: of the challenger with priority on the convicted segment, whoever that is; at most an eighth of the stake.
+    /// R: of the challenger with priority on the convicted segment, no matter who that is; at most an eighth of the
+    /// stake.
     uint128 reward;
     // ---- slot 7: what seats are paid
     /// Paid for each segment of an attested seat.
@@ -69,9 +70,10 @@ struct Terms {
     uint8 thinning;
     /// Time for each answer that a look or an accusation asks of a seat.
     uint32 moveTime;
-    /// Chance that a segment of an attested seat is looked at, and a look in turn, in hundredths of a percent; 0: there are no looks.
+    /// Chance that a segment of an attested seat is looked at, and a look in turn, in hundredths of a percent; 0:
+    /// there are not looks.
     uint16 lookChance;
-    /// J, accounts that judge whether data are withheld; 0: there are no juries.
+    /// J, accounts that judge whether data are withheld; 0: there are not juries.
     uint8 jurors;
     // ---- slot 10
     /// What a seat binds of its account's stake until the task is over.
@@ -79,8 +81,8 @@ struct Terms {
     /// Locked by a challenger; lost when the challenger is wrong or silent: half of it to the solver.
     uint128 bond;
     // ---- slot 11, 128 bits are free
-    /// In the place of `reward` where the task was Unpaid when it was convicted: for whoever trained it again. At most an eighth of
-    /// the stake.
+    /// In the place of `reward` where the task was Unpaid when it was convicted: for the party that trained it again.
+    /// At most an eighth of the stake.
     uint128 retrainReward;
     // ---- slot 12
     /// Where the bundle can be fetched.

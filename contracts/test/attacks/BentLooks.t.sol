@@ -44,7 +44,7 @@ contract BentLooksTest is Deployment {
         assertEq(abi.encode(_accounts(second)), due);
     }
 
-    /// @dev An accomplice convicts the first task: whom its looks would have bound is no freer for the second draw.
+    /// @dev An accomplice convicts the first task: whom its looks would have bound is not a freer for the second draw.
     function test_draw_looksOfAnEndedTask_succeeds() public {
         bytes memory due = _due();
         _convict(first);

@@ -6,10 +6,10 @@ import {Offer} from "../../src/types/Seats.sol";
 import {Terms} from "../../src/types/Terms.sol";
 import {Deployment} from "../market/Deployment.sol";
 
-/// @title A solver that has honest accounts drawn for a task of its own, the bait, just before it submits a false result
+/// @title A solver that has honest accounts drawn for its own task, the bait, just before it submits a false result
 /// (docs/security.md section 4).
-/// @notice Not prevented, but priced: an account sits in no task that pays less than its floor for a seat, or names a longer time.
-/// The tests state the price, so that a change of it is seen.
+/// @notice Not prevented, but priced: an account sits in no task that pays less than its floor for a seat, or names a
+/// longer time. The tests state the price, so that a change of it is seen.
 contract BoundAccountsTest is Deployment {
     /// @dev The honest offers' least fee of a seat. A seat of the victim's pays 4.
     uint112 private constant FLOOR = 1e18;
@@ -123,7 +123,7 @@ contract BoundAccountsTest is Deployment {
         bait.stateBytes = _offer().stateBytes + 1;
     }
 
-    /// @dev Who sits in the victim's seats if it is submitted after the bait. Everything is undone.
+    /// @dev Anyone who sits in the victim's seats if it is submitted after the bait. Everything is undone.
     function _victimsSeats(Terms memory bait) private returns (address[3] memory seats) {
         uint256 start = vm.snapshotState();
         TaskId first = _assigned(bait, 0);

@@ -47,7 +47,7 @@ contract ManySegmentsTest is Deployed {
         assertEq(game.gameOf(ids[AT_ONCE]).deadline, NEVER);
     }
 
-    /// @dev Whoever waited longest is next, and both clocks are whole: also where the claim was posted long before.
+    /// @dev Anyone who waited longest is next, and both clocks are whole: also where the claim was posted long before.
     function test_timeOut_startsTheNextGame_succeeds() public {
         _expand(1);
         _expand(3);

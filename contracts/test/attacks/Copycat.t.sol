@@ -48,7 +48,7 @@ contract CopycatTest is Play {
         _rewards(copy, challenger, second);
     }
 
-    /// @dev Who is there first and does nothing loses its bond, and the reward is for who goes on.
+    /// @dev Anyone who is there first and does nothing loses its bond, and the reward is for who goes on.
     function test_timeOut_earlierOneDismissed_rewardsTheConvicting_succeeds() public {
         GameId idle = _challenge();
         GameId id = _challengeBy(second, SEGMENT);
@@ -61,7 +61,8 @@ contract CopycatTest is Play {
         _rewards(id, second, challenger);
     }
 
-    /// @dev Who enters after a dismissal waits behind all that were there before, however it was with the one that is gone.
+    /// @dev Anyone who enters after a dismissal waits behind all that were there before, however it was with the one
+    /// that is gone.
     function test_timeOut_latecomerAfterDismissal_rewardsTheConvicting_succeeds() public {
         GameId idle = _challenge();
         GameId id = _challengeBy(second, SEGMENT);

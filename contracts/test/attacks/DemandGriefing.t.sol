@@ -7,8 +7,9 @@ import {Node} from "../../src/types/Openings.sol";
 import {LeafTree} from "../dispute/LeafTree.sol";
 import {Play} from "../dispute/Play.sol";
 
-/// @title Asking to make the other side pay: 96 nodes of an honest solver cost the asker at least twice what their answers cost.
-/// @notice Each move is a transaction of its own. Without deposits 16 leaves took 255k gas to ask for and 1.54M to answer.
+/// @title Asking to make the other side pay: 96 nodes of an honest solver cost the asker at least twice what their
+/// answers cost.
+/// @notice Each move is a separate transaction. Without deposits 16 leaves took 255k gas to ask for and 1.54M to answer.
 contract DemandGriefingTest is Play {
     uint256 private constant DEMANDS = 6;
     uint256 private constant BASE_FEE = 3 gwei;

@@ -57,8 +57,8 @@ contract BentDrawsTest is Deployment {
         assertEq(abi.encode(_accounts(second)), dueSecond);
     }
 
-    /// @dev The submitter's accomplice ends its own task, so that accounts which it would bind are free for the next: they are
-    /// not, for they were not free when its round was fixed.
+    /// @dev The submitter's accomplice ends its own task, so that accounts which it would bind are free for the next:
+    /// they are not, because they were not free when its round was fixed.
     function test_draw_firstTaskEnded_succeeds() public {
         uint256 start = vm.snapshotState();
         _draw(first);

@@ -11,7 +11,8 @@ import {Deployment} from "../market/Deployment.sol";
 contract InformersTest is Deployment {
     uint256 private constant LOCK = 40 * uint256(UNIT);
 
-    /// @dev Who shows his own salt by an accomplice has half back. Not even drawing the seat again himself makes that a gain.
+    /// @dev Anyone who shows his own salt by an accomplice has half back. Not even drawing the seat again himself
+    /// makes that a gain.
     function test_inform_oneself_losesHalf_succeeds() public {
         TaskId task = _attested();
         address account = board.seatOf(task, 1).account;
@@ -31,7 +32,7 @@ contract InformersTest is Deployment {
         assertEq(_remaining(board.registrationOf(account).lock), SEAT_STAKE - LOCK);
     }
 
-    /// @dev The solver has computed the seat's digest, so it knows the salt. Nothing of its own is at stake.
+    /// @dev The solver has computed the seat's digest, so it knows the salt. It risks nothing.
     function test_inform_bySolver_succeeds() public {
         TaskId task = _attested();
         _inform(task, 2, solver);
@@ -42,7 +43,8 @@ contract InformersTest is Deployment {
         assertEq(vault.free(solver), FUNDS + LOCK / 2 + 1);
     }
 
-    /// @dev A draw is asked for when another seat is emptied: that draw does not fill it, and the next one has a purse of its own.
+    /// @dev A draw is asked for when another seat is emptied: that draw does not fill it, and the next one has its own
+    /// purse.
     function test_inform_whileADrawIsPending_succeeds() public {
         TaskId task = _attested();
         _inform(task, 0, rival);
@@ -152,7 +154,8 @@ contract InformersTest is Deployment {
         assertEq(board.auditOf(task).escrowDraws, 8);
     }
 
-    /// @dev Nor does it stall at once a task that games have kept open for longer than the stall period: the period counts anew.
+    /// @dev Nor does it stall at once a task that games have kept open for longer than the stall period: the period
+    /// counts again.
     function test_stall_seatEmptiedLate_reverts() public {
         TaskId task = _attested();
         vm.prank(game);
@@ -200,7 +203,8 @@ contract InformersTest is Deployment {
         assertEq(vault.free(rival), FUNDS);
     }
 
-    /// @dev Nobody takes another seat's lock by a salt of its own: seats are named in the commitment, and each keeps its own word.
+    /// @dev Nobody takes another seat's lock by its own salt: seats are named in the commitment, and each keeps its
+    /// own word.
     function test_inform_ofAnotherSeat_reverts() public {
         TaskId task = _attested();
         bytes32 salt = _salt(board.seatOf(task, 0).account);

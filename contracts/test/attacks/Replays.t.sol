@@ -10,7 +10,7 @@ import {StepProgram} from "../dispute/StepProgram.sol";
 
 /// @title A commitment opened where it was not made (attack 34): another task, another chain, another account.
 contract ReplaysTest is Play {
-    /// @dev Forge's own; `block.chainid` would be read anew each time.
+    /// @dev Forge's own; `block.chainid` would be read again each time.
     uint256 private constant HERE = 31_337;
     TaskId private other;
 

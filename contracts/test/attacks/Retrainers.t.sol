@@ -4,7 +4,7 @@ pragma solidity 0.8.37;
 import {GameId} from "../../src/types/Ids.sol";
 import {Seated} from "../dispute/Seated.sol";
 
-/// @title A cheat's accomplice that opens a game before whoever trains a stalled task again (docs/security.md section 4).
+/// @title A cheat's accomplice that opens a game before the retrainer of a stalled task (docs/security.md section 4).
 /// @notice Not prevented. The test states who is paid, so that a change of it is seen.
 contract RetrainersTest is Seated {
     function setUp() public override {

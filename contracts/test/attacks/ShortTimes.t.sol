@@ -55,7 +55,7 @@ contract ShortTimesTest is Deployment {
         assertEq(_bound(terms), terms.verifiers);
     }
 
-    /// @dev Nobody accuses where there are no looks: a move time is not for replays there.
+    /// @dev Nobody accuses where there are not looks: a move time is not for replays there.
     function test_draw_moveTimeBelowAReplay_withoutLooks_succeeds() public {
         Terms memory terms = _terms();
         terms.moveTime = 10;

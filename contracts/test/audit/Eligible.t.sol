@@ -190,7 +190,7 @@ contract EligibleTest is Deployment {
         _assertDrawn(_terms(), true);
     }
 
-    /// @dev Who has left is not drawn, by however late an execution.
+    /// @dev Anyone who has left is not drawn, by however late an execution.
     function test_draw_left_succeeds() public {
         _register(1, _offer());
         TaskId task = _one(_terms());
@@ -243,7 +243,7 @@ contract EligibleTest is Deployment {
         assertEq(board.seatsOf(task)[0].account, drawn ? candidate : address(0));
     }
 
-    /// @dev Resigns so many seconds after the round is fixed.
+    /// @dev Resigns that many seconds after the round is fixed.
     function _assertResigned(int256 after_, bool drawn) private {
         Terms memory terms = _terms();
         terms.verifiers = 1;
@@ -263,7 +263,7 @@ contract EligibleTest is Deployment {
         board.resign();
     }
 
-    /// @dev Its seat in another task is released so many seconds after the round is fixed.
+    /// @dev Its seat in another task is released that many seconds after the round is fixed.
     function _assertFreed(int256 after_, bool drawn) private {
         Terms memory terms = _terms();
         terms.verifiers = 1;

@@ -163,7 +163,7 @@ contract InformTest is Deployment {
         looks.inform(task, 1, DIGEST, salt);
     }
 
-    /// @dev Who reads the transaction of an informer that waits comes too late: the copy needs a block of its own.
+    /// @dev Anyone who reads the transaction of an informer that waits comes too late: the copy needs its own block.
     function test_inform_sameBlock_reverts() public {
         TaskId task = _attested();
         bytes32 salt = _salt(board.seatOf(task, 1).account);
@@ -335,7 +335,7 @@ contract InformTest is Deployment {
         board.burnPurse(task);
     }
 
-    /// @dev A draw that is asked for has the purse, and pays whoever executes it, whatever has become of the task.
+    /// @dev A requested draw has its purse and pays its executor, whatever has happened to the task.
     function test_burnPurse_drawAsked_reverts() public {
         TaskId task = _attested();
         _inform(task, 1, rival);

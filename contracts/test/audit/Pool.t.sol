@@ -81,8 +81,8 @@ contract PoolTest is Test {
         this.take(2, 3);
     }
 
-    /// @dev A place that changed hands a thousand times is found in as many steps as its logarithm has. A draw tries 256 times at
-    /// most: 256 x 38,000 and the rest of it are below 2^24. A transaction of its own: storage is cold.
+    /// @dev A place that changed hands a thousand times is found in as many steps as its logarithm has. A draw tries
+    /// 256 times at most: 256 x 38,000 and the rest of it are below 2^24. A separate transaction: storage is cold.
     /// forge-config: default.isolate = true
     function test_gas_pick_longPast_succeeds() public {
         table.take(1, 0);

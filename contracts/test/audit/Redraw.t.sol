@@ -142,7 +142,7 @@ contract RedrawTest is Deployment {
         assertTrue(board.registrationOf(account).suspended);
     }
 
-    /// @dev Who was silent can leave with what it has left.
+    /// @dev Anyone who was silent can leave with what it has left.
     function test_quit_suspended_succeeds() public {
         address account = _suspended();
         vm.startPrank(account);

@@ -6,7 +6,8 @@ import {MapHints} from "../../src/types/Hints.sol";
 import {Snapshot} from "../harness/Snapshot.sol";
 import {Signing} from "./Signing.sol";
 
-/// @title What a round costs, under the rules of two hard forks: Osaka prices MODEXP anew, which the beacon does not use.
+/// @title What a round costs, under the rules of two hard forks: Osaka prices MODEXP again, which the beacon does not
+/// use.
 contract BeaconGasTest is Signing, Snapshot {
     uint256 private constant LIMIT = 130_000;
 
@@ -44,8 +45,8 @@ contract BeaconGasTest is Signing, Snapshot {
         _matches("show", 180_000);
     }
 
-    /// @dev A call from a contract, as a draw makes it; no transaction of its own. What MODEXP takes for an exponent of 256
-    /// bits tells which rules apply: EIP-2565's or EIP-7883's.
+    /// @dev A call from a contract, as a draw makes it, not a separate transaction. What MODEXP takes for an exponent
+    /// of 256 bits tells which rules apply: EIP-2565's or EIP-7883's.
     function _measureWord(uint256 modexp) private {
         bytes memory signature = _sign(5);
         MapHints[2] memory hints = _hints(5);

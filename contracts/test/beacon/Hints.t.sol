@@ -16,7 +16,7 @@ contract HintsTest is Signing {
         _assertAsPackage(u % P);
     }
 
-    /// @dev 1 - 16 u^4 is 0 for these two, and for no others: -1 is no square.
+    /// @dev 1 - 16 u^4 is 0 for these two, and for no others: -1 is not a square.
     function test_map_inverseOfZero_asPackage_succeeds() public view {
         assertEq(_mapHints(HALF).inverse, 0);
         assertEq(_mapHints(P - HALF).inverse, 0);
@@ -124,7 +124,7 @@ contract HintsTest is Signing {
         curve.hash(message, hints);
     }
 
-    /// @dev g(x) = 0 has no solution: -3 is no cube. So no x has roots of both g(x) and -g(x).
+    /// @dev g(x) = 0 has no solution: -3 is not a cube. So no x has roots of both g(x) and -g(x).
     function test_g_hasNoRoot_succeeds() public view {
         (bool done, bytes memory result) =
             address(5).staticcall(abi.encode(32, 32, 32, P - 3, (P - 1) / 3, P));

@@ -10,8 +10,9 @@ import {Play} from "./Play.sol";
 import {StepProgram} from "./StepProgram.sol";
 
 /// @title No answer of a demanded node costs more gas than its deposit counts, and the deposit counts little more.
-/// @notice Whole transactions, calldata and the 21,000 included. The dearest of each kind: the first coin that the solver ever gets from
-/// the game, and bytes of which almost none is zero. A value of 16 full chunks and the nodes of its tree.
+/// @notice Whole transactions, calldata and the 21,000 included. The most expensive of each kind: the first coin that
+/// the solver ever gets from the game, and bytes of which almost none is zero. A value of 16 full chunks and the nodes
+/// of its tree.
 contract AnswerGasTest is Play {
     bytes private value;
     bytes32[] private chunks;

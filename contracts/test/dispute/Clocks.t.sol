@@ -14,7 +14,7 @@ contract ClocksTest is Play {
         _start();
     }
 
-    /// @dev Down to a block of a split, each move after a number of seconds of its own.
+    /// @dev Down to a block of a split, each move after a different number of seconds.
     function testFuzz_moves_countForTheirSide_succeeds(uint8[8] memory seconds_) public {
         for (uint256 k; k < 8; ++k) {
             seconds_[k] = uint8(bound(seconds_[k], 0, TIME / 4));
@@ -93,7 +93,7 @@ contract ClocksTest is Play {
         assertEq(game.gameOf(other).deadline, vm.getBlockTimestamp() + TIME - 5, "the challenger's");
     }
 
-    /// @dev Games side by side have clocks of their own.
+    /// @dev Games side by side have their own clocks.
     function test_demand_inTwoGames_succeeds() public {
         GameId id = _inTop();
         GameId other = _challengeBy(second, SEGMENT);

@@ -103,7 +103,7 @@ contract CommitmentsTest is Seated {
         }
     }
 
-    /// @dev Else a bond of one's own cheap task would open games on others'.
+    /// @dev Otherwise the bond of a cheap task would open games on others'.
     function test_challenge_bondOfAnotherTask_reverts() public {
         TaskId other = task;
         task = _submitted(top.id, keccak256("constants"), checkpoints);

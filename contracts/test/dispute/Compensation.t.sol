@@ -30,7 +30,7 @@ contract CompensationTest is Seated {
         assertEq(commitments.claimsUntil(task), time + OPENING_PERIOD + STALL_PERIOD);
     }
 
-    /// @dev Whoever trained the stalled task again has the retrainer's reward.
+    /// @dev Anyone who trained the stalled task again has the retrainer's reward.
     function test_timeOut_unpaid_paysTheRetrainer_succeeds() public {
         vm.warp(vm.getBlockTimestamp() + STALL_PERIOD + 1);
         market.stall(task);

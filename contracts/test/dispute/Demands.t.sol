@@ -244,7 +244,7 @@ contract DemandsTest is Play {
         game.revealNode(id, 0, 0, _named(nodes), new bytes32[](4));
     }
 
-    /// @dev Attack 30: an inner node's preimage is no leaf, a leaf's data no list of descendants.
+    /// @dev Attack 30: an inner node's preimage is not a leaf, a leaf's data no list of descendants.
     function test_reveal_wrongKind_reverts() public {
         (GameId id, Node[] memory nodes) = _demandedSteps(0, 2);
         bytes32[] memory hashes = LeafTree.leaves(steps);

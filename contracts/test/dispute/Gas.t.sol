@@ -10,7 +10,7 @@ import {Judging} from "./Judging.sol";
 import {LeafTree} from "./LeafTree.sol";
 import {StepProgram} from "./StepProgram.sol";
 
-/// @title What each move costs, as a transaction of its own: cold storage, calldata and the 21,000 included.
+/// @title What each move costs, as a separate transaction: cold storage, calldata and the 21,000 included.
 /// @notice Targets of dispute.md section 9. Paths are short here; a path of 16 hashes more costs about 20,000.
 contract GameGasTest is Judging, Snapshot {
     /// @dev An isolated transaction has no base fee, so it is data that brings the deposits of demands here.
@@ -67,9 +67,8 @@ contract GameGasTest is Judging, Snapshot {
         _matches("reveal of a leaf", 80_000);
     }
 
-    /// @dev The dearest judgment: `dot` of two full chunks of random numbers, claimed in a third one. i32 [16, 256] times
-    /// i32 [8, 256] gives i64 [16, 8].
-    /// forge-config: default.isolate = true
+    /// @dev The most expensive judgment: `dot` of two full chunks of random numbers, claimed in a third one. i32 [16,
+    /// 256] times i32 [8, 256] gives i64 [16, 8]. forge-config: default.isolate = true
     function test_gas_judgeDot_belowTarget_succeeds() public {
         bytes memory x = abi.encodePacked(TypeCode.I32, uint8(2), uint32(16), uint32(256));
         bytes memory y = abi.encodePacked(TypeCode.I32, uint8(2), uint32(8), uint32(256));

@@ -11,10 +11,10 @@ import {Judging} from "./Judging.sol";
 import {LeafTree} from "./LeafTree.sol";
 
 /// @title What judging one element of each primitive costs, with the conviction, in values as large as a GPT's.
-/// @notice A frame of 64 values and 128 instructions; values of 32,768 chunks (f32 [32768, 256]), so paths of 15 hashes;
-/// chunks of random bytes; operands next to the result. Target of dispute.md section 9: 300,000. Dearest is `round_scaled`
-/// with two exponents, which opens four full chunks: 8 KB of calldata are 107,000 gas, proofs and arbiter 76,000, the two
-/// calls that convict 63,000.
+/// @notice A frame of 64 values and 128 instructions; values of 32,768 chunks (f32 [32768, 256]), so paths of 15
+/// hashes; chunks of random bytes; operands next to the result. Target of dispute.md section 9: 300,000. Most
+/// expensive is `round_scaled` with two exponents, which opens four full chunks: 8 KB of calldata are 107,000 gas,
+/// proofs and arbiter 76,000, the two calls that convict 63,000.
 contract JudgeGasTest is Judging, Snapshot {
     uint256 private constant TARGET = 300_000;
     uint256 private constant TRACE_LEVELS = 6;

@@ -11,7 +11,7 @@ import {IToken} from "../harness/Production.sol";
 import {LeafTree} from "./LeafTree.sol";
 import {Play} from "./Play.sol";
 
-/// @title A drawn task of eight segments and three seats, each with a segment of its own; and ways to convict its solver.
+/// @title A drawn task of eight segments and three seats, each with its own segment; and ways to convict its solver.
 abstract contract Seated is Play {
     uint8 internal constant SEATS = 3;
     uint32 internal constant SEGMENTS = 8;

@@ -44,8 +44,8 @@ interface IMarket is ITaskMarket {
 }
 
 /// @title Deploys the contracts from their artifacts: the very bytes that a chain gets.
-/// @dev Tests know contracts by their interfaces only. A test that imports one of them is compiled as it is, through the IR
-/// pipeline, and that takes minutes over all tests. The test contract is the deployer.
+/// @dev Tests know contracts by their interfaces only. A test that imports one of them is compiled like that contract,
+/// through the IR pipeline, which takes minutes over all tests. The test contract is the deployer.
 abstract contract Production is Test {
     address private _bounds;
 

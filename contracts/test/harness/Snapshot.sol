@@ -3,9 +3,9 @@ pragma solidity 0.8.37;
 
 import {Test} from "forge-std/Test.sol";
 
-/// @title Gas against tests/vectors/gas.json, which is committed: a move that got dearer is red.
+/// @title Gas against tests/vectors/gas.json, which is committed: a move that got more expensive is red.
 /// @notice Above the record by more than TOLERANCE fails; so does below it by as much, for a record that is too high
-/// would let the next regression pass. Record anew what has changed on purpose.
+/// would let the next regression pass. Record again what has changed on purpose.
 abstract contract Snapshot is Test {
     /// @notice Hundredths of the recorded gas.
     uint256 private constant TOLERANCE = 2;

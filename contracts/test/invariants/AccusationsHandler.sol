@@ -35,7 +35,7 @@ abstract contract AccusationsHandler is LooksHandler {
         if (vm.getBlockTimestamp() <= looks.lookOf(task, look).until) _answer(task, look);
     }
 
-    /// @notice The accused account has a game of its own, which goes on until somebody wants the lock.
+    /// @notice The accused account has its own game, which goes on until somebody wants the lock.
     function contest(uint256 seed) public action {
         (TaskId task, uint256 look) = _accusedLook(seed, true);
         ILooks.Look memory entry = looks.lookOf(task, look);

@@ -42,7 +42,7 @@ abstract contract Booked is Deployment {
         vm.warp(_time);
         vm.roll(_block);
         vm.recordLogs();
-        // No time limit is shorter than so many actions: each takes a second.
+        // No time limit is shorter than that many actions: each takes a second.
         if (++_actions % 16 == 0) _duties();
         _;
         _book();
@@ -76,7 +76,7 @@ abstract contract Booked is Deployment {
 
     // ------------------------------------------------------------------ inside
 
-    /// @dev Whoever is honest does what is due of it.
+    /// @dev Anyone who is honest does what is due of it.
     function _duties() internal virtual;
 
     /// @dev A task in this status, searched from a random one on; 0 if there is none.

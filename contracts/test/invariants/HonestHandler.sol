@@ -30,7 +30,8 @@ abstract contract HonestHandler is JuriesHandler {
         }
     }
 
-    /// @dev Whoever is looked at opens its digest, and answers. Of those that are not honest three in four open it too.
+    /// @dev Anyone who is looked at opens its digest, and answers. Of those that are not honest three in four open it
+    /// too.
     function _defend(TaskId task, uint256 look) private {
         bool isHonest = honest[_accountOf(task, _lookedAt(task, look))];
         bool opens = isHonest || uint256(keccak256(abi.encode(task, look))) % 4 != 0;

@@ -38,7 +38,7 @@ abstract contract JuriesHandler is AccusationsHandler {
             Seat memory juror = board.seatOf(task, FIRST_JUROR + slot);
             if (honest[juror.account] || !_mayAttest(task, FIRST_JUROR + slot, juror)) continue;
             uint256 choice = uint256(keccak256(abi.encode(seed, slot))) % 8;
-            // Most say what a bit of the seed says: else no side has most of a jury.
+            // Most say what a bit of the seed says: otherwise no side has most of a jury.
             if (choice != 0) _vote(task, FIRST_JUROR + slot, choice > 1 == (seed >> 128 & 1 == 0));
         }
     }

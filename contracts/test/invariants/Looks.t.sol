@@ -76,7 +76,8 @@ abstract contract LooksInvariants is Test {
         }
     }
 
-    /// @dev Whoever replays, opens, answers and votes in time is never suspended and never has less than it came with.
+    /// @dev Anyone who replays, opens, answers and votes in time is never suspended and never has less than it came
+    /// with.
     function invariant_honestVerifiersLoseNothing() internal view {
         for (uint256 i; i < HONEST; ++i) {
             address account = handler.people(FIRST_HONEST + i);

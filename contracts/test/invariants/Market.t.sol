@@ -24,7 +24,7 @@ contract MarketInvariants is LooksInvariants {
         targetSelector(FuzzSelector(address(handler), actions));
     }
 
-    /// @notice One campaign checks every sentence: with campaigns of their own each would see the same calls once more.
+    /// @notice One campaign checks every sentence: with their own campaigns each would see the same calls again.
     /// forge-config: default.invariant.check-interval = 8
     function invariant_everySentenceHolds() public view {
         invariant_escrowCoversEveryClaim();
@@ -129,7 +129,7 @@ contract MarketInvariants is LooksInvariants {
             for (uint256 i; i < looks_.length; ++i) {
                 uint256 slot = numbers[i] % 32;
                 bool awaited = numbers[i] / 32 == audit.level && audit.looking >> slot & 1 == 1;
-                // Those that wait when the task ends, or when the draw of a jury lapses, stay as they are.
+                // Those that wait when the task ends, or when the draw of a jury lapses, stay unchanged.
                 assertTrue(looks_[i].attested != awaited || handler.done("lapse of a jury") != 0);
             }
         }

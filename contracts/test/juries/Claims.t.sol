@@ -121,11 +121,11 @@ contract ClaimsTest is Claiming {
         _drawWith(0);
         _expectNoClaim(1, 2, abi.encodeWithSelector(Refusals.JuryOpen.selector, task));
         _expectNoClaim(0, 1, abi.encodeWithSelector(Refusals.JuryOpen.selector, task));
-        // A juror is no claimant.
+        // A juror is not a claimant.
         _expectNoClaim(FIRST, 1, abi.encodeWithSelector(Refusals.JuryOpen.selector, task));
     }
 
-    /// @dev Claims in a seat of two segments, of any items and whatever the verdicts were. The other seat has six of its own.
+    /// @dev Claims in a seat of two segments, of any items and with any verdicts. The other seat has six claims.
     function test_claim_afterTheLast_reverts() public {
         jurors = 6;
         _voted(1, 63, 0);
@@ -161,7 +161,7 @@ contract ClaimsTest is Claiming {
         _settle();
     }
 
-    /// @dev The account that is drawn into the seat after that has claims of its own: five, for one segment.
+    /// @dev The account that is drawn into the seat after that has its own claims: five, for one segment.
     function test_claim_drawnAgain_succeeds() public {
         (seats, each, jurors) = (1, 1, 6);
         _start();
@@ -188,7 +188,7 @@ contract ClaimsTest is Claiming {
         _expectNoClaim(0, 0, refusal);
     }
 
-    /// @dev Who has no free tokens for the bond and the draw claims nothing, and nothing is half done.
+    /// @dev Anyone who has no free tokens for the bond and the draw claims nothing, and nothing is half done.
     function test_claim_notEnoughFree_reverts() public {
         _start();
         address account = _account(0);
@@ -268,7 +268,7 @@ contract ClaimsTest is Claiming {
         board.forfeit(task, FIRST - 1, anyone);
     }
 
-    /// @dev Seat 0 is silent and drawn again until the task has had so many draws.
+    /// @dev Seat 0 is silent and drawn again until the task has had that many draws.
     function _silentUntil(uint256 draws) private {
         while (_audit().draws < draws) {
             address silent = _account(0);

@@ -85,7 +85,7 @@ contract JuryEndsTest is Claiming {
 
     // ------------------------------------------------------------------ stalls
 
-    /// @dev A jury that is drawn has an end of its own: nobody ends the task before it, however short the stall period.
+    /// @dev A jury that is drawn has its own end: nobody ends the task before it, however short the stall period.
     function test_stall_juryOpen_reverts() public {
         _seated(3);
         _voteYes(127);

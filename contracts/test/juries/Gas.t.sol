@@ -31,7 +31,7 @@ contract JuriesGasTest is Claiming, Snapshot {
         _matches("open", 200_000);
     }
 
-    /// @dev As many jurors as there may be, in the dearest verdict: all voted yes and lose their locks.
+    /// @dev As many jurors as there may be, in the most expensive verdict: all voted yes and lose their locks.
     /// forge-config: default.isolate = true
     function test_gas_mostJurors_belowTargets_succeeds() public {
         jurors = 32;

@@ -54,7 +54,7 @@ contract OpeningsTest is Claiming {
         _expectNoObjection(claimant, 0, refusal);
     }
 
-    /// @dev The constants tree has a size of its own.
+    /// @dev The constants tree has its own size.
     function test_object_constants_succeeds() public {
         _voted(CONSTANTS, 15, 0);
         bytes memory refusal = abi.encodeWithSelector(Refusals.OutOfBounds.selector, "tensor", 0, 2, 3);
@@ -62,7 +62,7 @@ contract OpeningsTest is Claiming {
         _object(2, 0);
     }
 
-    /// @dev One yes of seven is no majority, but it would be paid.
+    /// @dev One yes of seven is not a majority, but it would be paid.
     function test_object_noMajority_succeeds() public {
         _voted(3, 1, 14);
         _object(0, _walk(0, 1));
@@ -255,7 +255,7 @@ contract OpeningsTest is Claiming {
         _expectPartial(digest, opening, Refusals.LimitReached.selector);
     }
 
-    /// @dev An inner node is no leaf, nor what is hashed into it a chunk: the walk goes on to a leaf.
+    /// @dev An inner node is not a leaf, nor what is hashed into it a chunk: the walk goes on to a leaf.
     function test_open_innerNode_reverts() public {
         _objected(3, 15, 0, 0, 1);
         bytes32[] memory leaves = LeafTree.chunks(_value(3, 0));

@@ -102,7 +102,7 @@ contract VerdictsTest is Claiming {
         vm.expectEmit();
         emit IJuries.Judged(task, 0, 3, IJuries.Verdict.Available, 4, 2);
         _close();
-        // Whoever objects gains the verdict alone.
+        // Anyone who objects gains the verdict alone.
         assertEq(_free(claimant), FUNDS - SEAT_STAKE - BACK);
         assertEq(_free(liar), FUNDS - SEAT_STAKE);
         assertEq(_stakeOf(liar), SEAT_STAKE - LOCK);
@@ -267,7 +267,7 @@ contract VerdictsTest is Claiming {
         _close();
     }
 
-    /// @dev Half of an even jury is no majority, for yes and for no.
+    /// @dev Half of an even jury is not a majority, for yes and for no.
     function test_close_halfOfTheJury_undecided_succeeds() public {
         jurors = 6;
         _voted(3, 7, 56);
@@ -330,7 +330,7 @@ contract VerdictsTest is Claiming {
         _open(127);
         _reach(uint256(juries.claimOf(task).until) + 1);
         _close();
-        // Who was freed in the second of a draw's asking is not in that draw.
+        // Anyone who was freed in the second of a draw's asking is not in that draw.
         vm.warp(vm.getBlockTimestamp() + 1);
         _claim(1, 4);
         (uint256 claimant, bool pending,, uint256 yes, uint256 no) = board.juryOf(task);
@@ -370,7 +370,7 @@ contract VerdictsTest is Claiming {
         _assertConserved();
     }
 
-    /// @dev Who trains again and convicts has its reward, though the jury has taken a sixteenth.
+    /// @dev Anyone who trains again and convicts has its reward, though the jury has taken a sixteenth.
     function test_convict_withheld_succeeds() public {
         _voted(3, 0, 127);
         _close();

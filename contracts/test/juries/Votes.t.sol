@@ -88,7 +88,7 @@ contract VotesTest is Claiming {
         board.attest(task, FIRST, 0, 0);
     }
 
-    /// @dev A juror is no look: its number would be that of a look at a look of level 4, whose lock it would take.
+    /// @dev A juror is not a look: its number would be that of a look at a look of level 4, whose lock it would take.
     function test_looks_jurorsNumber_reverts() public {
         (seats, each, chance) = (1, 1, 10_000);
         _start();

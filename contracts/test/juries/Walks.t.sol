@@ -51,13 +51,14 @@ contract WalksTest is Claiming {
         }
     }
 
-    /// @dev A jury votes yes on a state whose first tensor has so many chunks. A call of its own: the memory of a call is given back.
+    /// @dev A jury votes yes on a state whose first tensor has that many chunks. A separate call: the memory of a call
+    /// is given back.
     function vote(uint256 count) external {
         (chunks, jurors) = (count, 3);
         _voted(0, 3, 0);
     }
 
-    /// @dev The walk of row k is objected with, and the chunk that it names is opened. A call of its own, as above.
+    /// @dev The walk of row k is objected with, and the chunk that it names is opened. A separate call, as above.
     function open(uint256 k) external {
         _object(0, uint32(walks[k]));
         if (chunks > 1 && chunks < 6) _expectOnly(k);

@@ -96,7 +96,7 @@ contract AccusingTest is Digesting {
         _refused(charge, Rfc9162.ProofLength.selector);
         charge.place.depth = 3;
         _refused(charge, Rfc9162.ProofLength.selector);
-        // A node is no chunk, whatever its bytes.
+        // A node is not a chunk, whatever its bytes.
         charge = _chargeOf(32, id, Spot(2, 1, 0));
         charge.proof.chunk = "";
         _refused(charge, Refusals.WrongRoot.selector);
@@ -299,7 +299,7 @@ contract AccusingTest is Digesting {
         charge.game = _challengeBy(second, _segmentOf(32));
         vm.expectRevert(abi.encodeWithSelector(Refusals.NotAllowed.selector, second, looker));
         _accuseWith(32, charge);
-        // Of its own, on another segment.
+        // The accused account's own game, on another segment.
         uint256 segment = _segmentOf(32) == 1 ? 2 : 1;
         charge.game = _challengeBy(looker, segment);
         vm.expectRevert(Refusals.NotYourTurn.selector);

@@ -8,7 +8,8 @@ import {Refusals} from "../../src/libraries/Refusals.sol";
 import {GameId} from "../../src/types/Ids.sol";
 import {Digesting} from "./Digesting.sol";
 
-/// @title What becomes of an accusation that the accused account contests by a game of its own, or that a conviction overtakes.
+/// @title What becomes of an accusation that the accused account contests by its own game, or that a conviction
+/// overtakes.
 contract ContestsTest is Digesting {
     Spot private whole = Spot(2, 0, 1);
 
@@ -122,7 +123,7 @@ contract ContestsTest is Digesting {
         looks.takeUnanswered(task, 32);
     }
 
-    /// @dev A game of its own that is over is no contest.
+    /// @dev The accused account's game is over: it is not a contest.
     function test_contest_closedGame_reverts() public {
         GameId id = _ready(1);
         GameId own = _challengeBy(_account(0), _segmentOf(32));

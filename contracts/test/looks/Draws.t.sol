@@ -49,7 +49,7 @@ contract LookDrawsTest is Looking {
 
     // ------------------------------------------------------------------ the first level
 
-    /// @dev Every segment of every seat, at every shape; each look is of one segment, by an account of its own.
+    /// @dev Every segment of every seat, at every shape; each look is of one segment, by its own account.
     function testFuzz_draw_certainLooks_succeeds(uint16 seats_, uint16 each_) public {
         (seats, each) = (uint16(bound(seats_, 1, 3)), uint16(bound(each_, 1, 3)));
         chance = 10_000;
@@ -260,7 +260,7 @@ contract LookDrawsTest is Looking {
         assertEq(_free(drawer), 5 * DRAW_FEE);
     }
 
-    /// @dev Whoever knows what is picked informs no more: it would save half of its lock.
+    /// @dev Anyone who knows what is picked informs no more: it would save half of its lock.
     function test_inform_roundPublished_reverts() public {
         _asked();
         bytes32 salt = _committed(0, second);

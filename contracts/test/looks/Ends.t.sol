@@ -132,7 +132,7 @@ contract LookEndsTest is Looking {
 
     // ------------------------------------------------------------------ conviction
 
-    /// @dev While the draw of looks is asked for: it pays whoever executes it, binds nobody, and is the last.
+    /// @dev While a draw of looks is pending: it pays its executor, binds nobody, and is the last.
     function test_convict_looksAsked_succeeds() public {
         _asked();
         _convict();

@@ -54,7 +54,7 @@ contract LookSilenceTest is Looking {
         assertEq(_audit().looking, 4);
         assertEq(_audit().looked, 2);
         assertEq(_audit().until, vm.getBlockTimestamp() + ATTEST_PERIOD);
-        // Who is looked at has its time from the draw that picked it.
+        // Anyone who is looked at has its time from the draw that picked it.
         assertEq(_audit().pickedAt, pickedAt);
         assertNotEq(_account(34), silent);
         assertNotEq(_account(34), address(0));
@@ -196,7 +196,8 @@ contract LookSilenceTest is Looking {
         _releaseAll();
     }
 
-    /// @dev A draw of silent looks that lapses ends them; its purse still pays who executes it, whoever is found is bound by nothing.
+    /// @dev A draw of silent looks that lapses ends them; its purse still pays who executes it, no matter who is found
+    /// is bound by nothing.
     function test_lapse_silentLooks_succeeds() public {
         _looked(3);
         _attest(32);

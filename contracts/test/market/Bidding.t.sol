@@ -295,7 +295,7 @@ contract BiddingTest is Deployment {
         market.bid(task, 1);
     }
 
-    /// @dev Who underbids itself needs the penalty only once.
+    /// @dev Anyone who underbids itself needs the penalty only once.
     function test_bid_ownAgain_succeeds() public {
         TaskId task = _post();
         vm.startPrank(solver);

@@ -75,7 +75,7 @@ contract CancellingTest is Deployment {
         assertEq(vault.free(submitter), FUNDS);
     }
 
-    /// @dev Nobody is refunded once more when the bidding period is over.
+    /// @dev Nobody is refunded again when the bidding period is over.
     function test_assign_cancelled_reverts() public {
         TaskId task = _post();
         _cancel(task);

@@ -273,7 +273,7 @@ abstract contract Deployment is Rounds {
         return keccak256(abi.encode("salt", account));
     }
 
-    /// @dev The account shows the salt of whoever sits in the seat, a block after it has committed to that.
+    /// @dev The account shows the salt of the party that sits in the seat, a block after it has committed to that.
     function _inform(TaskId task, uint256 seat, address informer) internal {
         bytes32 salt = _salt(board.seatOf(task, seat).account);
         bytes32 commitment = keccak256(abi.encode(block.chainid, address(looks), task, seat, informer, salt));

@@ -7,7 +7,7 @@ import {Terms} from "../../src/types/Terms.sol";
 import {Snapshot} from "../harness/Snapshot.sol";
 import {Deployment} from "./Deployment.sol";
 
-/// @title What the dearest calls cost at the greatest terms: a transaction has at most 2^24 gas (EIP-7825).
+/// @title What the most expensive calls cost at the greatest terms: a transaction has at most 2^24 gas (EIP-7825).
 /// @notice Isolated, as in Gas.t.sol. A draw that did not fit would stop the queue.
 contract ExtremesTest is Deployment, Snapshot {
     uint256 private constant MOST = 1 << 24;

@@ -6,9 +6,9 @@ import {Terms} from "../../src/types/Terms.sol";
 import {Snapshot} from "../harness/Snapshot.sol";
 import {Deployment} from "./Deployment.sol";
 
-/// @title What each transaction of a task's honest way costs: q = 2 segments a seat, K = 5; 66 registrations, of which few are
-/// taken. The draw is executed by the solver, who has free tokens.
-/// @notice Isolated: every call is a transaction of its own, with cold storage, calldata and the 21,000 included.
+/// @title What each transaction of a task's honest way costs: q = 2 segments a seat, K = 5; 66 registrations, of which
+/// few are taken. The draw is executed by the solver, who has free tokens.
+/// @notice Isolated: every call is a separate transaction, with cold storage, calldata and the 21,000 included.
 contract MarketGasTest is Deployment, Snapshot {
     uint256 private constant MORE = 60;
 
@@ -27,7 +27,7 @@ contract MarketGasTest is Deployment, Snapshot {
         vm.prank(rival);
         market.bid(task, BUDGET);
         _matches("bid", 200_000);
-        // The dearest: it releases the other's penalty, and moves the end.
+        // The most expensive: it releases the other's penalty, and moves the end.
         vm.warp(market.taskOf(task).bidsUntil);
         vm.prank(solver);
         market.bid(task, BUDGET / 2);

@@ -117,7 +117,8 @@ contract SoftCloseTest is Deployment {
         assertEq(market.taskOf(task).trainUntil, until + EXTENSION + _terms().trainingPeriod);
     }
 
-    /// @dev A bid of the last second wins nothing by being late: whoever was beaten has a whole extension to answer in.
+    /// @dev A bid of the last second wins nothing by being late: the bidder it beats has a whole extension to answer
+    /// in.
     function test_bid_sniped_isAnswered_succeeds() public {
         _bid(solver, 90 * UNIT);
         vm.warp(market.taskOf(task).bidsUntil);

@@ -224,7 +224,7 @@ contract TrainingTest is Deployment {
 
     // ------------------------------------------------------------------ inside
 
-    /// @dev An assigned task whose solver has so many free tokens.
+    /// @dev An assigned task whose solver has that many free tokens.
     function _withFree(uint256 amount) private returns (TaskId task) {
         task = _assigned(1);
         vm.prank(solver);

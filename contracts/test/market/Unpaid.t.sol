@@ -95,7 +95,7 @@ contract UnpaidTest is Deployment {
         assertEq(vault.free(submitter), had + refund);
         assertEq(vault.burned(), 0);
         assertEq(_remaining(market.taskOf(task).escrow), DRAW_FEE);
-        // The beacon comes back, and whoever executes the draw is paid. It binds nobody.
+        // The beacon comes back, and the executor of the draw is paid. It binds nobody.
         _draw(task);
         assertEq(vault.free(drawer), DRAW_FEE);
         assertEq(_remaining(market.taskOf(task).escrow), 0);
@@ -173,7 +173,7 @@ contract UnpaidTest is Deployment {
         market.closeStalled(task);
     }
 
-    /// @dev Whoever trains again can convict inside the window, and has the retrainer's reward.
+    /// @dev Anyone who trains again can convict inside the window, and has the retrainer's reward.
     function test_convict_stalledUndrawn_succeeds() public {
         TaskId task = _submitted(PRICE);
         vm.warp(beacon.timeOf(board.firstDraw().round) + STALL_PERIOD + 1);

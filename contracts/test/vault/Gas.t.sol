@@ -14,7 +14,7 @@ contract VaultGasTest is Production, Snapshot {
     function setUp() public {
         token = _newToken();
         vault = _newVault(token);
-        // The vault holds others' tokens, and the owner keeps some of its own.
+        // The vault holds others' tokens, and the owner keeps some.
         token.mint(other, 1e18);
         token.mint(owner, 2e18);
         vm.startPrank(other);

@@ -20,7 +20,7 @@ SMALLER = (
 
 
 def require_bits(overrides: Mapping[str, Any], roles: Collection[str]) -> None:
-    """Refuse what is no mapping, a name that is no role, and a value that is no pair of 13 and 20."""
+    """Refuse what is not a mapping, a name that is not a role, and a value that is not a pair of 13 and 20."""
     names = ", ".join(roles)
     remedy = f"give two of 13 and 20, as in (20, 13), for one of: {names}"
     if not isinstance(overrides, Mapping):

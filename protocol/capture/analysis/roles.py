@@ -114,7 +114,7 @@ class Roles:
 
 
 def table_of(overrides: Mapping[str, Bits]) -> dict[Role, Bits]:
-    """The table with some rows replaced, by role name. Raises `CaptureError` for what is no role or no bits."""
+    """The table with some rows replaced, by role name. Raises `CaptureError` for what is not a role or no bits."""
     require_bits(overrides, list(Role))
     return {**BITS, **{Role(name): (value[0], value[1]) for name, value in overrides.items()}}
 
@@ -177,7 +177,8 @@ def _origin(node: Any) -> Any:
 def _carrying(graph: Graph, sources: set[Any]) -> set[Node]:
     """Nodes that hold the results of operations `sources`, moved or scaled element by element.
 
-    A scaling that repeats elements does not count: an expert's output times its gate's probability is no probability.
+    A scaling that repeats elements does not count: an expert's output times its gate's probability is not a
+    probability.
     """
     found: set[Node] = set()
     for node in graph.nodes:

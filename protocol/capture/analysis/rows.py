@@ -61,8 +61,9 @@ ELEMENTWISE = {
 
 @dataclass(frozen=True)
 class Found:
-    """What the rows make of one operation: the first element that is `wrong` with its row, None for a constant; else
-    the bounds of all elements, None if other batches may have others."""
+    """What the rows make of one operation: the first element that is `wrong` with its row, None for a constant;
+    otherwise the bounds of all elements, None if other batches may have others.
+    """
 
     wrong: int | None
     row: int | None

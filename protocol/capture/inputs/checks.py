@@ -23,8 +23,9 @@ DATASET = (
 
 
 def require_code(model: Any, objective: Any) -> None:
-    """Refuse a model that is no module of Python code, layers that have no tensors yet, and an objective that cannot be
-    called with a model and a batch."""
+    """Refuse a model that is not a module of Python code, layers that have no tensors yet, and an objective that
+    cannot be called with a model and a batch.
+    """
     if not isinstance(model, nn.Module):
         what = f"the model is {_kind(model)}"
         raise CaptureError([Problem(what, "pass a torch.nn.Module")])
@@ -55,7 +56,7 @@ def require_code(model: Any, objective: Any) -> None:
 
 
 def require_counts(**counts: int) -> None:
-    """Refuse a count that is no integer from 1 to 2^31 - 1."""
+    """Refuse a count that is not an integer from 1 to 2^31 - 1."""
     raise_any(
         Problem(f"{name}={count!r}", "give a whole number from 1 to 2147483647")
         for name, count in counts.items()
@@ -79,8 +80,9 @@ def require_enough_rows(dataset: Mapping[str, Tensor], batch_size: int, replacem
 
 
 def require_dataset(dataset: Mapping[str, Tensor]) -> None:
-    """Refuse an empty dataset, what is no dense tensor in memory, types that it may not have, integers beyond i32, and
-    tensors of different lengths."""
+    """Refuse an empty dataset, what is not a dense tensor in memory, types that it may not have, integers beyond i32,
+    and tensors of different lengths.
+    """
     if not isinstance(dataset, Mapping):
         raise CaptureError([Problem(f"the dataset is {_kind(dataset)}", DATASET)])
     if not dataset:
@@ -93,7 +95,7 @@ def require_dataset(dataset: Mapping[str, Tensor]) -> None:
     problems = [
         Problem(
             f"the dataset has a tensor under {name!r}, {_kind(name)}",
-            "give each tensor a name of its own, text",
+            "give each tensor its own name, text",
         )
         for name in dataset
         if not isinstance(name, str) or not name
@@ -145,7 +147,7 @@ def no_item(number: int, item: Any) -> Problem:
 
 def no_number(number: int, name: str, value: Any) -> Problem:
     """An item has something else than numbers."""
-    what = f"item {number} of the dataset has {name!r} of type {type(value).__name__}, which is no number"
+    what = f"item {number} of the dataset has {name!r} of type {type(value).__name__}, which is not a number"
     return Problem(what, "leave it out, or turn it into numbers")
 
 
@@ -181,7 +183,7 @@ def require_separate_memory_and_no_hooks(model: nn.Module) -> None:
     for first, last, name in sorted(_span(t, name) for name, t in tensors_of(model) if _has_memory(t)):
         if first < end:
             remedy = (
-                "give each memory of its own with .clone(), or tie them by using one parameter in both places"
+                "give each its own memory with .clone(), or tie them by using one parameter in both places"
             )
             problems.append(Problem(f"{before} and {name} share memory", remedy))
         end, before = max((end, before), (last, name))

@@ -25,9 +25,10 @@ from protocol.capture.types import WIDENED, as_committed, as_seen_by_torch, stor
 def committed(dataset: Any) -> dict[str, Tensor]:
     """The tensors as they are committed: f32, u8, bool, or i32 in place of int64; one row per example.
 
-    `dataset` holds tensors or numpy arrays by name, or is a map-style dataset, such as torch's or Hugging Face's, whose
-    items are dicts or tuples of equal shapes; those of a tuple are called 0, 1, …. What it holds is copied, but for
-    arrays that numpy has mapped for reading alone in a type that is committed as it is: they may be larger than memory.
+    `dataset` holds tensors or numpy arrays by name, or is a map-style dataset, such as torch's or Hugging Face's,
+    whose items are dicts or tuples of equal shapes; those of a tuple are called 0, 1, …. What it holds is copied,
+    except read-only memory-mapped numpy arrays whose type is committed without conversion: these may be larger than
+    memory.
 
     Raises `CaptureError` for what `require_dataset` refuses, for rows of unequal shapes, and for values of no number.
     """
@@ -46,7 +47,7 @@ def example_batch(dataset: Mapping[str, Tensor], batch_size: int) -> dict[str, T
 
 
 def _tensor(x: Any) -> Any:
-    """A tensor in a type of a program's where that loses nothing; what is none, and cannot be one, as it is."""
+    """The tensor converted to a program's type where that loses nothing; anything else unchanged."""
     if isinstance(x, np.ndarray):
         try:
             with warnings.catch_warnings():
@@ -69,7 +70,7 @@ def _kept(x: Any, t: Tensor) -> Tensor:
 
 
 def _is_map_style(dataset: Any) -> bool:
-    """Whether it has items by number, as a `torch.utils.data.Dataset` has, and is no mere sequence or tensor."""
+    """Whether it has items by number, as a `torch.utils.data.Dataset` has, and not merely a sequence or tensor."""
     kind = type(dataset)
     return not isinstance(dataset, Mapping | Tensor | np.ndarray | list | tuple | str | bytes) and (
         hasattr(kind, "__getitem__") and hasattr(kind, "__len__")

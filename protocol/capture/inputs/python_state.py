@@ -59,7 +59,7 @@ from protocol.capture.inputs.python_values import (
 MOST_OBJECTS = 200_000
 """Objects that are looked at; what lies beyond is not compared."""
 MOST_ELEMENTS = 4_096
-"""Elements of a container that have names of their own; the numbers and texts behind them are compared together."""
+"""Elements of a container that have their own names; the numbers and texts behind them are compared together."""
 PLAIN = (Tensor, nn.Parameter, nn.Buffer)
 """Tensors whose attributes Python code may set; those of a trace have attributes of torch's."""
 TABLES = ("_parameters", "_buffers", "_modules")
@@ -86,7 +86,7 @@ class PythonState:
         """Of everything that can be changed in place: what it holds now, or None where nobody can tell, and how to put
         back what it held."""
         self._kept: list[Any] = []
-        """All that was looked at, so that no identity is given anew while states are compared."""
+        """All that was looked at, so that no identity is given again while states are compared."""
         self._globals: set[tuple[int, str, bool]] = set()
         """Module globals that were looked at, by their table, name, and whether they are an installed package's."""
         self._times: Counter[str] = Counter()
@@ -121,7 +121,7 @@ class PythonState:
             restore()
 
     def restore_holders_of(self, unwanted: Callable[[Any], bool]) -> None:
-        """Put back those that hold something `unwanted` by now, or may do so; all others stay as they are."""
+        """Put back those that hold something `unwanted` by now, or may do so; all others stay unchanged."""
         for now, restore in self._holders:
             if now is None or any(map(unwanted, now())):
                 restore()
@@ -174,7 +174,7 @@ class PythonState:
         return self._instance(where, value)
 
     def _container(self, where: str, value: Any) -> Items:
-        """A container that changes in place: its length counts as a value of its own."""
+        """A container that changes in place: its length counts as a separate value."""
         kind = kind_of(value)
         self._changeable(value)
         self._add(f"len({where})", kind.__len__(value))

@@ -31,7 +31,7 @@ class View:
 
     @classmethod
     def of(cls, value: Value) -> View:
-        """A value as it is."""
+        """A value unchanged."""
         return cls(value, value.shape, contiguous_strides(value.shape))
 
     @property

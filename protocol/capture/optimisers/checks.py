@@ -44,7 +44,7 @@ def require_phases(phases: Sequence[Phase], steps: int) -> None:
 
 
 def require_optimizer(optimizer: Any) -> None:
-    """Refuse what is no optimiser of torch, such as None or a list of several."""
+    """Refuse what is not an optimiser of torch, such as None or a list of several."""
     if not isinstance(optimizer, Optimizer):
         what = f"the optimiser is {'None' if optimizer is None else f'of type {type(optimizer).__name__}'}"
         remedy = "pass one torch.optim.Optimizer, built on the model's parameters"
@@ -81,7 +81,7 @@ def computes_otherwise(optimizer: Optimizer, name: str, error: float) -> Problem
 
 
 def require_limits(**limits: float | None) -> None:
-    """Refuse a limit that is not positive and finite; None is no limit."""
+    """Refuse a limit that is not positive and finite; None is not a limit."""
     raise_any(
         Problem(f"{name}={limit}", "give a positive, finite limit, or None for no clipping")
         for name, limit in limits.items()
@@ -92,7 +92,7 @@ def require_limits(**limits: float | None) -> None:
 def require_same_parameters(
     parameters: Mapping[str, nn.Parameter], reached: Collection[str], optimizer: Optimizer
 ) -> None:
-    """Refuse one of the parameters `reached` that is in no group, and a tensor in a group that is no parameter."""
+    """Refuse one of the parameters `reached` that is in no group, and a tensor in a group that is not a parameter."""
     held = {id(p) for group in optimizer.param_groups for p in group["params"] if p.requires_grad}
     problems = [
         Problem(f"the optimiser does not hold parameter {name}", "freeze it, or pass it to the optimiser")
@@ -101,7 +101,7 @@ def require_same_parameters(
     ]
     if held - {id(p) for p in parameters.values()}:
         remedy = "build it on this model's parameters, or make the tensor a parameter of the model"
-        problems.append(Problem("the optimiser holds a tensor that is no parameter of the model", remedy))
+        problems.append(Problem("the optimiser holds a tensor that is not a parameter of the model", remedy))
     raise_any(problems)
 
 
@@ -161,7 +161,7 @@ def require_only_rates_change(scheduler: LRScheduler, before: Sequence[Mapping[s
 
 
 def require_rates(scheduler: LRScheduler, rates: Sequence[float], step: int) -> None:
-    """Refuse a rate that is no finite number; `step` counts from 0."""
+    """Refuse a rate that is not a finite number; `step` counts from 0."""
     if not all(map(math.isfinite, rates)):
         what = f"{type(scheduler).__name__} gives step {step} the learning rate {', '.join(map(str, rates))}"
         raise CaptureError([Problem(what, "give every step a finite rate")])

@@ -1,4 +1,4 @@
-"""Phases of a step, one after the other: each a loss and an optimiser of its own, as in adversarial training."""
+"""Phases of a step, one after the other: each a loss and its own optimiser, as in adversarial training."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Phase:
     first: int = 0
 
     def times(self, steps: int) -> int:
-        """In how many of so many steps it acts."""
+        """In how many of that many steps it acts."""
         return max(0, -(-(steps - self.first) // self.every))
 
 

@@ -1,9 +1,9 @@
 """The update of any optimiser, traced as the model is: its `step` runs on fake tensors, and the graph is lowered.
 
-Rates are inputs, and so is what the optimiser keeps of each parameter, numbers that a step changes as tensors. What it
-keeps before its first step is found by running that step and noting what is put there. Where that depends on gradients,
-as a momentum that begins with the first one, the first step has a graph of its own. The graphs are then run beside the
-optimiser itself for a few steps, and must do the same.
+Rates are inputs, and so is what the optimiser keeps of each parameter, numbers that a step changes as tensors. What
+it keeps before its first step is found by running that step and noting what is put there. Where that depends on
+gradients, as a momentum that begins with the first one, the first step has its own graph. The graphs are then run
+beside the optimiser itself for a few steps, and must do the same.
 """
 
 from __future__ import annotations
@@ -119,8 +119,8 @@ class Traced:
 
 
 def trace_update(optimizer: Optimizer, parameters: Mapping[str, nn.Parameter]) -> Traced:
-    """The update of some parameters, by name. Raises `CaptureError` for what is no function of parameters, gradients,
-    rates and state; the optimiser is left as it was.
+    """The update of some parameters, by name. Raises `CaptureError` for what is not a function of parameters,
+    gradients, rates and state; the optimiser is left as it was.
     """
     with left_as_it_was(optimizer):
         tracer = _Tracer(optimizer, parameters)

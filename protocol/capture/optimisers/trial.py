@@ -119,7 +119,7 @@ class Trial:
             raise CaptureError([outside_state(optimizer, what) for what in sorted(changed)])
 
     def _beside(self) -> dict[str, Any]:
-        """Everything that a step must leave as it is, by what it is called."""
+        """Everything that a step must leave unchanged, by what it is called."""
         own = {
             f"the attribute {name}": _plain(x)
             for name, x in vars(self._optimizer).items()

@@ -28,7 +28,7 @@ GRADIENT_NORM = "grad_norm"
 @dataclass(frozen=True)
 class Update:
     """How a step changes the parameters. `clip_norm` limits the norm of all gradients together, `clip_value` each
-    element after that; None is no limit.
+    element after that; None is not a limit.
     """
 
     rule: Rule

@@ -29,7 +29,7 @@ CLOCKS = frozenset(
     )
 )
 MOMENTS = {(datetime, "now"), (datetime, "utcnow"), (datetime, "today"), (date, "today")}
-"""Constructors of the present moment, which are made anew at each look-up."""
+"""Constructors of the present moment, which are made again at each look-up."""
 
 
 @contextmanager

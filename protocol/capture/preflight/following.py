@@ -101,7 +101,7 @@ class Following:
 
 
 def following(captured: CapturedStep) -> Following | None:
-    """Torch's side of a captured step; None where it does not start from the model as it is."""
+    """Torch's side of a captured step; None where it does not start from the model's present state."""
     origin = captured.origin
     return None if origin is None or origin.resumed else Following(captured, origin)
 

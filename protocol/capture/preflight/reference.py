@@ -138,7 +138,7 @@ def by_torch(
 
 
 def in_type(value: Any, dtype: torch.dtype) -> Any:
-    """A tensor of floats in another type; anything else as it is."""
+    """A tensor of floats in another type; anything else unchanged."""
     return value.to(dtype) if isinstance(value, Tensor) and value.is_floating_point() else value
 
 
@@ -199,8 +199,8 @@ def inputs_of(traced: TracedStep, state: State, batch: Mapping[str, Tensor]) -> 
 
 
 def mean(units: Sequence[Results], accumulated: Collection[str]) -> Results:
-    """The results of a step from those of its equal parts. Of buffers those that are `accumulated` are as the last part
-    leaves them; what is no float is as the first one does.
+    """The results of a step from those of its equal parts. Of buffers those that are `accumulated` are as the last
+    part leaves them; what is not a float is as the first one does.
     """
     first, last = units[0], units[-1]
     return Results(

@@ -85,5 +85,5 @@ class _Giving(TorchDispatchMode):
 
 
 def _copied(found: Any) -> Any:
-    """Tensors of their own, as code may write into those that it draws."""
+    """Separate tensors, because code may write into those that it draws."""
     return tree_map_only(Tensor, lambda t: t.detach().clone(), found)

@@ -43,8 +43,9 @@ def state_made_inside(source: str) -> Problem:
 
 
 def outside_torch(error: Exception, source: str) -> Problem | None:
-    """The problem behind an error that torch raises with no type of its own: data that leave torch, and checkpoints
-    that trace nothing. None for any other error."""
+    """The problem behind an error that torch raises without a specific type: data that leave torch, and checkpoints
+    that trace nothing. None for any other error.
+    """
     text = str(error)
     if ".numpy()" in text or "tolist()" in text:
         return data_dependent(source)
@@ -56,7 +57,7 @@ def outside_torch(error: Exception, source: str) -> Problem | None:
 def raised(error: Exception, source: str, traceback: str) -> Problem:
     """The step raises an error while it is traced."""
     remedy = (
-        "torch runs this step as it is; what is traced has types and shapes but no elements: write it in operations "
+        "torch runs this step unchanged; what is traced has types and shapes but no elements: write it in operations "
         "that need no more"
     )
     return Problem(f"tracing the step raises {type(error).__name__}", remedy, source, traceback, error)
@@ -73,7 +74,7 @@ def left_untouched(parameters: Sequence[str]) -> Iterator[str]:
     if parameters:
         more = f" and {len(parameters) - SHOWN} more" if len(parameters) > SHOWN else ""
         shown = ", ".join(parameters[:SHOWN])
-        yield f"the loss does not reach {shown}{more}: left as they are, as torch leaves them"
+        yield f"the loss does not reach {shown}{more}: left unchanged, as torch leaves them"
 
 
 def unvalidated(distributions: Sequence[str]) -> Iterator[str]:
@@ -130,7 +131,7 @@ def require_one_replacement(name: str, new: Tensor, others: list[Tensor]) -> Non
     """Refuse a tied buffer that holds `new` at one of its places and another tensor at one of the others."""
     if any(other is not new for other in others):
         what = f"buffer {name} is tied, and the step replaces it in one place only"
-        remedy = "write into it with .copy_(), or give the places buffers of their own"
+        remedy = "write into it with .copy_(), or give the places their own buffers"
         raise CaptureError([Problem(what, remedy)])
 
 

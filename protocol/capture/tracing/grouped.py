@@ -23,7 +23,7 @@ def grouped_product(
 ) -> Tensor:
     """x times y, of which each group has its own matrices; `offs` is where the groups of rows, of columns or of terms
     end. Every row or column is multiplied for each group, and one product kept: no shape depends on the data. Those
-    behind the last group are zero, which torch leaves as they are.
+    behind the last group are zero, which torch leaves unchanged.
     """
     if offs is None:
         product = torch.bmm(x, y)

@@ -90,10 +90,11 @@ def trace_step(
 ) -> TracedStep:
     """Trace loss, metrics and gradients of `model` on a batch like `batch`, of which only types and shapes matter.
 
-    Raises `TraceError` for control flow or shapes that depend on data, results that are no f32 scalars, writes that no
-    program can make, and what the step itself raises. With `model_refused`, when the checks of `inputs` refused
-    the model already, a `TraceError` is raised in any case, and it explains every other error: a model of another type
-    than f32 may well trip over the f32 that it is given here. No tensor that the code spells out has a name in `taken`.
+    Raises `TraceError` for control flow or shapes that depend on data, results that are not f32 scalars, writes that
+    no program can make, and what the step itself raises. With `model_refused`, when the checks of `inputs` refused
+    the model already, a `TraceError` is raised in any case, and it explains every other error: a model of another
+    type than f32 may well trip over the f32 that it is given here. No tensor that the code spells out has a name in
+    `taken`.
     """
     problems = Problems()
     step = StepModule(model, objective)
@@ -200,7 +201,7 @@ def constants_of(traced: TracedStep) -> dict[torch.fx.Node, Tensor]:
 
 
 def is_traced(value: object) -> bool:
-    """Whether it is a tensor that only a trace knows, with no elements of its own."""
+    """Whether it is a tensor that only a trace knows, without elements."""
     return isinstance(value, FakeTensor | FunctionalTensor)
 
 

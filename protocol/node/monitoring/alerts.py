@@ -1,7 +1,7 @@
-"""Alerts of a node: what is worth an operator's attention, said once in the log and kept for the webhook.
+"""Alerts of a node: events that need an operator's attention, logged once and kept for the webhook.
 
-What tells that a task has changed is pure (`changes`). No method waits for the webhook, or raises where the disk fails:
-an alert that cannot be written is kept in memory.
+The function that detects changes of a task is pure (`changes`). No method waits for the webhook, or raises where the
+disk fails: an alert that cannot be written is kept in memory.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ if TYPE_CHECKING:
 Answer = TypeVar("Answer")
 
 VERSION: Final = 1
-"""Of the document that is posted."""
+"""Version of the posted document."""
 MOST_TEXT: Final = 500
 """Characters."""
 
 
 class Alarm(StrEnum):
-    """What an alert is about. The first ones are of a task."""
+    """The kinds of alerts. The first ones are about a task."""
 
     CHALLENGED = "challenged"
     SLASHED = "slashed"
@@ -51,12 +51,12 @@ class Alarm(StrEnum):
 
 
 ENDS: Final = frozenset({Alarm.SLASHED, Alarm.SETTLED, Alarm.REFUNDED, Alarm.VOID, Alarm.UNPAID})
-"""Statuses of the market (ITaskMarket.Status) that are told."""
+"""Statuses of the market (ITaskMarket.Status) that cause an alert."""
 
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """A task as it was seen: its status in lower case, its size and its open games, and the chain's time when status or
+    """A task as last seen: its status in lower case, its size and its open games, and the chain's time when status or
     size last changed.
     """
 
@@ -79,8 +79,8 @@ class Seen:
 def changes(
     before: Seen | None, now: Seen, silent_after: float, at: int
 ) -> Iterator[tuple[Alarm, str, str | None]]:
-    """What a look at a task tells: the alarm, its text, and a key that tells it from others of the task where it may be
-    met again. `silent_after` are seconds without progress, infinite where none is due; `at` is the chain's time.
+    """The alerts due after a look at a task: kind, text, and a key where the same kind may occur again for the task.
+    `silent_after` is seconds without progress, infinite where none is due; `at` is the chain's time.
     """
     if now.games > (0 if before is None else before.games):
         yield Alarm.CHALLENGED, f"{now.games} open game(s): answer in time or lose the stake", None
@@ -92,8 +92,8 @@ def changes(
 
 
 class Alerts:
-    """Any thread may raise one. Without an `outbox` they are kept in memory. `about` is part of each document:
-    the node, its chain and its account. A document's `id` tells a receiver that it was posted again.
+    """Alerts may be raised from any thread. Without an `outbox` they are kept in memory. `about` is part of each
+    document: the node, its chain and its account. A document's `id` lets a receiver recognise repeats.
     """
 
     def __init__(
@@ -104,7 +104,7 @@ class Alerts:
         outbox: Outbox | None = None,
         posts: bool = False,
     ) -> None:
-        """`posts`: there is a webhook."""
+        """`posts`: whether there is a webhook."""
         self._log = log
         self._about = dict(about)
         self._outbox = outbox
@@ -113,7 +113,7 @@ class Alerts:
         self._seen = {} if outbox is None else {key: Seen.read(text) for key, text in outbox.seen().items()}
         self._unsaved: deque[Raised] = deque(maxlen=MOST)
         self._keys: set[str] = set()
-        """Of alerts that were raised in this process."""
+        """Number of alerts raised in this process."""
         self.raised = Counter(
             "assay_node_alerts", "Alerts raised, by what they are about", ["alarm"], registry=registry
         )
@@ -124,7 +124,7 @@ class Alerts:
         )
 
     def see(self, market: str, task: int, now: Seen, silent_after: float, at: int) -> None:
-        """A followed task as it is at the chain's time `at`, which `now.since` is too, in case it has changed."""
+        """Alert about changes of a followed task, seen at the chain's time `at` (which is also `now.since`)."""
         with self._lock:
             before = self._seen.get((market, task))
             if before is not None and (before.status, before.size) == (now.status, now.size):
@@ -153,11 +153,11 @@ class Alerts:
                 self._try(lambda outbox: outbox.forget(market, task))
 
     def last(self, market: str, task: int) -> Seen | None:
-        """A task as it was last seen, by an earlier process too."""
+        """A task as it was last seen, also by an earlier process."""
         return self._seen.get((market, task))
 
     def next(self) -> tuple[Waiting, Raised | None] | None:
-        """What is to be posted next; with what is kept in memory alone, that."""
+        """The next alert to post; if alerts are kept in memory only, the next of these."""
         with self._lock:
             if self._unsaved:
                 return Waiting(0, self._unsaved[0].document, 0), self._unsaved[0]
@@ -165,7 +165,7 @@ class Alerts:
             return None if found is None else (found, None)
 
     def posted(self, waiting: Waiting, unsaved: Raised | None) -> None:
-        """It was taken."""
+        """It was delivered."""
         with self._lock:
             if unsaved is not None:
                 self._unsaved.remove(unsaved)
@@ -173,7 +173,7 @@ class Alerts:
                 self._try(lambda outbox: outbox.posted(waiting.id))
 
     def tried(self, waiting: Waiting, unsaved: Raised | None) -> None:
-        """It was not taken."""
+        """It was not delivered."""
         with self._lock:
             if unsaved is None:
                 self._try(lambda outbox: outbox.tried(waiting.id))
@@ -181,7 +181,7 @@ class Alerts:
                 self._unsaved.rotate(-1)
 
     def count_waiting(self, oldest: int) -> int:
-        """Drop what waits since before `oldest`, and what are too many; how many wait."""
+        """Drop alerts that have waited since before `oldest`, and those beyond the limit; how many wait."""
         with self._lock:
             dropped = self._try(lambda outbox: outbox.drop(int(time.time()), oldest))
             if dropped:
@@ -191,7 +191,7 @@ class Alerts:
         return waiting
 
     def close(self) -> None:
-        """What is kept is posted by the next process."""
+        """Kept alerts are posted by the next process."""
         if self._outbox is not None:
             self._outbox.close()
 
@@ -226,7 +226,7 @@ class Alerts:
         self._unsaved += fresh
 
     def _try(self, what: Callable[[Outbox], Answer]) -> Answer | None:
-        """What the outbox says; None without one, and where the disk fails."""
+        """The outbox's answer; None without an outbox, and where the disk fails."""
         if self._outbox is None:
             return None
         try:

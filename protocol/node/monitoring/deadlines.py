@@ -1,4 +1,4 @@
-"""What is due of a node, and when: for the metrics, and for alerts before it."""
+"""A node's deadlines: for the metrics, and for alerts before them."""
 
 from __future__ import annotations
 
@@ -8,12 +8,16 @@ from threading import Lock
 from typing import Final
 
 SHARE: Final = 5
-"""An alert comes at the latest when one part in so many of the period is left: short periods would alarm at once."""
+"""An alert comes when this share of the period is left, at the earliest: short periods would otherwise alert
+at once.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Deadline:
-    """Of a task: `kind` says what is due `at` (the chain's time), `period` are the seconds that there were for it."""
+    """A deadline of a task: `kind` says what is due `at` (the chain's time), `period` is the number of seconds
+    allowed for it.
+    """
 
     market: str
     task: int
@@ -22,19 +26,19 @@ class Deadline:
     period: float
 
     def is_near(self, now: float, before: float) -> bool:
-        """Whether it comes within `before` seconds, or the last fifth of its period where that is less."""
+        """Whether it is due within `before` seconds, or within the last fifth of its period if that is less."""
         return 0 <= self.at - now < min(before, self.period / SHARE)
 
 
 class Deadlines:
-    """Written by the loop and by other threads, each its own kinds; read by any."""
+    """Written by the loop and by other threads, each its own kinds; read by any thread."""
 
     def __init__(self) -> None:
         self._lock = Lock()
         self._found: dict[tuple[str, str], tuple[Deadline, ...]] = {}
 
     def put(self, market: str, source: str, found: Iterable[Deadline]) -> None:
-        """All that a source knows in a market now."""
+        """All deadlines of a source in a market now."""
         of = tuple(found)
         with self._lock:
             self._found[market, source] = of

@@ -11,16 +11,16 @@ if TYPE_CHECKING:
     from starlette.responses import Response
 
 VERSION: Final = 1
-"""Of the JSON bodies."""
+"""Version of the JSON bodies."""
 Checks = Mapping[str, str]
-"""By name what is wrong, in words; empty for what is right."""
+"""Problems in words, by name; empty where there is none."""
 
 
 def application(
     is_alive: Callable[[], bool], checks: Callable[[], Checks], render: Callable[[], bytes]
 ) -> Starlette:
-    """The ASGI app. /healthz is 200 while the node's loop turns, /readyz while no check finds anything; else 503. The
-    functions are called in threads.
+    """The ASGI app. /healthz is 200 while the node's loop turns, /readyz while no check finds a problem; otherwise
+    503. The functions are called in threads.
     """
     from prometheus_client import CONTENT_TYPE_LATEST
     from starlette.applications import Starlette

@@ -1,7 +1,7 @@
-"""Alerts that wait for the operator's webhook, and the states of tasks that they were told by: an SQLite file.
+"""Alerts that wait for the operator's webhook, and the task states that they reported: an SQLite file.
 
-An alert and the state that it tells of are written in one transaction, so that a process killed anywhere tells each
-change: at least once, for it may be killed between the receiver's answer and the note of it.
+An alert and the state it reports are written in one transaction, so that a process killed anywhere reports each
+change at least once; twice if it is killed between the receiver's answer and noting it.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from protocol.node.database import DatabaseError, Identity, NodeDatabase
 MOST: Final = 1_000
 """Alerts that may wait; beyond them the oldest are dropped."""
 KEPT_SECONDS: Final = 30 * 86_400
-"""That the key of an alert is remembered which was posted."""
+"""Seconds that the key of a posted alert is remembered."""
 
 _SCHEMA = """
 CREATE TABLE seen (
@@ -33,7 +33,7 @@ CREATE TABLE alerts (
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """An alert that is to be posted, and how often that was tried."""
+    """An alert to be posted, and how often that was tried."""
 
     id: int
     document: Mapping[str, Any]
@@ -42,14 +42,14 @@ class Waiting:
 
 @dataclass(frozen=True, slots=True)
 class Raised:
-    """An alert to be kept. One with a `key` is kept once, also after it was posted."""
+    """An alert to keep. One with a `key` is kept once, even after it was posted."""
 
     key: str | None
     document: Mapping[str, Any]
 
 
 class Outbox(NodeDatabase):
-    """Methods raise sqlite3.Error where the disk does not take it."""
+    """Methods raise sqlite3.Error where the disk does not accept a write."""
 
     PARTY = "node's alerts"
     VERSION = 1
@@ -57,7 +57,7 @@ class Outbox(NodeDatabase):
     SCHEMA = _SCHEMA
 
     def put(self, raised: Sequence[Raised], now: int, seen: tuple[str, int, str] | None = None) -> int:
-        """Keep alerts, with the state of a task (market, number, JSON) that they tell of; how many were new."""
+        """Keep alerts, with the state of a task (market, number, JSON) that they report; how many were new."""
         new = 0
         with self._transaction():
             for one in raised:
@@ -81,7 +81,7 @@ class Outbox(NodeDatabase):
         self._execute("DELETE FROM seen WHERE market = ? AND task = ?", (market, task))
 
     def next(self) -> Waiting | None:
-        """What is to be posted next: what was tried least, of that the oldest."""
+        """The next alert to post: the least tried, of these the oldest."""
         rows = self._execute(
             "SELECT id, document, tries FROM alerts WHERE NOT posted ORDER BY tries, id LIMIT 1"
         )
@@ -93,16 +93,16 @@ class Outbox(NodeDatabase):
         return int(count)
 
     def tried(self, number: int) -> None:
-        """Note that an alert was not taken."""
+        """Note that an alert was not delivered."""
         self._execute("UPDATE alerts SET tries = tries + 1 WHERE id = ?", (number,))
 
     def posted(self, number: int) -> None:
-        """Note that an alert was taken."""
+        """Note that an alert was delivered."""
         self._execute("UPDATE alerts SET posted = 1 WHERE id = ?", (number,))
 
     def drop(self, now: int, oldest: int) -> int:
-        """Drop what waits since before `oldest`, and what are more than `MOST`; how many these were. Keys of alerts
-        that were posted long ago go too.
+        """Drop alerts that have waited since before `oldest`, and those beyond `MOST`; how many these were. Also
+        drops the keys of alerts that were posted long ago.
         """
         with self._transaction():
             self._execute("DELETE FROM alerts WHERE posted AND at < ?", (now - KEPT_SECONDS,))
@@ -116,8 +116,8 @@ class Outbox(NodeDatabase):
 
 
 def open_outbox(path: Path, identity: Identity) -> tuple[Outbox, Path | None]:
-    """The outbox at `path`. One that is damaged is moved aside, and its new name returned: a node with a stake has to
-    start all the same. Raises DatabaseError where a new one cannot be made, or the disk does not give it now.
+    """The outbox at `path`. A damaged one is moved aside, and its new name returned, because a node with a stake must
+    start anyway. Raises DatabaseError where a new one cannot be made, or the disk cannot be read now.
     """
     try:
         return Outbox(path, identity), None

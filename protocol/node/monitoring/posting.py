@@ -1,4 +1,4 @@
-"""Posting alerts one after the other, again and again after rests that double, until the webhook takes them."""
+"""Posts alerts one after the other, again after pauses that double, until the webhook accepts them."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 FIRST_REST: Final = 1.0
 LONGEST_REST: Final = 300.0
 GIVEN_UP: Final = 3 * 86_400
-"""Seconds after which an alert is dropped that was not taken."""
+"""Seconds after which an undelivered alert is dropped."""
 
 
 class Poster:
-    """For one thread. `rest` are the seconds after a first failure."""
+    """For one thread. `rest` is the pause in seconds after a first failure."""
 
     def __init__(
         self,
@@ -46,7 +46,7 @@ class Poster:
             self._posts.labels(outcome)
 
     def post(self) -> bool:
-        """Post one alert if one waits and no rest lasts; whether there may be more to post at once."""
+        """Post one alert if one waits and no pause lasts; whether there may be more to post at once."""
         self._alerts.count_waiting(int(time.time()) - GIVEN_UP)
         if self._clock() < self._after:
             return False

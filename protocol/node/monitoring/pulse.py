@@ -1,6 +1,6 @@
-"""What the main loop of a node notes of itself: whether it turns, and how old the chain's answers are.
+"""What the main loop of a node records about itself: whether it turns, and how old the chain's answers are.
 
-Pure: times are seconds of a monotonic clock that the caller reads, but for the chain's own.
+Pure: times are seconds of a monotonic clock that the caller reads, except for the chain's own.
 """
 
 from __future__ import annotations
@@ -10,15 +10,15 @@ from time import monotonic
 from typing import Final
 
 PERIODS: Final = 10
-"""Of its own that a loop may take for one turn."""
+"""Seconds that a loop may take for one turn of its work."""
 LEAST_SECONDS: Final = 150.0
-"""That a turn may take however short the period is: a question to a chain that hangs is given up after five times 20 s
-(protocol/chain/connection.py).
+"""Seconds that a turn may take however short the period is: a question to a hanging chain is given up after five
+times 20 s (protocol/chain/connection.py).
 """
 START_SECONDS: Final = 900.0
-"""Up to the first turn: a start waits for the receipts of a deposit and of a registration."""
+"""Seconds until the first turn: a start waits for the receipts of a deposit and of a registration."""
 STALE_SECONDS: Final = 120.0
-"""Without an answer of the chain, or three periods where these are more."""
+"""Seconds without an answer of the chain; three periods if that is more."""
 
 
 @dataclass
@@ -31,10 +31,10 @@ class Pulse:
     period: float = 0.0
     """Seconds that the loop rests between two turns."""
     answered: float | None = None
-    """When the last turn ended in which the chain answered all that was asked."""
+    """When the last turn ended in which the chain answered everything."""
     block: int = 0
     block_time: int = 0
-    """Of the newest block that was seen, seconds since 1970; 0 before the first."""
+    """Time of the newest block that was seen, seconds since 1970; 0 before the first."""
 
     def turn(self, now: float, period: float) -> None:
         """The loop has turned, and rests for `period`."""
@@ -67,5 +67,5 @@ class Pulse:
         return max(STALE_SECONDS, 3 * self.period)
 
     def chain_time(self, now: float) -> float:
-        """The chain's clock, reckoned from its newest block; 0 before the first was seen."""
+        """The chain's clock, estimated from its newest block; 0 before the first was seen."""
         return self.block_time + (now - self.answered) if self.answered is not None else 0.0

@@ -1,7 +1,7 @@
 """Posting a JSON document to the address that an operator has set: https, or http on this machine.
 
-The address may hold a secret, so no error and no log has more of it than scheme and host. No redirect is followed, and
-of the answer only the status is read.
+The address may hold a secret, so errors and logs show only its scheme and host. Redirects are not followed, and only
+the status of the answer is read.
 """
 
 from __future__ import annotations
@@ -26,19 +26,19 @@ _EXPECTED: Final = "an https address, or an http one of this machine, without us
 
 
 class NotTaken(BadAnswer):
-    """The receiver did not answer with a status of success in time. The message has no part of the address."""
+    """The receiver did not answer with a success in time. The message has no part of the address."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Webhook:
-    """An address, its query apart."""
+    """An address without its query."""
 
     address: Address
     parameters: Mapping[str, str]
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """Raises ValueError without any part of the text."""
+        """Raises ValueError without quoting any part of the text."""
         try:
             parts = urlsplit(text)
             query = parse_qsl(parts.query, keep_blank_values=True, strict_parsing=True) if parts.query else []
@@ -61,7 +61,7 @@ class Webhook:
         return public_part(f"{self.address}/…")
 
     def post(self, document: Mapping[str, Any], seconds: float = SECONDS) -> None:
-        """Post a document, within so many seconds. Raises NotTaken."""
+        """Post a document, within that many seconds. Raises NotTaken."""
         body = json.dumps(document, ensure_ascii=False).encode(errors="replace")
         assert len(body) <= MOST_BYTES, "texts are cut where they are made"
         asyncio.run(self._post(body, seconds))

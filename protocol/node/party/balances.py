@@ -1,4 +1,4 @@
-"""What a node's accounts own, read by few requests: coin, tokens outside of the vault, free in it, and locked."""
+"""What a node's accounts own, read by few requests: coin, and tokens outside of the vault, free in it, and locked."""
 
 from __future__ import annotations
 
@@ -28,14 +28,18 @@ class Balance:
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """What of an account's tokens is bound: numbers of the vault's `locks` (0 for none), and token units besides."""
+    """How much of an account's tokens is bound: numbers of the vault's `locks` (0 for none), and token units
+    besides.
+    """
 
     locks: Sequence[int] = ()
     units: int = 0
 
 
 def read(client: Client, bound: Mapping[str, Bound]) -> dict[str, Balance]:
-    """The balances of accounts, by address, of whose tokens so much is bound. Inside of a view. Raises ChainError."""
+    """The balances of accounts, by address, with the bound part of their tokens. Inside of a view. Raises
+    ChainError.
+    """
     each = [[account] for account in bound]
     numbers = sorted({number for one in bound.values() for number in one.locks if number})
     client.token.ask_ahead("balanceOf", *each)

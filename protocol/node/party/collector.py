@@ -1,4 +1,4 @@
-"""Metrics that every node has, as they are when they are read. Nothing here asks the chain: the loop has asked."""
+"""Metrics of every node, computed when they are read. Nothing here asks the chain: the loop has asked."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ CHECKS: Final = ("chain", "database", "disk", "account")
 
 @dataclass
 class Known:
-    """What a node knows of itself; its parts are written by the loop."""
+    """What a node knows about itself; the loop writes its parts."""
 
     pulse: Pulse = field(default_factory=Pulse)
     deadlines: Deadlines = field(default_factory=Deadlines)
     balances: dict[tuple[str, str], Balance] = field(default_factory=dict)
     """By market and account."""
     lacks: str | None = None
-    """What the accounts need and do not have; empty for nothing, None before it is known."""
+    """What the accounts need and lack; empty for nothing, None before it is known."""
 
 
 class NodeCollector(Collector):
-    """Of a node whose data are in `folder`. `checks` tells what keeps it from being ready."""
+    """Of a node whose data are in `folder`. `checks` returns what keeps it from being ready."""
 
     def __init__(
         self, known: Known, folder: Path, checks: Callable[[], Mapping[str, str]], about: Mapping[str, str]
@@ -71,7 +71,7 @@ class NodeCollector(Collector):
         yield from self._money()
 
     def describe(self) -> Iterator[GaugeMetricFamily]:
-        """Nothing is asked when they are registered."""
+        """Registration asks nothing."""
         return iter(())
 
     def _loop(self) -> Iterator[GaugeMetricFamily]:

@@ -1,7 +1,7 @@
-"""Where a party keeps what it must remember: a folder and a database for each chain, account and deployment.
+"""Where a party keeps its data: a folder and a database for each chain, account and deployment.
 
-A folder has the names of all three. A release that knew one deployment of a chain left its market out; such a folder
-stays the one of the market that its database names.
+A folder's name has all three. A release that knew one deployment per chain left the market out; such a folder still
+belongs to the market that its database names.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ def open_database(kind: type[Opened], home: Home, client: Client) -> Opened:
 
 
 def earlier_deployments(kind: type[NodeDatabase], home: Home, client: Client) -> list[Deployment]:
-    """The other deployments of this chain in which the account has data, the earliest first: what was begun there is
-    to be ended there.
+    """The other deployments of this chain in which the account has data, the earliest first: what was begun there
+    must be finished there.
 
     Raises DatabaseError for data of a deployment whose file is missing, and UnknownArithmetic where this release does
-    not compute what tasks of one of them, or of the client's own, ask for.
+    not compute the arithmetic of one of them, or of the client's own.
     """
     require_computed(client.deployment.arithmetic, f"the contracts at {client.market.address}")
     connection = client.connection
@@ -64,7 +64,7 @@ def earlier_deployments(kind: type[NodeDatabase], home: Home, client: Client) ->
 
 
 def _markets(kind: type[NodeDatabase], home: Home, client: Client) -> Iterator[tuple[str, Path]]:
-    """The markets in which the account has data on this chain, and where."""
+    """The markets in which the account has data on this chain, with their folders."""
     name, party = _name(client), home.root / kind.PARTY
     for folder in (party / name, *sorted(party.glob(f"{name}-*"))):
         market = kind.market_of(_database(kind, folder))

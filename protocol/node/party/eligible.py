@@ -14,35 +14,36 @@ from protocol.tasks.task import Terms
 
 ELIGIBLE_A_SEAT: Final = 3
 ELIGIBLE_SHARE: Final = 0.5
-"""With less, whoever wrote the terms may have chosen who can be drawn."""
+"""With fewer accounts, the author of the terms may have chosen who can be drawn."""
 
 
 def least_eligible(chain_id: int, verifiers: int, jurors: int = 0) -> int:
-    """Eligible accounts below which no task of so many seats is posted or bid on, where no setting says another number:
-    three for each seat and juror, on a development chain one. A jury that is not found ends a task unpaid.
+    """Eligible accounts below which no task of that many seats is posted or bid on, unless a setting says otherwise:
+    three for each seat and juror, on a development chain one. A jury that cannot be filled ends a task unpaid.
     """
     seats = verifiers + jurors
     return seats if chain_id == DEVELOPMENT_CHAIN else ELIGIBLE_A_SEAT * seats
 
 
 def least_share(chain_id: int) -> float:
-    """Share of the registered slots that has to take a task before a solver works for it, where no setting says
-    another number: one half, on a development chain none.
+    """Share of the registered slots that must accept a task before a solver works for it, unless a setting says
+    otherwise: one half, on a development chain none.
     """
     return 0.0 if chain_id == DEVELOPMENT_CHAIN else ELIGIBLE_SHARE
 
 
 @dataclass(frozen=True, slots=True)
 class Eligible:
-    """Accounts that a draw for some terms could find now, or once their present seats are free. `slots` is their weight
-    in draws, 2^level each; `registered` that of all accounts that have not resigned and are not suspended.
+    """Accounts that a draw for some terms could find now, or once their present seats are free. `slots` is their
+    weight in draws, 2^level each; `registered` is the weight of all accounts that have not resigned and are not
+    suspended.
     """
 
     accounts: tuple[str, ...]
     slots: int
     registered: int
     unmet: Mapping[str, int] = field(default_factory=dict)
-    """How many other accounts ask for more, by the field of their offers, or "stake" where their own is too small."""
+    """How many other accounts ask for more, by the field of their offers, or "stake" where their stake is too small."""
 
     @property
     def share(self) -> float:
@@ -50,8 +51,9 @@ class Eligible:
         return self.slots / self.registered if self.registered else 0.0
 
     def refusal(self, terms: Terms, least: int, share: float) -> str | None:
-        """Why no solver works for these terms that asks for `least` accounts and a share of the registered stake: a
-        task whose seats stay empty is never paid, and a submitter's own accounts can be silent. None if these suffice.
+        """Why a solver that asks for `least` accounts and a share of the registered stake does not work for these
+        terms: a task whose seats stay empty is never paid, and a submitter's own accounts can stay silent. None if
+        these suffice.
         """
         if len(self.accounts) < least:
             return (
@@ -67,13 +69,15 @@ class Eligible:
 
     @property
     def why_not_more(self) -> str:
-        """For people: what passes the other accounts over."""
+        """For people: why the other accounts are passed over."""
         counts = ", ".join(f"{name} {accounts}" for name, accounts in sorted(self.unmet.items()))
         return f"; others are passed over, by what their offers ask: {counts}" if counts else ""
 
 
 def eligible(client: Client, terms: Terms) -> Eligible:
-    """Who could be drawn for these terms. Reads the board's events from the deployment on. Raises ChainError."""
+    """The accounts that could be drawn for these terms. Reads the board's events from the deployment on. Raises
+    ChainError.
+    """
     audit = client.audit
     (topic,) = (topic for topic, event in audit.contract.events.items() if event["name"] == "Registered")
     follower = Follower(

@@ -1,7 +1,7 @@
-"""Which call moves a task on now, whoever makes it, and making it (dispute.md section 2: every state has an exit).
+"""Which call moves a task on now, by any account, and making it (dispute.md section 2: every state has an exit).
 
-Anyone may make any of these calls, so races are harmless: the contract refuses the later one. Draws are one queue, so
-who wants its own task's executes the first one, again and again.
+Anyone may make any of these calls, so races are harmless: the contract refuses the later one. All draws form one
+queue, so a party that wants its own task's draw keeps executing the first one.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Exit(StrEnum):
 @dataclass(frozen=True, slots=True)
 class Observation:
     """A task as the chain shows it at one moment; `now` is the chain's time. `audit`, `seats`, `looks` and the number
-    of open `accusations` by looks are those of a submitted task, None, empty and 0 for others.
+    of open `accusations` by looks belong to a submitted task; for others they are None, empty and 0.
     """
 
     view: TaskView
@@ -48,19 +48,19 @@ class Observation:
 
     @property
     def places(self) -> Sequence[Seat]:
-        """Seats and looks: what accounts are drawn for, attest and are bound in."""
+        """Seats and looks: places that accounts are drawn for, attest in and are bound by."""
         return *self.seats, *self.looks
 
 
 def observe(client: Client, view: TaskView) -> Observation:
-    """What the chain shows, with no more questions than the task's status needs."""
+    """What the chain shows, with only the questions that the task's status needs."""
     if view.status is not TaskStatus.SUBMITTED:
         return Observation(view, client.now())
     return observe_audit(client, view, client.now())
 
 
 def observe_audit(client: Client, view: TaskView, now: int) -> Observation:
-    """What the chain shows of a task that was submitted once."""
+    """What the chain shows of a task that was submitted at some time."""
     task, board = view.task, client.audit
     audit = board.audit(task)
     seats = board.seats(task) if audit.drawn_at else ()
@@ -70,10 +70,10 @@ def observe_audit(client: Client, view: TaskView, now: int) -> Observation:
 
 
 def exit_due(seen: Observation, deployment: Deployment, grace: int = 0) -> Exit | None:
-    """The call that is due, if any: `grace` seconds later for those who leave it to others first.
+    """The call that is due, if any; `grace` seconds later for parties that let others go first.
 
-    STALL stands for a REDRAW that is possible too, after the stall period. A task that was never drawn is stalled by
-    `perform`, where no relay has its round.
+    STALL takes the place of REDRAW where both are possible, after the stall period. A task that was never drawn is
+    stalled by `perform`, if no relay has its round.
     """
     view, now = seen.view, seen.now - grace
     if view.status is TaskStatus.BIDDING:
@@ -105,8 +105,9 @@ def exit_due(seen: Observation, deployment: Deployment, grace: int = 0) -> Exit 
 
 
 def is_stalled(seen: Observation, deployment: Deployment) -> bool:
-    """Whether the submitted task may be ended unpaid: its first draw is still not executed, or a seat not attested, the
-    stall period after it was due, or after an informer emptied one, or a jury ended; or a jury's draw is not executed.
+    """Whether the submitted task may be ended unpaid. This needs a first draw that is not executed, or a seat not
+    attested, a stall period after it was due or after an informer emptied one or a jury ended; or a jury's draw that
+    is not executed.
     """
     audit = seen.audit
     if audit is None or (seen.seats and audit.attested == len(seen.seats)):
@@ -119,8 +120,8 @@ def is_stalled(seen: Observation, deployment: Deployment) -> bool:
 
 
 def looks_stalled(seen: Observation, deployment: Deployment) -> bool:
-    """Whether the looks that are asked for, or the jury that a look asked for, may be given up: their draw is still not
-    executed, the stall period after its round.
+    """Whether requested looks, or the jury that a look requested, may be given up: their draw was not executed within
+    the stall period after its round.
     """
     if seen.audit is None or not seen.audit.pending or not seen.audit.level:
         return False
@@ -128,7 +129,7 @@ def looks_stalled(seen: Observation, deployment: Deployment) -> bool:
 
 
 def _is_undrawn(seen: Observation, deployment: Deployment) -> bool:
-    """Whether the task may be ended for a draw that is not executed: its first one, or that of a seat's jury."""
+    """Whether the task may be ended because a draw is not executed: its first one, or that of a seat's jury."""
     awaited = seen.audit is not None and (seen.audit.claimant or not seen.audit.drawn_at)
     return bool(awaited) and is_stalled(seen, deployment)
 
@@ -136,9 +137,9 @@ def _is_undrawn(seen: Observation, deployment: Deployment) -> bool:
 def perform(
     client: Client, seen: Observation, call: Exit, signature_of: Callable[[int], bytes]
 ) -> Receipt | None:
-    """Make the call. None if a draw was executed by somebody else. Raises ChainError, Reverted where somebody else was
-    faster; NoRelay for a draw whose signature no relay gives, unless the task, or its looks, may be ended for that:
-    then they are.
+    """Make the call. None if somebody else executed the draw. Raises ChainError, Reverted where somebody else was
+    faster; NoRelay for a draw whose signature no relay has, unless the task, or its looks, may be ended for that
+    reason: then they are.
     """
     market, task = client.market, seen.view.task
     if call is Exit.DRAW:

@@ -1,4 +1,4 @@
-"""Alerts and deadlines of a task that a node follows, from what the chain shows of it."""
+"""Alerts and deadlines of a followed task, from what the chain shows."""
 
 from __future__ import annotations
 
@@ -11,13 +11,15 @@ from protocol.node.party.settings import NodeSettings
 from protocol.tasks.task import Terms
 
 SILENT_SHARE = 3
-"""A solver commits its progress at least four times; one part in three of its time without is silence."""
+"""Share of its time after which a solver counts as silent: it commits its progress at least four times, so a third
+without progress is silence.
+"""
 
 
 def follow(
     alerts: Alerts | None, settings: NodeSettings, market: str, view: TaskView, terms: Terms, now: int
 ) -> None:
-    """Raise what is new of a task at the chain's time `now`."""
+    """Raise new alerts of a task at the chain's time `now`."""
     if alerts is None:
         return
     silent = math.inf

@@ -1,4 +1,4 @@
-"""A party's tokens and coin: what has to be there before something is locked, and taking out what is free."""
+"""A party's tokens and coin: what must be there before something is locked, and withdrawing what is free."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ COIN: Final = 10**18
 
 
 class NotEnoughTokens(AssayError):
-    """The account holds fewer tokens than have to be locked."""
+    """The account holds fewer tokens than must be locked."""
 
 
 def require_free(client: Client, amount: int, purpose: str = "") -> None:
-    """Bring the free balance in the vault to `amount` units, from the account's tokens. Raises NotEnoughTokens.
+    """Raise the free balance in the vault to `amount` units, from the account's tokens. Raises NotEnoughTokens.
 
     `purpose` is for the message: "for the escrow".
     """
@@ -40,11 +40,11 @@ def require_tokens(client: Client, account: str, amount: int, purpose: str = "")
 
 
 class NotEnoughCoin(AssayError):
-    """The account holds less of the chain's coin than what it is about to begin may take."""
+    """The account holds less of the chain's coin than the action may cost."""
 
 
 def require_coin(client: Client, games: int) -> None:
-    """Whether the account's coin and its credit with the game last for so many games at their longest. Raises
+    """Whether the account's coin and its credit with the game pay for that many games of the longest kind. Raises
     NotEnoughCoin, ChainError.
     """
     due = games * client.game.coin_of_longest()
@@ -59,7 +59,7 @@ def require_coin(client: Client, games: int) -> None:
 
 
 def require_gas(client: Client, account: str, gas: int) -> None:
-    """Whether the account's coin pays for so much gas at the present price. Raises NotEnoughCoin, ChainError."""
+    """Whether the account's coin pays for that much gas at the present price. Raises NotEnoughCoin, ChainError."""
     due, have = gas * client.connection.gas_price, client.connection.balance(account)
     if have < due:
         raise NotEnoughCoin(
@@ -71,13 +71,13 @@ def require_gas(client: Client, account: str, gas: int) -> None:
 
 
 def withdraw_credit(client: Client) -> tuple[int, Receipt | None]:
-    """Take the account's credit with the game; how many wei it was, and the transaction if any."""
+    """Withdraw the account's credit with the game; how many wei it was, and the transaction if any."""
     amount = client.game.credit(client.address)
     return amount, client.game.withdraw_credit() if amount else None
 
 
 def withdraw_above(client: Client, kept: int) -> tuple[int, Receipt | None]:
-    """Take what is free beyond `kept` token units out of the vault; how much it was, and the transaction if any."""
+    """Withdraw what is free beyond `kept` token units from the vault; how much it was, and the transaction if any."""
     amount = client.vault.free(client.address) - kept
     if amount <= 0:
         return 0, None

@@ -1,4 +1,4 @@
-"""When the claim of a task can be ended, whoever does it (audit.md section 7). Pure.
+"""When the claim of a task can be ended, by any account (audit.md section 7). Pure.
 
 Anyone may close or drop a claim, so races are harmless: the contract refuses the later call.
 """
@@ -16,13 +16,13 @@ class Ending(StrEnum):
     """A call that ends a claim, by its function's name."""
 
     CLOSE = "close"
-    """For the verdict."""
+    """Ask for the verdict."""
     DROP = "drop"
-    """No jury will judge it: the task is over, or the jury's draw has lapsed."""
+    """Drop a claim that no jury will judge: the task is over, or the jury's draw has lapsed."""
 
 
 def closable(claim: ItemClaim | None, jury: JuryView | None, terms: Terms) -> int | None:
-    """The last second before nothing can change what the verdict does; None where there is no verdict to come."""
+    """The last second at which the verdict can still change; None where there is no verdict to come."""
     if claim is None or jury is None or jury.pending:
         return None
     if not may_object(jury.yes.bit_count(), jury.no.bit_count(), terms.jurors):
@@ -33,7 +33,7 @@ def closable(claim: ItemClaim | None, jury: JuryView | None, terms: Terms) -> in
 def ending_due(
     claim: ItemClaim | None, jury: JuryView | None, terms: Terms, status: TaskStatus, now: int
 ) -> Ending | None:
-    """The call that ends the task's claim now, if there is a claim and one that can be made."""
+    """The call that can end the task's claim now, if any."""
     if claim is None:
         return None
     if status is not TaskStatus.SUBMITTED or jury is None:

@@ -1,6 +1,6 @@
-"""The monitoring of a running node: its listener, and a thread that looks at its state and posts alerts.
+"""The monitoring of a running node: its listener, and a thread that checks its state and posts alerts.
 
-That thread never holds the loop: it reads what the loop has noted, and asks the chain nothing.
+That thread never delays the loop: it reads what the loop has noted, and asks the chain nothing.
 """
 
 from __future__ import annotations
@@ -32,22 +32,22 @@ if TYPE_CHECKING:
     from structlog.typing import FilteringBoundLogger
 
 LOOK_SECONDS: Final = 1.0
-"""Between two looks of the thread."""
+"""Seconds between two checks of the thread."""
 POST_SECONDS: Final = 10.0
-"""Of posting after one look."""
+"""Seconds for posting after one check."""
 REST_SECONDS: Final = 0.05
 WRITE_SECONDS: Final = 10.0
-"""Between two writes that try the database, however often is asked."""
+"""Seconds between two test writes to the database, however often the state is asked for."""
 BLOCK_SECONDS: Final = 600.0
-"""Age of the newest block from which on the chain, or its node, counts as standing still."""
+"""Age of the newest block from which the chain, or its node, counts as stalled."""
 GIB: Final = 1 << 30
 
 
 class Monitor:
-    """A context, as long as the node runs. `party` is "solver" or "verifier"; `folder` has the node's data, `writable`
-    writes to its database and raises sqlite3.Error. Without accounts `needs` is False.
+    """A context that lasts as long as the node runs. `party` is "solver" or "verifier"; `folder` has the node's data,
+    `writable` makes a test write to its database and raises sqlite3.Error. Without accounts `needs` is False.
 
-    Raises PortTaken; when it is entered, NotStarted.
+    Raises PortTaken; on entry, NotStarted.
     """
 
     def __init__(
@@ -114,7 +114,7 @@ class Monitor:
 
     @property
     def url(self) -> str:
-        """Where the listener is."""
+        """The address of the listener."""
         return self._serving.url
 
     def is_alive(self) -> bool:
@@ -122,7 +122,7 @@ class Monitor:
         return self._known.pulse.is_alive(monotonic())
 
     def checks(self) -> Mapping[str, str]:
-        """By name what keeps the node from being ready, empty where that is nothing."""
+        """What keeps the node from being ready, by name; empty if nothing does."""
         found = self._chain(), self._database(), self._disk(), self._account()
         return dict(zip(CHECKS, found, strict=True))
 
@@ -170,7 +170,7 @@ class Monitor:
                 self._log.error("monitoring failed", error=f"{type(error).__name__}: {error}", exc_info=error)
 
     def _post(self, ending: bool) -> None:
-        """Post what waits. At the end also after rests, for a while; what is left is posted by the next process."""
+        """Post waiting alerts. At the end also after pauses, for a while; the next process posts the rest."""
         if self._poster is None:
             return
         until = monotonic() + POST_SECONDS
@@ -199,7 +199,7 @@ class Monitor:
                 self.alerts.tell(Alarm.DEADLINE, text, due.market, due.task, f"{due.kind} {due.at:.0f}")
 
     def _condition(self, alarm: Alarm, text: str) -> None:
-        """Tell it once as long as it lasts."""
+        """Report it once as long as it lasts."""
         if not text:
             self._firing.pop(alarm, None)
         elif alarm not in self._firing:

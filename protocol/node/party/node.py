@@ -1,7 +1,7 @@
-"""The loop of a long-running node: one look at the chain after the other until its work is over or it is asked to stop.
+"""The loop of a long-running node: one look at the chain after another until its work is over or it is asked to stop.
 
-What a look does, and when the work is over, is the party's; here is only how a node waits, and for how long it bears a
-chain that does not answer.
+The party decides what a look does, and when the work is over; this module decides how a node waits, and how long it
+tolerates a chain that does not answer.
 """
 
 from __future__ import annotations
@@ -39,14 +39,14 @@ if TYPE_CHECKING:
     from protocol.chain.blocks import Block
 
 MEASURE_SECONDS: Final = 30.0
-"""Between two looks at balances while there is something to do."""
+"""Seconds between two looks at balances while there is work."""
 IDLE_SECONDS: Final = 600.0
-"""While there is nothing: somebody may have sent coin meanwhile. Few questions for each block, or none."""
+"""Seconds while there is none: somebody may have sent coin meanwhile. Few questions per block, or none."""
 
 AWAY: tuple[type[ChainError], ...] = (RpcError, NotMined, NonceTaken, UnstableChain, Reverted, WrongChain)
-"""What a chain raises that is out of reach for a while, or whose nodes are behind one another: one that is a block
-behind the last does not have what that one showed, such as a task (it reverts) or a nonce. Another chain behind the
-same address may be put right too.
+"""Errors of a chain that is out of reach for a while, or whose nodes lag: a node one block behind the last does not
+have what that one showed, such as a task (it reverts) or a nonce. A wrong chain behind the same address may also be
+corrected.
 """
 
 SAY_AGAIN: Final = 30.0
@@ -54,7 +54,7 @@ SAY_AGAIN: Final = 30.0
 
 
 class Node(ABC):
-    """Drives `_tick` until there is an outcome, or it is asked to stop and nothing is due that cannot wait."""
+    """Drives `_tick` until there is an outcome, or until it is asked to stop and nothing urgent is due."""
 
     def __init__(
         self,
@@ -66,11 +66,13 @@ class Node(ABC):
     ) -> None:
         self._client = client
         self._nodes: Sequence[Node] = (*earlier, self)
-        """Those of earlier deployments and this one, which drives them: what was begun there comes before new work."""
+        """The nodes of earlier deployments and this one, which drives them: what was begun there comes before new
+        work.
+        """
         self._prepared = False
         self.known = Known()
         self.alerts: Alerts | None = None
-        """While it is monitored."""
+        """Set while it is monitored."""
         self.monitoring_url = ""
         self._measured: float | None = None
         self._idle_measured = False
@@ -80,38 +82,38 @@ class Node(ABC):
 
     @abstractmethod
     def _prepare(self) -> None:
-        """What comes before the first look; begun anew where the chain is away. Raises as `_tick` does."""
+        """Work before the first look; restarted where the chain is away. Raises as `_tick` does."""
 
     @abstractmethod
     def _tick(self) -> None:
-        """Look at everything once, and wait for no block. Raises ChainError."""
+        """Look at everything once, without waiting for a block. Raises ChainError."""
 
     @abstractmethod
     def _outcome(self, once: bool) -> ExitCode | None:
-        """The exit code if the work is over: with `once` that may be, without it hardly ever."""
+        """The exit code if the work is over: possible with `once`, rare without it."""
 
     @abstractmethod
     def _at_stake(self) -> dict[str, object]:
-        """What is left open when the node stops now, for the log."""
+        """What stays open when the node stops now, for the log."""
 
     def _may_stop(self) -> bool:
-        """Whether nothing is due that cannot wait for the next start."""
+        """Whether everything that is due can wait for the next start."""
         return True
 
     def _is_idle(self) -> bool:
-        """Whether nothing is to be done before the chain says so."""
+        """Whether nothing is to be done before the chain changes."""
         return False
 
     def _bound(self) -> Mapping[str, Bound]:
-        """The accounts, by address, with what of their tokens is bound. Inside of a view. Raises ChainError."""
+        """The accounts, by address, with the bound part of their tokens. Inside of a view. Raises ChainError."""
         return {}
 
     def _lacks(self, _balances: Mapping[str, Balance], _block: Block) -> str:
-        """What the accounts need and do not have, in words. Inside of a view. Raises ChainError."""
+        """What the accounts need and lack, in words. Inside of a view. Raises ChainError."""
         return ""
 
     def _try_writing(self) -> object:
-        """Write to the database. Raises sqlite3.Error."""
+        """Test write to the database. Raises sqlite3.Error."""
         return None
 
     @contextmanager
@@ -132,7 +134,7 @@ class Node(ABC):
             node._try_writing()
 
     def _loop(self, once: bool) -> ExitCode:
-        """Until the node ends. Raises what a tick raised, if it may not pass or has not passed in time."""
+        """Runs until the node ends. Raises what a tick raised, if that is permanent or has lasted too long."""
         failing: float | None = None
         told, told_at = "", 0.0
         followed = False
@@ -164,7 +166,7 @@ class Node(ABC):
             self._rest()
 
     def _advance(self) -> ChainError | None:
-        """Prepare if that was not done, and tick; what says that the chain is away."""
+        """Prepare if that was not done, and tick; returns the error that says that the chain is away."""
         try:
             if self._client is not None:
                 self._client.tend()
@@ -177,7 +179,7 @@ class Node(ABC):
         return None
 
     def _note_answer(self) -> None:
-        """The chain has answered all nodes: note that, and measure what is due."""
+        """The chain has answered all nodes: note that, and compute the deadlines."""
         if self._client is None:
             return
         block = self._client.connection.latest
@@ -212,15 +214,15 @@ class Node(ABC):
         self.known.lacks = lacks
 
     def _rest(self) -> None:
-        """Wait for the next look. A node that was asked to stop and still has to act does not look without a pause."""
+        """Wait for the next look. A node that was asked to stop and must still act pauses between looks too."""
         if self._stop.asked:
             time.sleep(self._settings.pace)
         else:
             self._stop.wait(self._pause())
 
     def _pause(self) -> float:
-        """Seconds up to the next look: for whom nothing is due before the next block, those of a block, unless the
-        settings say how many.
+        """Seconds until the next look: the time of a block if nothing is due before the next block, unless the
+        settings give a number.
         """
         pace = self._settings.pace
         idle = all(node._is_idle() for node in self._nodes)

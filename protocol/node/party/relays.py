@@ -10,7 +10,7 @@ from protocol.node.settings import SettingsError
 
 
 def relays_by(settings: ConnectionSettings, network: Network, is_signed: IsSigned) -> Relays:
-    """The relays of the setting, else the network's own. Raises SettingsError where there are none."""
+    """The relays of the setting, otherwise the network's own. Raises SettingsError where there are none."""
     addresses = settings.relays or default_relays(network)
     if not addresses:
         raise SettingsError(

@@ -22,7 +22,7 @@ WebUrl = Annotated[str, AfterValidator(require_web_url)]
 
 
 def _webhook(given: SecretStr | None) -> SecretStr | None:
-    from protocol.node.monitoring.webhook import Webhook  # an HTTP client is no part of most commands
+    from protocol.node.monitoring.webhook import Webhook  # an HTTP client is not part of most commands
 
     if given is not None:
         Webhook.parse(given.get_secret_value())
@@ -41,17 +41,17 @@ class ConnectionSettings(BaseModel):
         Field(min_length=1),
         BeforeValidator(lambda given: given.split(",") if isinstance(given, str) else given),
     ] = ("http://127.0.0.1:8545",)
-    """Nodes of the chain: the next one is asked when one fails or is behind; a transaction goes to all. In a flag
-    between commas.
+    """Nodes of the chain: if one fails or lags, the next is asked; a transaction goes to all. Separated by commas in
+    a flag.
     """
     finality: Finality | None = None
-    """What cannot be undone waits for it; without, the chain's own of protocol/chain/chains.toml."""
+    """Finality that irreversible actions wait for; if unset, the chain's own in protocol/chain/chains.toml."""
     account: str
     password_file: Path | None = None
     deployment: Path | None = None
     bundles: tuple[str, ...] = ()
-    """Addresses below which bundles may be read, and nodes asked, besides https and http on the internet, such as
-    file:///srv/bundles/ or http://192.168.1.5:8700/.
+    """Addresses below which bundles may be read, and nodes asked, in addition to https and http on the internet, such
+    as file:///srv/bundles/ or http://192.168.1.5:8700/.
     """
     relays: tuple[Relay, ...] = ()
     """HTTP relays of the beacon, all asked at once; empty: those that protocol/beacon/networks.toml names for the
@@ -60,29 +60,29 @@ class ConnectionSettings(BaseModel):
 
 
 class NodeSettings(ConnectionSettings):
-    """What the operator of a long-running node may choose."""
+    """Options of a long-running node."""
 
     poll: Annotated[float, Field(gt=0, le=LONGEST)] | None = None
-    """Seconds between two looks at the chain; without, half a second while there is something to do, and the time of a
-    block while there is nothing.
+    """Seconds between two looks at the chain; if unset, half a second while there is work, and the time of a block
+    while there is none.
     """
     patience: Annotated[float, Field(gt=0)] = 300.0
-    """Seconds that the chain's node may be out of reach before this one gives up."""
+    """Seconds that the chain's node may be out of reach before this node gives up."""
     speed: Annotated[float, Field(gt=0)] = SPEED
-    """Scalar operations a second that this machine manages, to enter no task or game whose clock is too short. A solver
-    for which it is not set goes by what `solver bench` measured, for its price too.
+    """Scalar operations a second that this machine manages; the node enters no task or game that needs more. A solver
+    without this setting uses what `solver bench` measured, also for its price.
     """
     device: Literal["auto", "cpu", "cuda"] = "auto"
     """Where steps run; auto: on a CUDA device if torch has one. The bits are the same."""
     tasks: tuple[Annotated[int, Field(ge=1)], ...] = ()
     """Tasks to work on; empty: all."""
     disk_limit_gib: Annotated[float, Field(gt=0, le=10**6)] | None = None
-    """Of disk that this node may take, in GiB; without, all that is free. What is kept of tasks that are over goes
-    first, the earliest first, before `hold_days` are over; what is at stake is kept all the same, and where that is
-    more, nothing new is taken.
+    """Disk that this node may take, in GiB; if unset, all that is free. Data of finished tasks is deleted first, the
+    oldest first, even before `hold_days` are over. Data at stake is always kept; where it exceeds the limit, nothing
+    new is taken.
     """
     hold_days: Annotated[float, Field(ge=0, le=10**4)] = 7
-    """How long what is kept of a task stays on the disk, and is served, after the task was over."""
+    """How long a task's data stays on disk, and is served, after the task was over."""
 
     @property
     def disk_limit(self) -> int | None:
@@ -95,23 +95,25 @@ class NodeSettings(ConnectionSettings):
         return int(self.hold_days * 86_400)
 
     MONITOR_PORT: ClassVar[int]
-    """Where the party's monitoring listens unless the settings say."""
+    """The default port of the party's monitoring."""
     port: Annotated[int, Field(ge=0, le=65_535)] = 0
-    """Of the service for strangers; 0: any free one."""
+    """Port of the service for strangers; 0: any free one."""
     monitor_host: str = "127.0.0.1"
-    """Where /healthz, /readyz and /metrics are served, which are no stranger's business."""
+    """Host of /healthz, /readyz and /metrics, which are not for strangers."""
     monitor_port: Annotated[int, Field(ge=0, le=65_535)] | None = None
-    """0: any free one. Unsaid: the party's own, or any free one where `port` is 0."""
+    """Port of monitoring; 0: any free one. If unset: the party's own, or any free one where `port` is 0."""
     webhook: Annotated[
         SecretStr | None, AfterValidator(_webhook), Field(json_schema_extra={"secret": True})
     ] = None
     """Address that alerts are posted to as JSON: https, or http on this machine."""
     deadline_minutes: Annotated[float, Field(gt=0, le=10**6)] = 60
-    """Before a deadline for its alert; a fifth of its period where that is less."""
+    """Seconds before a deadline for its alert; a fifth of its period if that is less."""
     silent_minutes: Annotated[float, Field(gt=0, le=10**7)] | None = None
-    """Without progress of a task in training for its alert; unsaid, a third of its training period."""
+    """Seconds without progress of a task in training for its alert; if unset, a third of its training period."""
     low_disk_gib: Annotated[float, Field(ge=0, le=10**6)] = 5
-    """Of free disk for the alert and for not being ready; a tenth of the disk where that is less."""
+    """Free disk in GiB below which an alert is raised and the node is not ready; a tenth of the disk if that
+    is less.
+    """
 
     @property
     def monitor_port_bound(self) -> int:

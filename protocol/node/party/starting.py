@@ -1,7 +1,7 @@
 """What a node sets up before it begins: logs, the check that this machine computes the right bits, device, signals.
 
-The check needs torch, and the node does not before it has a task: so it is made in a process that ends, and made again
-in this one when the first task has brought torch here (`executors`).
+The check needs torch, which the node needs only once it has a task. So the check runs in a process that ends, and
+again in this one when the first task has loaded torch (`executors`).
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ _log = logging.getLogger("assay.numerics")
 
 
 class Started(NamedTuple):
-    """What makes the executors of tasks and what it is called, for each device, and whether all are GPUs; and what a
-    signal asks to stop.
+    """What makes the executors of tasks and its name, for each device; whether all are GPUs; and what a signal asks
+    to stop.
     """
 
     executors: Mapping[str, ExecutorFactory]
@@ -38,12 +38,12 @@ class Started(NamedTuple):
 
     @property
     def executor(self) -> ExecutorFactory:
-        """Of the first device."""
+        """The first device's."""
         return next(iter(self.executors.values()))
 
 
 def start(settings: NodeSettings, log_json: bool, verbose: bool, devices: Sequence[str] = ()) -> Started:
-    """Set up, for other `devices` than the settings' one too. Raises SelfCheckError, DeviceError, and CheckLost."""
+    """Set up, also for `devices` other than the settings' one. Raises SelfCheckError, DeviceError, and CheckLost."""
     logs.configure(log_json, verbose)
     found = {device: _checked(device) for device in devices or (settings.device,)}
     stop = Stop()
@@ -54,7 +54,7 @@ def start(settings: NodeSettings, log_json: bool, verbose: bool, devices: Sequen
 
 
 def _checked(device: str) -> Machine:
-    """A device that was seen to give the right bits."""
+    """A device that was found to give the right bits."""
     if "torch" in sys.modules:  # somebody has loaded it: what it is set to counts
         import torch
 
@@ -72,8 +72,8 @@ def _checked(device: str) -> Machine:
 
 
 def executors(device: str) -> ExecutorFactory:
-    """What makes the executor of a task on `device` (a setting). The first one loads torch and checks this process: it
-    raises SelfCheckError, DeviceError. Any thread may ask.
+    """What makes the executor of a task on `device` (a setting). The first one loads torch and checks this process:
+    it raises SelfCheckError, DeviceError. Callable from any thread.
     """
     lock, checked_here = Lock(), cache(lambda: _checked_here(device))
 

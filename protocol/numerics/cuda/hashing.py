@@ -28,8 +28,9 @@ _log = logging.getLogger("assay.numerics")
 
 
 def roots(tensors: Sequence[Tensor], dtypes: Sequence[DType]) -> list[bytes] | None:
-    """The tensor root of every tensor, or None where they cannot be made on the tensors' device: it is not CUDA, there
-    is no Triton, or it has shown other bits than hashlib's."""
+    """The tensor root of every tensor, or None where they cannot be made on the tensors' device: it is not CUDA,
+    there is no Triton, or it has shown other bits than hashlib's.
+    """
     devices = {x.device for x in tensors}
     device = next(iter(devices), torch.device("cpu"))
     if len(devices) != 1 or device.type != "cuda" or not launch.runs_on(device) or not is_right(str(device)):
@@ -50,7 +51,7 @@ def root_words(x: Tensor, dtype: DType) -> Tensor:
     if nbytes % CHUNK:
         leaves.append(_hash(data[whole * CHUNK // 4 :].view(-1, 1), nbytes % CHUNK, LEAF))
     level = torch.cat(leaves, dim=1)
-    while level.shape[1] > 1:  # pairs become nodes, one without a neighbour goes up as it is
+    while level.shape[1] > 1:  # pairs become nodes; a leaf without a neighbour moves up unchanged
         pairs = level.shape[1] // 2
         both = torch.cat((level[:, : 2 * pairs : 2], level[:, 1 : 2 * pairs : 2]))
         level = torch.cat((_hash(both, 2 * DIGEST, NODE), level[:, 2 * pairs :]), dim=1)

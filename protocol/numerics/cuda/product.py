@@ -33,7 +33,7 @@ With more columns accumulators spill, with fewer rows a product of 20 x 13 bits 
 QUANTISED_ROWS, QUANTISED_TERMS = 32, 64
 """Tile of the kernels that read f32: 8 KiB, in whichever order it lies."""
 WHOLE = 4096
-"""Elements of whole rows that one program reads at once, without maxima beforehand: 32 for each of 128 threads."""
+"""Elements of whole rows that one program reads at once, without maxima in advance: 32 for each of 128 threads."""
 LEAST_ROWS, LEAST_APART = 2, 16
 """Of them; where a row's terms are not side by side, as many as make a read of 64 bytes."""
 WIDTHS = (64, 128, 256, 512, 1024, WHOLE // LEAST_ROWS)
@@ -67,7 +67,7 @@ class TritonInt8(UnifiedKernel):
     def tiling(self, px: int, py: int) -> Tiling:
         """See `ProductKernel`. Tiles of rows go in groups of eight."""
         height, width = self._tile(px, py)
-        # Rows of each width are sliced by a kernel of their own.
+        # Rows of each width are sliced by their own kernel.
         long = sorted({*(width + 1 for width in WIDTHS), self._section + 1})
         return Tiling((height, 8 * height), (width,), (TERMS,), tuple(long))
 
@@ -129,7 +129,7 @@ class _Slices:
         x = x.reshape(x.shape[-2:]) if shared else x.expand(*batch, *x.shape[-2:])
         outer, inner = batch if len(batch) == 2 else (1, math.prod(batch))
         rows, terms = x.shape[-2:]
-        if len(batch) != 2:  # a view where one stride serves the whole batch, else a copy
+        if len(batch) != 2:  # a view where one stride serves the whole batch, otherwise a copy
             x = x.reshape(1, inner, rows, terms)
         count = outer * inner
         self.count, self.rows, self.given = SLICES[p], rows, e is not None

@@ -3,7 +3,7 @@
 A `Plan` holds everything on which the path through native/attention.cpp depends. `shape_class_of` gives the smallest
 plan that takes the same path: with a second block of queries and of keys if there is one, with the same number of
 elements after the last full vector of a row, with the same changes, dropout and directions, and with scores that are
-kept whole or computed twice. Its products have classes of their own.
+kept whole or computed twice. Its products have their own classes.
 """
 
 from __future__ import annotations

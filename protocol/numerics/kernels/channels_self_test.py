@@ -49,7 +49,7 @@ def _grad(affine: bool, ordinary: bool, channels: Channels) -> Results:
 
 
 def _long(channels: Channels) -> Results:
-    """All functions of a few channels so long that each, and each row of one, is a piece of its own in channels.cpp."""
+    """All functions of a few channels so long that each, and each row of one, is a separate piece in channels.cpp."""
     x, g = (wide(seed).reshape(-1)[: math.prod(LONG)].reshape(LONG) for seed in (1, 2))
     mean, rstd, total, along, gain, bias = (wide(3)[10, k : k + LONG[1]] for k in range(6))
     return (

@@ -1,10 +1,11 @@
 """Shape classes of convolutions: arithmetic.md section 8, "Self-tests". Those of products are in `shape_classes`.
 
-A `ConvolutionCall` holds everything on which the path through native/convolution_*.h depends. `shape_classes_of` gives
-the smallest calls that together take the same paths, and these are what the self-test computes. The windows stay as
-they are. There are fewer rows of the left operand beyond two panels, terms beyond three chunks, samples, groups, and
-positions along both axes, with the same borders and the same remainder beside runs of 32, 16 and 4. Code that only many
-terms reach (the next block of a weight gradient, sums beyond 2^51) has a class of its own with few channels.
+A `ConvolutionCall` holds everything on which the path through native/convolution_*.h depends. `shape_classes_of`
+gives the smallest calls that together take the same paths, and these are what the self-test computes. The windows
+stay unchanged. There are fewer rows of the left operand beyond two panels, terms beyond three chunks, samples,
+groups, and positions along both axes, with the same borders and the same remainder beside runs of 32, 16 and 4. Code
+that only many terms reach (the next block of a weight gradient, sums beyond 2^51) has its own class with few
+channels.
 """
 
 from __future__ import annotations
@@ -82,7 +83,7 @@ class ConvolutionCall(NamedTuple):
         return _up(self.samples, 2) * self.result[0] * self.result[1]
 
     def is_depthwise(self) -> bool:
-        """Whether it is one of one channel a group, which has code of its own."""
+        """Whether it has one channel per group, for which there is separate code."""
         near = all((k - 1) * d <= REACH for k, d in zip(self.kernel, self.dilation, strict=True))
         exact = self.kernel[0] * self.kernel[1] <= 2 * _wide_pairs(self)
         return self.inputs == self.outputs == 1 and near and exact
@@ -170,7 +171,7 @@ def _wide_pairs(call: ConvolutionCall) -> int:
 
 
 def _longer(few: ConvolutionCall, call: ConvolutionCall, pairs: int) -> ConvolutionCall:
-    """More rows, then more samples, until there are more than so many pairs of terms."""
+    """More rows, then more samples, until there are more than that many pairs of terms."""
     if pairs > BLOCK_PAIRS:
         few = few._replace(inputs=1, outputs=1, groups=1)
     each = _up(few.samples, 2) * few.result[1]
@@ -180,7 +181,7 @@ def _longer(few: ConvolutionCall, call: ConvolutionCall, pairs: int) -> Convolut
 
 
 def _stretched(few: ConvolutionCall, call: ConvolutionCall, rows: int) -> ConvolutionCall:
-    """With so many rows of results, as far as the call has them."""
+    """With that many rows of results, as far as the call has them."""
     more = min(rows, call.result[0]) - few.result[0]
     if more <= 0:
         return few
@@ -210,7 +211,7 @@ def _cut(size: int, tile: int, tiles: tuple[int, ...] = ()) -> int:
 
 
 def _shorter(call: ConvolutionCall, axis: int, tile: int = 1) -> ConvolutionCall:
-    """Fewer positions along an axis, of rows a `tile` and a rest; what lies beside the last window stays as it is."""
+    """Fewer positions along an axis, of rows a `tile` and a rest; what lies beside the last window stays unchanged."""
     base, stride = _along(call, axis), call.stride[axis]
     borders = _up((call.kernel[axis] - 1) * call.dilation[axis], stride) + 2
     kept = (

@@ -132,7 +132,7 @@ def _emitted(block: int, fused: Any) -> Any:
 
 
 def _absorbed(block: int, fused: Any, size: int = 0, lanes: int = 3) -> Any:
-    """Of two groups, or so many numbers: messages whose places meet and lie outside, with exponents of all kinds."""
+    """Of two groups, or that many numbers: messages whose places meet and lie outside, with exponents of all kinds."""
     size = size or 2 * 64 * block
     messages = [_message(seed, size // block, block) for seed in range(lanes + 1)]
     return fused.absorb((_row(4, size), _row(5, size)), messages, (block, 12), (0.7, 3.0, 1.0))

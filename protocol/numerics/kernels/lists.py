@@ -1,7 +1,7 @@
 """The lists of `numerics.elementary` as C++: `python -m protocol.numerics.kernels.lists` writes native/lists.h.
 
 A list is recorded as one statement per operation, in its order, on single values; the compiler makes vectors of them.
-So the compiled functions have no coefficients of their own. A test holds the file to what this gives.
+So the compiled functions contain no other coefficients. A test holds the file to what this gives.
 """
 
 from __future__ import annotations

@@ -15,7 +15,8 @@ import torch  # noqa: F401  (its libgomp must be the one that the library finds 
 
 VERSION = 2
 """Of the structures and functions that Python shares with the library; `assay_version` of native/product.cpp too.
-Whoever changes one of them counts both on; a library built from older sources is then not used."""
+Anyone who changes one of them counts both on; a library built from older sources is then not used.
+"""
 
 
 class Operand(ctypes.Structure):

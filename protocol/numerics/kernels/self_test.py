@@ -166,7 +166,7 @@ def _limits(rows: int, terms: int, p: int) -> Tensor:
         sign * top,
         torch.full_like(k, -top),
         torch.where(sign > 0, top - 1, -top),
-        sign * (top - 64),  # a low slice of 64, the only one that is not a remainder of its own
+        sign * (top - 64),  # a low slice of 64, the only one that is not a separate remainder
         (k * 128 + 63) % top,
         mixed,
         mixed >> 6,

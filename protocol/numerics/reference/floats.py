@@ -149,12 +149,12 @@ def eq(x: int, y: int) -> bool:
 
 
 def minimum(x: int, y: int) -> int:
-    """NaN if either is, else the smaller, then + (+0.0)."""
+    """NaN if either is, otherwise the smaller, then + (+0.0)."""
     return NAN if is_nan(x) or is_nan(y) else add(x if lt(x, y) else y, 0)
 
 
 def maximum(x: int, y: int) -> int:
-    """NaN if either is, else the larger, then + (+0.0)."""
+    """NaN if either is, otherwise the larger, then + (+0.0)."""
     return NAN if is_nan(x) or is_nan(y) else add(y if lt(x, y) else x, 0)
 
 

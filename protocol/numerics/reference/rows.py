@@ -76,7 +76,7 @@ def max_f32(row: Sequence[int]) -> int:
 
 
 def argmax(row: Sequence[int]) -> int:
-    """Index of the first NaN, else the lowest index of the maximum; the zeros are equal."""
+    """Index of the first NaN, otherwise the lowest index of the maximum; the zeros are equal."""
     for index, x in enumerate(row):
         if floats.is_nan(x):
             return index

@@ -2,8 +2,8 @@
 
 Where no compiled kernel may be used, most bodies are evaluated on tensors (`evaluate`); the others have torch code.
 
-A program's call of one is an ordinary call: what it computes is fixed by its body. `hints` and `kernels` let whoever
-loads a program find the kernels again, by program id (see `function`).
+A program's call of one is an ordinary call: what it computes is fixed by its body. `hints` and `kernels` let the
+loader of a program find the kernels again, by program id (see `function`).
 """
 
 from protocol.program.library import (

@@ -3,10 +3,10 @@
 Nothing here changes a program. A frame is searched for every call of `softmax` whose operand comes from a product by
 scalings and masks and whose result goes, dropped or not, into a product; and for the backward pass of the same. If no
 other instruction reads what lies between, fast execution may run the compiled chain in its place, with the same bits
-(`numerics.kernels.attention`). A trace, a dispute and whoever has no such kernel run the instructions.
+(`numerics.kernels.attention`). Traces, disputes and machines without such a kernel run the instructions.
 
-Functions are recognised by their kernels, which were found by program id. What does not fit in every detail stays as
-it is: results between that somebody reads, a mask drawn in another way, a product with a bias or turned round.
+Functions are recognised by their kernels, which were found by program id. What does not fit in every detail stays
+unchanged: results between that somebody reads, a mask drawn in another way, a product with a bias or turned round.
 """
 
 from __future__ import annotations
@@ -149,7 +149,7 @@ class _Attention:
         kernel, scalings = self.frame.kernel(number), [link for link in links if link.kind is not None]
         if kernel is None or kernel.function.name != "keep_mask" or len(scalings) != 1:
             raise NoMatch
-        # Rounding a float64 quotient of two f32 once more gives the f32 quotient: 53 >= 2 * 24 + 2.
+        # Rounding a float64 quotient of two f32 again gives the f32 quotient: 53 >= 2 * 24 + 2.
         value, kind = scalings[0].value, scalings[0].kind
         kept = value if kind is Kind.TIMES else 1 / value if kind is Kind.OVER and value > 1e-38 else math.nan
         if not 0 < kept < 1e38:

@@ -1,7 +1,7 @@
 """Batch norm, by channel over samples and positions; sums by arithmetic.md section 5, the rest by section 2.
 
-x is [N, C, S]: samples, channels, positions. Running statistics are no part of these functions: what they become is a
-few operations on [C], written by the rule in `capture`.
+x is [N, C, S]: samples, channels, positions. Running statistics are not part of these functions: what they become is
+a few operations on [C], written by the rule in `capture`.
 """
 
 from __future__ import annotations

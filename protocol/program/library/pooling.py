@@ -1,7 +1,7 @@
 """Pooling over two axes and its gradients; sums by arithmetic.md section 5, one exponent per window.
 
-The maximum of a window is its first NaN, else the first of its largest elements, as in torch (which takes the last
-NaN). Indices are flat positions in the height x width plane of the input.
+The maximum of a window is its first NaN, otherwise the first of its largest elements, as in torch (which takes the
+last NaN). Indices are flat positions in the height x width plane of the input.
 """
 
 from __future__ import annotations

@@ -82,7 +82,7 @@ class _Scan:
         return [*carried, *joined]
 
     def _cut(self, count: int) -> list[tuple[int, int]]:
-        """The parts of so many rows, in the order in which they run."""
+        """The parts of that many rows, in the order in which they run."""
         size = 1
         while size * WIDTH < count:
             size *= WIDTH
@@ -91,7 +91,7 @@ class _Scan:
         return parts[::-1] if self._reverse else parts
 
     def _program(self, count: int, given: Sequence[Value]) -> Program:
-        """The program for so many rows: the body itself for one."""
+        """The program for that many rows: the body itself for one."""
         if count not in self._programs:
             b = Builder(f"scan {count}")
             operands = [b.input(x.type) for x in given]

@@ -46,7 +46,7 @@ def sum_columns(b: Builder, x: Value) -> Value:
 
 @define_by_body("argmax_rows")
 def argmax_rows(b: Builder, x: Value) -> Value:
-    """f32 [M, K] to i32 [M]: first NaN, else the lowest index of the row's maximum."""
+    """f32 [M, K] to i32 [M]: first NaN, otherwise the lowest index of the row's maximum."""
     return b.reshape(b.argmax(b.pad_rows(x, -math.inf)), x.shape[:-1])
 
 

@@ -182,7 +182,7 @@ def _argmax_word(block: Block) -> int:
 
 
 def _fold_argmax(left: int, right: int) -> int:
-    """First NaN, else the larger value, else the lower index; `left` stands before `right`."""
+    """First NaN, otherwise the larger value, otherwise the lower index; `left` stands before `right`."""
     a, b = left >> 32, right >> 32
     later_wins = not floats.is_nan(a) and (floats.is_nan(b) or floats.lt(a, b))
     return right if later_wins else left

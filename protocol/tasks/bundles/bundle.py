@@ -28,9 +28,7 @@ if TYPE_CHECKING:  # only the submitter captures
 
 @dataclass(frozen=True, eq=False)
 class Bundle:
-    """`state`, `dataset` and `constants` hold the step program's inputs, in its order. `hints` are for
-    finding kernels.
-    """
+    """`state`, `dataset` and `constants` hold the step program's inputs, in its order. `hints` help to find kernels."""
 
     name: str
     step: StepProgram
@@ -65,7 +63,7 @@ class Bundle:
 
     @cached_property
     def cost(self) -> Cost:
-        """What one step costs."""
+        """The cost of one step."""
         return cost(self.step.program)
 
     def initial_state(self) -> dict[str, torch.Tensor]:
@@ -73,8 +71,8 @@ class Bundle:
         return dict(zip([tensor.name for tensor in self.state], _fresh(self.state), strict=True))
 
     def fixed(self) -> tuple[torch.Tensor, ...]:
-        """The dataset's tensors, then the constants, as CPU tensors that nobody may write to: they are the bundle's own
-        bytes, which may be more than memory holds (`BlobStore.map`).
+        """The dataset's tensors, then the constants, as read-only CPU tensors: they are the bundle's own bytes, which
+        may exceed memory (`BlobStore.map`).
         """
         return tuple(_shared(tensor) for tensor in (*self.dataset, *self.constants))
 
@@ -87,7 +85,7 @@ def _tensors(values: Mapping[str, torch.Tensor], types: Sequence[TensorType]) ->
 
 
 def _shared(tensor: Tensor) -> torch.Tensor:
-    """The tensor where its bytes lie, which are canonical."""
+    """The tensor in place, over its canonical bytes."""
     dtype = DType(tensor.dtype)
     if dtype is DType.BOOL or sys.byteorder != "little":
         return _torch(tensor)

@@ -1,4 +1,4 @@
-"""Bundles that a party keeps in a folder of its own: fetched once, verified each time, fetched again when damaged."""
+"""Bundles that a party keeps in its own folder: fetched once, verified each time, fetched again when damaged."""
 
 from __future__ import annotations
 
@@ -25,10 +25,11 @@ if TYPE_CHECKING:
 def cached_bundle(
     bundles: Path, terms: Terms, limits: Limits, others: Sequence[str | Address] = ()
 ) -> Bundle:
-    """The bundle of these terms, from its folder below `bundles`, else from its address in the terms or from `others`.
+    """The bundle of these terms, from its folder below `bundles`, otherwise from its address in the terms or from
+    `others`.
 
-    `limits.seconds` is for each address. Raises BundleError: TensorsTooLarge if anybody has served that much, else that
-    of the first address where all failed.
+    `limits.seconds` applies to each address. Raises BundleError: TensorsTooLarge if any address served that much,
+    otherwise the error of the first address if all failed.
     """
     folder = bundles / terms.bundle_hash.hex()
     bundle = _kept(folder, terms, limits) or _fetched(folder, terms, limits, others)
@@ -37,9 +38,9 @@ def cached_bundle(
 
 
 def link_bundle(places: Iterable[Path], bundles: Path, bundle_hash: bytes) -> None:
-    """Take a whole bundle from another party's folder on this machine, by its hash below one of `places`, into one's
-    own below `bundles`: without a second copy, and each may delete its own. Not where that cannot be: then it is
-    fetched.
+    """Take a complete bundle from another party's folder on this machine, by its hash below one of `places`, into our
+    own below `bundles`. The files are shared, and each party may delete its names. If that is impossible, the bundle
+    is fetched.
     """
     here = bundles / bundle_hash.hex()
     for place in places:
@@ -61,8 +62,8 @@ def _link(there: Path, here: Path) -> None:
 
 
 def prune(bundles: Path, wanted: Container[str]) -> None:
-    """Delete the bundles below a folder that are not wanted, by hash, and what a killed process has left of such.
-    Nobody else may keep any there.
+    """Delete the bundles below a folder that are not wanted, by hash, and leftovers of killed processes. Nobody else
+    may keep bundles there.
     """
     for folder in list(bundles.iterdir()) if bundles.is_dir() else ():
         if folder.name not in wanted:

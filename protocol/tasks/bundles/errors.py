@@ -10,7 +10,7 @@ class BundleError(AssayError):
 
 
 class BundleRefused(BundleError):
-    """The address is not one that this operator fetches from."""
+    """This operator does not fetch from the address."""
 
 
 class BundleUnavailable(BundleError):
@@ -20,8 +20,8 @@ class BundleUnavailable(BundleError):
 
 
 class WrongFile(BundleUnavailable):
-    """The server sends what its hash does not name: other bytes, or more of them. It, or whoever stands before it, may
-    send the right file later.
+    """The server sends something else than the hash names: other bytes, or more of them. It, or a proxy in front of
+    it, may send the right file later.
     """
 
 
@@ -30,7 +30,7 @@ class BundleTooLarge(BundleError):
 
 
 class TensorsTooLarge(BundleTooLarge):
-    """The bundle itself, as its hash says, has more bytes of tensors than there is room for, whoever serves it."""
+    """According to its hash, the bundle has more bytes of tensors than there is room for; no server can change that."""
 
 
 class BundleMalformed(BundleError):
@@ -38,4 +38,4 @@ class BundleMalformed(BundleError):
 
 
 class BundleMismatch(BundleError):
-    """A hash, root, type or figure that is not the promised one."""
+    """A hash, root, type or figure that differs from the promised one."""

@@ -1,8 +1,7 @@
-"""Getting a bundle and believing nothing: sizes first, then hashes, then programs, roots and types, before
-anything runs.
+"""Getting a bundle from a stranger: sizes first, then hashes, then programs, roots and types, before anything runs.
 
-Blobs go into a local store by their hash, so that a restart fetches only what is missing. There is no archive
-to unpack and no path that the bundle chooses: a file's place follows from its hash.
+Blobs go into a local store by their hash, so that a restart fetches only what is missing. There is no archive to
+unpack and no path that the bundle chooses: a file's place follows from its hash.
 """
 
 from __future__ import annotations
@@ -47,8 +46,8 @@ Content = TypeVar("Content", bytes, memoryview)
 
 _Key = tuple[tuple[tuple[str, str], ...], tuple[tuple[bytes, str], ...], tuple[tuple[str, ...], int, int]]
 _STEPS: WeakValueDictionary[_Key, StepProgram] = WeakValueDictionary()
-"""Steps that a bundle in use has, by the hashes of their programs and what the manifest says of them: tasks that
-train the same model share one, with the plans that are kept with it.
+"""Steps of bundles in use, by the hashes of their programs and the manifest's hints: tasks that train the same model
+share one, with its plans.
 """
 
 
@@ -57,8 +56,8 @@ def fetch_bundle(
 ) -> Bundle:
     """The bundle at `place`, whose manifest has SHA-256 `bundle_hash`, fully verified in itself.
 
-    The manifest is left in the store as well, under the bundle's hash. Raises BundleError (see `errors`);
-    whether it is what the terms promise is `require_terms`'s question.
+    The manifest is kept in the store too, under the bundle's hash. Raises BundleError (see `errors`); `require_terms`
+    checks whether it matches the terms.
     """
     limits = limits or Limits()
     with closing(open_source(place, limits)) as source:
@@ -66,7 +65,7 @@ def fetch_bundle(
 
 
 def load_bundle(folder: Path, store: BlobStore | None = None, limits: Limits | None = None) -> Bundle:
-    """The bundle in a local folder of one's own, verified like any other."""
+    """The bundle in a local folder, verified like any other."""
     source = FileSource(str(folder))
     limits = limits or Limits()
     data = read(source, MANIFEST, limits.manifest_bytes)
@@ -111,7 +110,7 @@ def _step(source: Source, store: BlobStore, manifest: Manifest, limits: Limits) 
     parts = (tuple(entry.name for entry in manifest.state), len(manifest.dataset), len(manifest.constants))
     key = (tuple((entry.id, entry.blob) for entry in manifest.programs), tuple(names.items()), parts)
     try:
-        # In any case, for they are put into the store.
+        # In any case, because they are put into the store.
         encoded = [_encoded(source, store, entry) for entry in manifest.programs]
         step = _STEPS.get(key)
         if step is None:
@@ -140,7 +139,7 @@ def _step(source: Source, store: BlobStore, manifest: Manifest, limits: Limits) 
 
 
 def _require_listed(manifest: Manifest, program: Program) -> None:
-    """The manifest lists what the step reaches, in that order, each under its own id, and nothing else."""
+    """Check that the manifest lists what the step reaches, in that order, each under its own id, and nothing else."""
     found = [reached.id.hex() for reached in program.closure()]
     _require("ids of the bundle's programs", [entry.id for entry in manifest.programs], found)
 
@@ -152,9 +151,9 @@ def _encoded(source: Source, store: BlobStore, entry: ProgramEntry) -> bytes:
 
 
 def _tensors(source: Source, store: BlobStore, manifest: Manifest) -> list[Tensor]:
-    """All tensors, in the manifest's order; those with the same bytes share them, read and hashed once.
+    """All tensors, in the manifest's order. Tensors with the same bytes share them, read and hashed once.
 
-    A state at its start is mostly such: Adam's moments are zeros. Reading and hashing go on in several threads.
+    Initial states often have such tensors: Adam's moments are zeros. Reading and hashing use several threads.
     """
     first: dict[tuple[str, str, int], TensorEntry] = {}
     for entry in manifest.tensors:
@@ -173,11 +172,11 @@ def _tensors(source: Source, store: BlobStore, manifest: Manifest) -> list[Tenso
 
 
 def _tensor(source: Source, store: BlobStore, entry: TensorEntry) -> Tensor:
-    """A tensor whose root is known and that has canonical bytes; whether the root is the due one is left to ask."""
+    """A tensor whose root is computed and whose bytes are canonical; the caller compares the root."""
     data = _blob(source, store, entry.blob, entry.nbytes, store.map)
     _require(f"length of tensor {entry.name}", entry.nbytes, len(data))
     tensor = Tensor(entry.name, CODES[entry.dtype], tuple(entry.shape), data)
-    # Who runs the step writes canonical bytes: with others in the terms an honest solver would stand accused.
+    # Anyone who runs the step writes canonical bytes: with others in the terms an honest solver would stand accused.
     if not is_canonical(tensor.dtype, data):
         raise BundleMismatch(
             f"canonical bytes of tensor {entry.name}",
@@ -190,7 +189,7 @@ def _tensor(source: Source, store: BlobStore, entry: TensorEntry) -> Tensor:
 
 
 class _OneByOne:
-    """A source that several threads may ask: one after the other."""
+    """A source for several threads, which take turns."""
 
     def __init__(self, source: Source) -> None:
         self._source, self._turn = source, Lock()
@@ -204,7 +203,7 @@ class _OneByOne:
 
 
 def _blob(source: Source, store: BlobStore, blob: str, limit: int, take: Callable[[str], Content]) -> Content:
-    """A blob as `take` gives it of the store, into which it is copied if need be."""
+    """A blob from the store through `take`, fetched first if need be."""
     if store.has(blob):
         with suppress(CorruptBlob):  # fetched again, and the damaged copy replaced
             return take(blob)

@@ -48,7 +48,7 @@ class _Model(BaseModel):
 
 
 class HintEntry(_Model):
-    """Which library function a program may be. A hint only: kernels are found by program id."""
+    """Which library function a program may be. Only a hint: kernels are found by program id."""
 
     name: _Name
     attributes: Annotated[dict[_Name, _Attribute], Field(max_length=32)]
@@ -102,7 +102,7 @@ class Manifest(_Model):
 
 
 def parse_manifest(data: bytes) -> Manifest:
-    """Raises BundleMalformed at the first thing that breaks the format."""
+    """Raises BundleMalformed at the first violation of the format."""
     try:
         manifest = Manifest.model_validate_json(data)
     except ValidationError as error:

@@ -1,9 +1,9 @@
-"""Where the files of a bundle come from: an HTTP server or an fsspec URL that the operator allows. Files are
-asked for by name only.
+"""Where the files of a bundle come from: an HTTP server or an fsspec URL that the operator allows. Files are asked
+for by name only.
 
-Plain http serves as https does: every file is checked against hashes that the chain holds, and whoever reads the terms
-may read the bundle, so nobody on the way can change anything or learn what is not public. Where it may lead is
-`protocol.node.reach`. Redirects, encodings (a small answer that unpacks to a large one) and answers longer than
+Plain HTTP is sufficient: every file is checked against hashes on the chain, and a bundle is as public as its terms,
+so nobody on the way can change anything or learn anything that is not public. `protocol.node.reach` says which
+addresses are allowed. Redirects, encodings (a small answer that unpacks to a large one) and answers longer than
 announced are refused.
 """
 
@@ -27,19 +27,17 @@ from protocol.tasks.bundles.limits import Limits
 PIECE = 1 << 20
 """Bytes of a file that are in memory at a time."""
 READ_SECONDS = 20.0
-"""For each read, below the limit for all of a bundle."""
+"""Seconds for each read, below the limit for a whole bundle."""
 
 
 class Source(Protocol):
-    """Copies one file below a bundle's address, whole, at most `limit` bytes of it."""
+    """Copies one file below a bundle's address, at most `limit` bytes of it."""
 
     def copy(self, name: str, limit: int, into: Body) -> None:
-        """Raises BundleUnavailable, WrongFile, or BundleRefused for a name that leads where it must not; and what
-        `into` raises.
-        """
+        """Raises BundleUnavailable, WrongFile, or BundleRefused for a forbidden name; and what `into` raises."""
 
     def close(self) -> None:
-        """Let go of connections."""
+        """Close connections."""
 
 
 def read(source: Source, name: str, limit: int) -> bytes:
@@ -78,7 +76,7 @@ class FileSource:
         self._system: Any
         try:
             self._system, self._base = url_to_fs(url.rstrip("/"))
-        except Exception as error:  # each file system has errors of its own
+        except Exception as error:  # each file system has its own errors
             raise _refused(url, "an address that fsspec opens", type(error).__name__) from error
 
     def copy(self, name: str, limit: int, into: Body) -> None:
@@ -99,24 +97,24 @@ class FileSource:
             raise _unavailable(path, type(error).__name__) from error
 
     def close(self) -> None:
-        """Nothing is held."""
+        """Nothing to close."""
 
 
 class HttpSource:
-    """A server of plain files; `deadline` (monotonic seconds) is for all of them together, headers included. `permit`
-    raises OutOfReach for what its name leads to.
+    """A server of plain files; `deadline` (monotonic seconds) covers all of them, headers included. `permit` raises
+    OutOfReach for forbidden addresses of its name.
     """
 
     def __init__(self, address: Address, deadline: float, permit: Permit | None = None) -> None:
         self._address = address
         self._deadline = deadline
-        # A loop of its own, for only there can a whole exchange be given up: a read that waits for each byte anew
+        # A separate loop, because only there can a whole exchange be given up: a read that waits for each byte again
         # would follow a server that trickles its headers for ever.
         self._loop = OwnLoop()
         self._client = HttpClient(READ_SECONDS, permit)
 
     def copy(self, name: str, limit: int, into: Body) -> None:
-        """The file's bytes, as they come. Raises BundleRefused too."""
+        """The file's bytes, as they arrive. Also raises BundleRefused."""
         self._loop.run(self._copy(self._address / name, limit, into))
 
     async def _copy(self, address: Address, limit: int, into: Body) -> None:
@@ -139,7 +137,7 @@ class HttpSource:
 
 
 def _said(error: BadAnswer) -> str:
-    """What a server answered instead of a file, in few words."""
+    """What a server answered instead of a file, in a few words."""
     if isinstance(error, NotServed):
         return f"HTTP {error.status}"
     if isinstance(error, Encoded):

@@ -1,4 +1,4 @@
-"""A bundle beside its terms: the fields that the bundle fixes, made by the submitter and recomputed by
+"""Comparing a bundle with its terms: the fields that the bundle fixes, made by the submitter and recomputed by
 everyone else.
 """
 
@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
 
 def committed_terms(bundle: Bundle) -> dict[str, Any]:
-    """The fields of Terms that follow from a bundle; `bundle_hash` and `bundle` say where it is, the rest is
-    the market's.
+    """The fields of Terms that follow from a bundle; `bundle_hash` and `bundle` say where it is, the rest concerns
+    the market.
     """
     return {
         "program_id": bundle.step.program.id,
@@ -30,9 +30,7 @@ def committed_terms(bundle: Bundle) -> dict[str, Any]:
 
 
 def require_terms(bundle: Bundle, terms: Terms) -> None:
-    """Raises BundleMismatch, naming the field, where the terms are not what the bundle gives. Whoever bids
-    calls it first.
-    """
+    """Raises BundleMismatch, naming the field, where the terms differ from the bundle. Bidders call it first."""
     for name, due in committed_terms(bundle).items():
         promised = getattr(terms, name)
         if promised != due:

@@ -1,4 +1,4 @@
-"""Writing a bundle: blobs first, the manifest last, so that a bundle that can be named is complete."""
+"""Writing a bundle: blobs first, the manifest last, so that a bundle with a manifest is complete."""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
 """Looks: a verifier looks at a rubber stamp; a verifier that is looked at, and falsely accused, opens its digest.
 
-Which of the two accounts has the seat is the beacon's choice, so whoever depends on it is started after the draw.
+Which of the two accounts has the seat is the beacon's choice, so the party that depends on it is started after the
+draw.
 """
 
 from __future__ import annotations

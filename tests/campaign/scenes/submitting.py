@@ -1,4 +1,4 @@
-"""What a submitter does: it posts a task, serves its bundle, fetches the result. Each is a command of its own."""
+"""What a submitter does: it posts a task, serves its bundle, fetches the result. Each is a separate command."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ TASK: Final = Path(__file__).parents[1] / "submitted" / "line.toml"
 
 
 def posting(world: World, _who: Who) -> Iterator[Stage]:
-    """`assay submit` is under test. Its supervisor is whoever typed it, and types it again."""
+    """`assay submit` is under test. Its supervisor is the person who typed it and types it again."""
     verifier_beside(world, VERIFIER)
     world.begin()
     world.honest["submitter"] = address(SUBMITTER)

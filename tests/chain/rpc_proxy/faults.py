@@ -37,9 +37,9 @@ class Faults:
     logs_range: int | None = None
     """Blocks that may be asked for at once; more are refused."""
     garbage: Garbage | None = None
-    """Bodies that are no answer: a page of HTML; JSON that is no object; the answer to the question before; a result
-    of another form; half of the answer and an end; a body without an end; a byte each `pause` seconds. What was asked
-    has been done.
+    """Bodies that are not an answer: a page of HTML; JSON that is not an object; the answer to the question before; a
+    result of another form; half of the answer and an end; a body without an end; a byte each `pause` seconds. What
+    was asked has been done.
     """
     garbage_share: float = 1.0
     """Requests that `garbage` is for."""

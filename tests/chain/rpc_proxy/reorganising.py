@@ -11,7 +11,7 @@ from tests.chain.rpc_proxy.behind import Ask
 def reorganise(ask: Ask, depth: int, *, again: bool = False) -> list[str]:
     """Replace the newest `depth` blocks; hashes of the transactions that were in them, in order.
 
-    Without `again` the new blocks are empty, and anvil forgets the transactions: they are mined once more only if
+    Without `again` the new blocks are empty, and anvil forgets the transactions: they are mined again only if
     somebody hands them over. With it each is mined one block later than it was, those of the newest block as soon as
     the chain makes a further one. Blocks that are mined meanwhile are replaced too, and their transactions lost.
     """

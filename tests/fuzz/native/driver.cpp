@@ -1,7 +1,8 @@
-// Calls of the compiled libraries as a process of its own, without Python and torch, for sanitizers: every buffer is
-// allocated at exactly its size, every instruction set of this processor runs every call, every result is compared. Every
-// call is made twice: first by a thread that flushes subnormals and rounds upward, so that OpenMP's threads, which begin
-// with the mode of who starts them, have that mode for good; then by one in the mode that processes begin with.
+// Calls the compiled libraries in a separate process, without Python and torch, for sanitizers: every buffer is
+// allocated at exactly its size, every instruction set of this processor runs every call, every result is compared.
+// Every call is made twice: first by a thread that flushes subnormals and rounds upward, so that OpenMP's threads,
+// which begin with the mode of who starts them, have that mode for good; then by one in the mode that processes begin
+// with.
 //
 // Input (a file, little-endian): calls one after the other. A call is i64 kind, i64 count and as many i64 numbers, i64
 // count and as many buffers, each i64 bytes and the bytes (bytes -1: null). The last `results` buffers hold what must

@@ -285,7 +285,7 @@ def pixels() -> Training:
 
 
 class Consistency(nn.Module):
-    """Flow matching with a network that a copy of its own, moved slowly, teaches (consistency distillation)."""
+    """Flow matching with a network that its own copy, moved slowly, teaches (consistency distillation)."""
 
     def __init__(self) -> None:
         super().__init__()

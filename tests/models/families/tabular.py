@@ -143,7 +143,7 @@ def dlrm() -> Training:
 
 
 class Towers(nn.Module):
-    """Users and items, each by a network of its own; the batch's other items are the negative ones."""
+    """Users and items, each by its own network; the batch's other items are the negative ones."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""Data from files: what is read equals what was written, what can be mapped is, and capture takes it as it is."""
+"""Data from files: what is read equals what was written, what can be mapped is, and capture accepts it unchanged."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`assay init` and `assay try`: what is written works as it is, and nothing is overwritten."""
+"""`assay init` and `assay try`: the written files work unchanged, and nothing is overwritten."""
 
 from __future__ import annotations
 

@@ -142,7 +142,7 @@ def test_a_field_that_is_missing_is_named(proof: Proof) -> None:
         told = json.loads(proof.text)
         del told[field]
         if field in ("format", "version"):
-            continue  # they have a value of their own
+            continue  # they have their own value
         with pytest.raises(ProofMalformed, match=f"got {field}: Field required"):
             parse_proof(json.dumps(told), "it")
 

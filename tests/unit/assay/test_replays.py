@@ -1,4 +1,6 @@
-"""Segments that are computed again: a false one is found where it is, whatever follows and whoever answers."""
+"""Segments that are computed again: a false one is found where it is, whatever follows it and whichever party
+answers.
+"""
 
 from __future__ import annotations
 

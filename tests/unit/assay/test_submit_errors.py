@@ -117,9 +117,8 @@ def test_notes_of_the_capture_are_printed(tmp_path: Path, capfd: pytest.CaptureF
     assert submitted(tmp_path, SOURCE + "    return x\n") == ExitCode.FINE
     output, errors = capfd.readouterr()
     assert errors == ""
-    assert (
-        "note: the loss does not reach spare.weight, spare.bias: left as they are, as torch leaves them"
-        in (output.splitlines())
+    assert "note: the loss does not reach spare.weight, spare.bias: left unchanged, as torch leaves them" in (
+        output.splitlines()
     )
 
 

@@ -62,7 +62,7 @@ class Served:
 
 
 class Names(FileSource):
-    """Finds a checkpoint's manifest in a file of its own."""
+    """Finds a checkpoint's manifest in its own file."""
 
     def copy(self, name: str, limit: int, into: Body) -> None:
         parts = name.split("/")

@@ -143,7 +143,7 @@ def test_all_three_candidates_are_taken() -> None:
 
 
 def test_the_inverse_of_zero_is_zero() -> None:
-    """For 1/2 and -1/2, and for no others: -1 is no square. Then x1 = x2 = -1/2."""
+    """For 1/2 and -1/2, and for no others: -1 is not a square. Then x1 = x2 = -1/2."""
     assert not is_square(P - 1)
     for u in (HALF, P - HALF):
         assert bn254.candidates(u) == (P - HALF, P - HALF, 1)

@@ -46,7 +46,7 @@ def refused(**given: Any) -> tuple[Problem, ...]:
         ({"x": X.to_sparse(), "y": Y}, "dataset tensor 'x' is a sparse tensor (sparse_coo)", ".to_dense()"),
         ({"x": X.to("meta"), "y": Y}, "dataset tensor 'x' is on the meta device", "CPU"),
         ({"x": torch.nested.nested_tensor([X[0], X[1]], layout=torch.jagged)}, "a nested tensor", "padded"),
-        ({0: X, "y": Y}, "under 0, of type int", "a name of its own"),
+        ({0: X, "y": Y}, "under 0, of type int", "its own name"),
     ],
 )
 def test_data_that_are_no_tensors_by_name(dataset: Any, what: str, remedy: str) -> None:

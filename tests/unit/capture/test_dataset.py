@@ -151,7 +151,7 @@ def test_bools_and_halves_reach_the_objective() -> None:
 
 
 def mapped(folder: Path, array: np.ndarray[Any, Any], mode: Any = "r") -> np.memmap[Any, Any]:
-    """The array in a file of its own."""
+    """The array in its own file."""
     file = folder / "array.bin"
     array.tofile(file)
     return np.memmap(file, array.dtype, mode=mode, shape=array.shape)

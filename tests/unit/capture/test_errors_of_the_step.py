@@ -30,7 +30,7 @@ def refused(
 
 
 class Own(Exception):
-    """Takes two arguments, so that nobody can make it anew from its text."""
+    """Takes two arguments, so that nobody can make it again from its text."""
 
     def __init__(self, what: str, _: int) -> None:
         super().__init__(what)

@@ -140,7 +140,7 @@ def language_model(model: Any) -> tuple[nn.Module, Objective]:
 
 
 def llama(kind: str) -> tuple[nn.Module, Objective]:
-    """Rotary frequencies that transformers makes anew, and keeps, for each length of a sequence."""
+    """Rotary frequencies that transformers makes again, and keeps, for each length of a sequence."""
     rope = {"rope_type": kind, "rope_theta": 10_000.0, "factor": 2.0}
     config = LlamaConfig(**SMALL, intermediate_size=32, max_position_embeddings=8, rope_parameters=rope)
     return language_model(LlamaForCausalLM(config))

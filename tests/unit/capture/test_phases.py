@@ -54,7 +54,7 @@ def data() -> dict[str, Tensor]:
 
 
 def optimisers(model: Adversaries) -> tuple[torch.optim.Optimizer, torch.optim.Optimizer]:
-    """One with a kernel, and one that is traced and has a first step of its own."""
+    """One with a kernel, and one that is traced and has its own first step."""
     return (
         torch.optim.Adam(model.discriminator.parameters(), lr=0.05, betas=(0.5, 0.99)),
         torch.optim.SGD(model.generator.parameters(), lr=0.1, momentum=0.9, dampening=0.5),

@@ -89,7 +89,7 @@ def test_every_unsupported_operation_is_listed_with_its_line_and_a_remedy() -> N
     } <= set(found)
     assert "test_refusals.py" in found["aten.i0.default"].source
     assert "h = torch.i0(self.out(x) @ self.out.weight)" in found["aten.i0.default"].source
-    # The backward pass has no line of its own; it names the forward one.
+    # The backward pass has no source line; the error names the forward line.
     assert found["aten.special_i1.default"].source == found["aten.i0.default"].source
     assert "return h.erfinv()" in found["aten.erfinv.default"].source
     assert "when the data are made" in found["aten.poisson.default"].remedy

@@ -1,4 +1,4 @@
-"""Remedies fit the case: an operation of some kind names what else to do, code of many models an option of its own."""
+"""Remedies fit the case: an operation of some kind names what else to do, code of many models its own option."""
 
 from __future__ import annotations
 

@@ -176,7 +176,7 @@ class Counting(Lion):
 
 
 class Own(Lion):
-    """Has options of its own; what a test adds is its step."""
+    """Has its own options; what a test adds is its step."""
 
     def __init__(self, params: Iterable[nn.Parameter]) -> None:
         super().__init__(params, lr=0.01)
@@ -262,7 +262,7 @@ class Halving(Own):
 
 
 class ByItsList(Own):
-    """Moves the parameters that it has in a list of its own."""
+    """Moves the parameters that it has in its own list."""
 
     @torch.no_grad()
     def step(self, closure: Any = None) -> None:  # type: ignore[override]

@@ -1,4 +1,4 @@
-"""Trainable parameters that the loss does not reach stay as they are, with a note, as torch leaves them."""
+"""Trainable parameters that the loss does not reach stay unchanged, with a note, as torch leaves them."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ def test_the_note_names_a_few_of_many() -> None:
     model = nn.ModuleList(nn.Linear(8, 3) for _ in range(20))
     step = captured(model, lambda m, batch: F.cross_entropy(m[0](batch["x"]), batch["y"]))  # type: ignore[index]
     assert step.notes == (
-        "the loss does not reach 1.weight, 1.bias, 2.weight, 2.bias, 3.weight and 33 more: left as they are, as "
+        "the loss does not reach 1.weight, 1.bias, 2.weight, 2.bias, 3.weight and 33 more: left unchanged, as "
         "torch leaves them",
     )
 

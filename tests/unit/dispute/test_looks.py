@@ -1,4 +1,4 @@
-"""Numbers of looks: which seat, segment and leaf a look is about, and what is no look."""
+"""Numbers of looks: which seat, segment and leaf a look is about, and what is not a look."""
 
 from __future__ import annotations
 

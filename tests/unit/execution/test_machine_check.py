@@ -1,4 +1,4 @@
-"""The check of the machine's arithmetic in a process of its own: what it finds, and what becomes of a lost one."""
+"""The check of the machine's arithmetic in its own process: what it finds, and what becomes of a lost one."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ def executor() -> Counting:
 
 
 def run(executor: Counting) -> Replay:
-    """Of a run in which every segment begins anew."""
+    """Of a run in which every segment starts over."""
     program = tiny.step_program()
     return Replay(program, tiny.fixed(), executor, tiny.STEPS, lambda _number: tiny.initial(), lambda: None)
 

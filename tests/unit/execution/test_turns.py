@@ -1,4 +1,6 @@
-"""Who computes when: one at a time, the defence before all others, these by what is due first, then by who asked."""
+"""Anyone who computes when: one at a time, the defence before all others, these by what is due first, then by who
+asked.
+"""
 
 from __future__ import annotations
 
@@ -135,7 +137,7 @@ def test_between_the_steps_of_an_answer_another_may_be_given() -> None:
 
 
 def test_of_two_defences_the_one_whose_answer_is_due_first_computes() -> None:
-    """Of two deployments, each with a thread of its own: a long answer makes way between two of its steps."""
+    """Of two deployments, each with its own thread: a long answer makes way between two of its steps."""
     turns, order = Turns(), list[str]()
     begun, waits = Event(), Event()
 

@@ -86,7 +86,7 @@ def message(blocks: int, indexed: bool = True) -> tuple[TensorType, ...]:
 
 
 def absorbing(block: int, size: int, lanes: int) -> Case:
-    """An `absorb` of so many lanes' messages."""
+    """An `absorb` of that many lanes' messages."""
     sent = message(size // block, block > 1)
     lane = TensorType(I32, ())
     operands = (f32(size), f32(size), lane, *sent, *lanes * (*sent, f32()))

@@ -23,7 +23,7 @@ from protocol.program.library import CATALOGUE, batch_norm
 from protocol.program.library import convolution as library
 from protocol.program.library.windows import Sliding
 
-VARIANTS = [variant for variant in variants() if variant != "amx"]  # which has none of its own
+VARIANTS = [variant for variant in variants() if variant != "amx"]  # which has none
 EACH = pytest.mark.parametrize("variant", VARIANTS)
 SEEDS = range(24)
 MEMORY_LIMIT = 1 << 22

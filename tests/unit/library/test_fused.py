@@ -143,7 +143,7 @@ class Plain(Fused):
         scalars: tuple[float, float, float],
     ) -> tuple[Tensor, Tensor]:
         rate, divisor, returned = scalars
-        assert returned == 1.0, "of a lane that is no member"
+        assert returned == 1.0, "of a lane that is not a member"
         counts = [divisor, *([0.0] * (len(messages) - 2))]
         own, *inbox = messages
         operands = [*own, *(t for m, count in zip(inbox, counts) for t in (*m, torch.tensor(count)))]

@@ -1,4 +1,6 @@
-"""Errors end in one line and their exit code, defects leave their traceback in a file, a closed pipe is no error."""
+"""Errors end in one line and their exit code, defects leave their traceback in a file, a closed pipe is not
+an error.
+"""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ def connected(place: tuple[str, int], host: str) -> socket.socket:
 
 
 class Watched:
-    """An app that notes whom it answers; after every `pause` answers to others a client of its own asks."""
+    """An app that notes whom it answers; after every `pause` answers to others its own client asks."""
 
     def __init__(self, pause: int) -> None:
         self.client: socket.socket | None = None
@@ -64,7 +64,7 @@ def patient(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def answers_between(flood: list[tuple[str, int]], host: str) -> list[Counter[str]]:
-    """How many answers went to each address between a question from `host` and its answer, ten times, while so many
+    """How many answers went to each address between a question from `host` and its answer, ten times, while that many
     connections of each address of `flood` ask without a pause.
     """
     app = Watched(pause=500)

@@ -1,4 +1,4 @@
-"""Code that is no coroutine runs some, also where its thread runs a loop already, as a notebook's kernel does."""
+"""Code that is not a coroutine runs some, also where its thread runs a loop already, as a notebook's kernel does."""
 
 from __future__ import annotations
 

@@ -61,7 +61,7 @@ class Node:
         )
 
     def answered(self, late: float = 0.0, block_age: float = 0.0) -> None:
-        """The chain has answered, and the loop has turned, so many seconds ago."""
+        """The chain has answered, and the loop has turned, that many seconds ago."""
         now = monotonic() - late
         self.known.pulse.answer(now, 7, int(time() - block_age))
         self.known.pulse.turn(now, 0.5)

@@ -181,7 +181,7 @@ def test_a_task_stalls_a_stall_period_after_its_round_or_after_its_draw() -> Non
 
 
 def test_nothing_but_its_draw_is_due_while_a_jury_sits() -> None:
-    """It is drawn, then whoever watches fetches its verdict; a claimant is not silent meanwhile."""
+    """It is drawn, then any watching party fetches its verdict; a claimant is not silent meanwhile."""
     late = seat(0, until=UNTIL)
     asked = audit(claimant=1, pending=True, round=UNTIL)
     assert due(seen(TaskStatus.SUBMITTED, UNTIL - 1, asked, late)) is None

@@ -29,7 +29,7 @@ from protocol.program.library import CATALOGUE
 from protocol.program.library import convolution as library
 from protocol.program.library.windows import Sliding
 
-VARIANTS = [variant for variant in variants() if variant != "amx"]  # which has no convolutions of its own
+VARIANTS = [variant for variant in variants() if variant != "amx"]  # which has no separate convolutions
 BITS = {FORWARD: (20, 20), AT_INPUT: (13, 13), AT_WEIGHT: (20, 13)}
 EVERY_BITS = ((13, 13), (13, 20), (20, 13), (20, 20))
 SEEDS = range(40)

@@ -234,7 +234,7 @@ def test_the_environment_names_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_without_the_library_products_run_in_float64_and_say_so() -> None:
-    """In a process of its own whose import system knows no suffix of compiled files."""
+    """In its own process whose import system knows no suffix of compiled files."""
     code = (
         "import logging, torch; logging.basicConfig()\n"
         "from protocol.numerics.kernels import native; native.EXTENSION_SUFFIXES.clear()\n"

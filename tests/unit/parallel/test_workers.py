@@ -150,7 +150,7 @@ def test_workers_end_with_their_parent_and_leave_nothing(
     process, pids = parent
     assert [running(pid) for pid in pids] == [True, True]
     assert list(tmp_path.glob("assay-workers-*/state"))
-    os.killpg(process.pid, how)  # as a terminal does; workers are in groups of their own
+    os.killpg(process.pid, how)  # as a terminal does; workers are in their own groups
     assert gone(pids)
     assert process.wait(10) != 0
     assert not list(tmp_path.glob("assay-workers-*"))

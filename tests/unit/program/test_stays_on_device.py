@@ -1,8 +1,9 @@
-"""A step on a device reads nothing back from it and copies nothing to it: else no CUDA graph could hold the step.
+"""A step on a device reads nothing back from it and copies nothing to it: otherwise no CUDA graph could hold the
+step.
 
-Shown without a device: torch's `meta` tensors have shapes and no values, so whatever asks for one raises, and they take
-the ways through the code that a CUDA device takes. Python's own products of integers of unknown size do read back:
-a step that has them is not recorded.
+Shown without a device: torch's `meta` tensors have shapes and no values, so whatever asks for one raises, and they
+take the ways through the code that a CUDA device takes. Python's own products of integers of unknown size do read
+back: a step that has them is not recorded.
 """
 
 from __future__ import annotations

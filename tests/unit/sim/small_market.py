@@ -72,7 +72,7 @@ def play(
 def result(
     people: Population, *, runs: int = 4, rounds: int = 1, auction: Auction = cheapest, **changed: Any
 ) -> Columns:
-    """Whoever wins is paid its ask, unless bids are to go down: so amounts are round."""
+    """Anyone who wins is paid its ask, unless bids are to go down: so amounts are round."""
     parameters = SMALL.with_values(changed)
     found = simulate(
         Case(parameters, people, auction), runs=runs, rounds=rounds, seed=np.random.SeedSequence(1)

@@ -1,4 +1,4 @@
-"""Strategies, one by one, on all that they can see; populations; and a strategy of one's own in a few lines."""
+"""Strategies, one by one, on all that they can see; populations; and your own strategy in a few lines."""
 
 from dataclasses import dataclass
 from itertools import product

@@ -58,7 +58,7 @@ def test_fees_are_those_of_the_table() -> None:
 
 @pytest.fixture
 def docs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A page of one study, in a folder of its own."""
+    """A page of one study, in its own folder."""
     monkeypatch.setattr(economics_page, "STUDIES", {"baseline": STUDIES["baseline"]})
     monkeypatch.setattr(economics_page, "FIGURES", tmp_path / "docs" / "figures")
     monkeypatch.setattr(economics_page, "KEPT", tmp_path / "docs" / "economics.json")

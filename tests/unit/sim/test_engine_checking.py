@@ -1,4 +1,4 @@
-"""Redraws, seat by seat: who has attested stays, and whoever comes later sees it."""
+"""Redraws, seat by seat: an attested account stays, and later ones see it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,9 @@ from sim.parameters import MarketParameters
 
 
 class Seated(Checker):
-    """Seats whoever the test names, draw after draw; keeps what was asked for, and who could not be drawn."""
+    """Seats the accounts that the test names, draw after draw; records the requested draws, and which accounts could
+    not be drawn.
+    """
 
     drawn: Sequence[Sequence[int]]
 

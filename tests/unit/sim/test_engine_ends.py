@@ -92,7 +92,7 @@ def test_a_task_that_nobody_can_afford_is_not_sold() -> None:
 
 
 def test_a_lost_challenge_costs_the_bond() -> None:
-    """Who accuses does not attest: it loses its seat too, and nobody else is there."""
+    """Anyone who accuses does not attest: it loses its seat too, and nobody else is there."""
     found = play(Solver(), (Accusing(), 1))
     each(
         found,
@@ -124,7 +124,7 @@ def test_a_conviction_comes_before_a_redraw() -> None:
 
 
 def test_a_seat_that_is_drawn_again_has_the_same_segments() -> None:
-    """Two of four segments false: whoever replays the seat finds the same as the one before would have."""
+    """Two of four segments false: an account that replays the seat finds the same as the one before would have."""
     found = play(Lazy(0.5), (Absent(), 1), (Verifier(), 1), segments=4, runs=4000)
     first, again = (found["convicted"][found["redrawn"] == n] for n in (0, 1))
     for seen in (first, again):

@@ -85,7 +85,7 @@ def test_the_first_runs_stay_when_more_are_asked_for() -> None:
 
 
 def test_runs_across_the_borders_of_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Chunks of 4 runs, blocks of 8: chunks have luck of their own, and results do not depend on blocks."""
+    """Chunks of 4 runs, blocks of 8: each chunk has its own random numbers, and results do not depend on blocks."""
     monkeypatch.setattr(streaming, "CHUNK", 4)
     monkeypatch.setattr(simulating, "block", lambda _: 8)
     many = play(20)

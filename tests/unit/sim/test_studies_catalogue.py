@@ -1,4 +1,4 @@
-"""Studies in files of one's own: what is no study, or half of one, is refused in words, each time it is asked for."""
+"""Studies in your own files: what is not a study, or half of one, is refused in words, each time it is asked for."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ RUN = ["run", "baseline", "--runs", "5", "--rounds", "2"]
 
 @pytest.fixture
 def home() -> Iterator[Path]:
-    """A home of its own with a short name: Ray has sockets below it, whose paths have at most 107 characters."""
+    """A separate home with a short name: Ray has sockets below it, whose paths have at most 107 characters."""
     with tempfile.TemporaryDirectory(prefix="ray-", ignore_cleanup_errors=True) as name:
         yield Path(name)
 

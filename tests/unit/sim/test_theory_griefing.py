@@ -52,7 +52,7 @@ def test_a_payout_is_held_for_both_clocks_sixteen_games_at_a_time() -> None:
 def test_silence_costs_the_seat_and_the_draw_and_delays_others() -> None:
     got = silent_verifier(seat_fee=50, seat_cost=20, draw_fee=7, delay=3)
     assert got == Griefing(3, 57 + 30)
-    # Who would earn nothing forgoes nothing.
+    # Anyone who would earn nothing forgoes nothing.
     assert silent_verifier(seat_fee=50, seat_cost=60, draw_fee=7, delay=3).loss == 57
 
 

@@ -25,7 +25,7 @@ def test_stalls_redraws_and_silences_sum_over_the_seats(verifiers: int, up: floa
             chance *= down**n * (up if n <= redraws else 1)
         stalled += chance * (max(numbers) > redraws)
         again += chance * min(max(numbers), redraws)
-        # Who is silent last, when there is no redraw any more, loses nothing.
+        # Anyone who is silent last, when there is no redraw any more, loses nothing.
         silent += chance * sum(min(n, redraws) for n in numbers)
     case: dict[str, Any] = {"verifiers": verifiers, "up": up, "redraws": redraws}
     assert stall_probability(**case) == pytest.approx(stalled, rel=1e-12)

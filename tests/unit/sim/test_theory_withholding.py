@@ -1,4 +1,4 @@
-"""Closed forms of withheld data beside enumerations and a simulation of their own."""
+"""Closed forms of withheld data beside enumerations and their own simulation."""
 
 from fractions import Fraction
 from itertools import combinations

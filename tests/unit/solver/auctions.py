@@ -35,7 +35,7 @@ REORG_DEPTH = 64
 
 
 class Market:
-    """Tasks with one set of terms; whoever bids is the best bidder."""
+    """Tasks with one set of terms; every bid is the best one."""
 
     def __init__(self) -> None:
         self.views: dict[int, TaskView] = {}
@@ -84,7 +84,7 @@ class Market:
         return [self.views[task].status for task in tasks]
 
     def terms(self, task: int) -> Terms:
-        """The terms; with a bundle of its own if it has one."""
+        """The terms; with its own bundle if it has one."""
         return replace(self.offer, bundle_hash=self.bundles.get(task, self.offer.bundle_hash))
 
     def bid(self, task: int, price: int) -> None:

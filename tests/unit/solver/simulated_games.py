@@ -268,8 +268,9 @@ LOG = SimpleNamespace(warning=lambda *_a, **_b: None, error=_defect)
 
 
 def random_tasks(random: Random) -> list[Task]:
-    """One to three tasks with up to three games of up to four answers each. Some answers cost nothing, for what they
-    take is kept; challengers ask all at once, or one after the other, or whenever they like. They have no windows yet.
+    """One to three tasks with up to three games of up to four answers each. Some answers cost nothing, because what
+    they take is kept; challengers ask all at once, or one after the other, or whenever they like. They have no
+    windows yet.
     """
     tasks = []
     for task in range(1, 1 + random.randint(1, 3)):

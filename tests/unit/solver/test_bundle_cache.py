@@ -1,4 +1,4 @@
-"""Bundles before and after a task is won: candidates in a folder of one's own, then among those of kept tasks."""
+"""Bundles before and after a task is won: candidates in a separate folder, then among those of kept tasks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a solver goes by: what its operator says, else what was measured, else nothing and no bid."""
+"""What a solver goes by: what its operator says, else what was measured, otherwise nothing and no bid."""
 
 from __future__ import annotations
 

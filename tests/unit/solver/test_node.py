@@ -1,4 +1,4 @@
-"""The solver's loop, without a chain: what it waits for, what it lets go of, and what it refuses to begin with."""
+"""The solver's loop, without a chain: what it waits for, what it releases, and what it refuses to begin with."""
 
 from __future__ import annotations
 
@@ -206,7 +206,7 @@ def test_a_run_that_the_market_refuses_keeps_no_processes(node: SolverNode, work
     node._tick()
     assert work.done == ["closed, wait=False"]
     assert TASK not in node._assignments
-    node._tick()  # nor is it begun anew
+    node._tick()  # nor is it restarted
     assert TASK not in node._assignments
     with pytest.raises(SolverError, match="refuses this run"):
         node._outcome(once=False)

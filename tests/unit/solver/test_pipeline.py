@@ -251,7 +251,7 @@ def test_close_keeps_what_was_put_and_ends_the_thread(kept: RunStore, store: Gat
 
 
 def test_the_size_is_the_last_to_grow(kept: RunStore) -> None:
-    """Whoever reads it from another thread finds the leaf in the tree and the row in the database."""
+    """Anyone who reads it from another thread finds the leaf in the tree and the row in the database."""
     found: list[tuple[int, int]] = []
 
     class Watched(ProgressTree):

@@ -232,7 +232,7 @@ def test_what_a_frame_does_not_keep_waits_for_a_turn(catalog: Catalog, run_store
 
 @dataclass
 class Pace:
-    """What takes its time until it is let go, and how many did at once."""
+    """What takes its time until it is released, and how many did at once."""
 
     go: threading.Event = field(default_factory=threading.Event)
     running: int = 0

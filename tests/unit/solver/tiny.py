@@ -25,7 +25,7 @@ IDENTITY = Identity("0xgenesis", "0xmarket", "0xaccount")
 
 
 def half() -> Program:
-    """x / 2 as a program of its own, to be called."""
+    """x / 2 as a separate program, to be called."""
     b = Builder("half")
     x = b.input(WEIGHTS)
     b.output(b.mul(x, b.f32(0x3F000000)))

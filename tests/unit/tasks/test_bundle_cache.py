@@ -1,4 +1,6 @@
-"""A bundle that is held: fetched once, from whoever serves it, verified against the terms, mended when damaged."""
+"""A bundle that is held: fetched once, from the party that serves it, verified against the terms, repaired when
+damaged.
+"""
 
 from __future__ import annotations
 

@@ -10,7 +10,8 @@ from tests.unit.tasks.priced import DAY, on_l2
 
 CLAIM = RECOMMENDED.draw_delay + 2 * DAY + 2 * move_time(RECOMMENDED, DAY)
 """Seconds by which a claim in the last second delays a task, with a day to attest: its draw, votes, objection and
-openings, and the time to attest once more."""
+openings, and the time to attest again.
+"""
 
 
 @pytest.mark.parametrize(

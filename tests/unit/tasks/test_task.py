@@ -1,4 +1,4 @@
-"""Terms: every bound has an error of its own; the time in a game is dispute.md section 6's formula."""
+"""Terms: every bound has its own error; the time in a game is dispute.md section 6's formula."""
 
 from __future__ import annotations
 

@@ -68,7 +68,7 @@ class Withheld(Replays):
     ) -> tuple[bytes, ...] | None:
         self.asked.append((segment, len(digesters)))
         if len(self.asked) == 1:
-            return None  # one's own run goes on
+            return None  # our own run goes on
         return tuple(digest_of(one.salt, segment) for one in digesters)
 
 

@@ -1,4 +1,5 @@
-"""Who challenges what was found different: every own seat that has the segment, else the account that replayed it.
+"""Anyone who challenges what was found different: every own seat that has the segment, otherwise the account that
+replayed it.
 
 And what a seat attests: its digests, once it has every one, under its own salt.
 """
@@ -162,7 +163,7 @@ def test_a_solver_that_is_challenged_is_attested_in_its_open_game_alone(database
     assert [row.key for row in database.challenges(1)] == [(1, 0)]
     assert scene.attest(DRAWN) == []
     database.update_challenge((1, 0), opening_until=1, game=1)
-    assert scene.attest(DRAWN) == ["attest 0", "attest 2"], "with the digests of one's own states"
+    assert scene.attest(DRAWN) == ["attest 0", "attest 2"], "with the digests of our own states"
     assert scene.attested[0][3:] == scene.expected(DRAWN.seats[0])
     database.update_challenge((1, 0), outcome="challenger_silent")
     assert scene.attest(DRAWN) == []

@@ -24,7 +24,7 @@ ME = "0x" + "cd" * 20
 
 
 def client(market: str, tokens: int) -> Any:
-    """An account with so many tokens, registered nowhere."""
+    """An account with that many tokens, registered nowhere."""
     board, announced = Board(), list[str]()
     return SimpleNamespace(
         connection=SimpleNamespace(genesis="0x" + "22" * 32, chain_id=31337),

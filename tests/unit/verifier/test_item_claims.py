@@ -146,7 +146,7 @@ def sits(view: JuryView | None, now: int, status: TaskStatus = TaskStatus.SUBMIT
 
 
 def test_a_seat_claims_what_is_still_being_sent_at_half_of_its_time(scene: Scene) -> None:
-    """Whoever trickles, or sends something else at a good rate, does not get the time for the claim."""
+    """Anyone who trickles, or sends something else at a good rate, does not get the time for the claim."""
     scene.replayer.asked = False
     scene.replayer.waits = PERIOD / 8
     assert scene.due(LATE) == [], "it was asked for only now"

@@ -1,4 +1,4 @@
-"""What a verifier leaves unsettled: tasks in which a look, an accusation or a claim of its own is undecided."""
+"""What a verifier leaves unsettled: tasks in which a look, an accusation or its own claim is undecided."""
 
 from __future__ import annotations
 

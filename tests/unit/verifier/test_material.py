@@ -1,4 +1,4 @@
-"""Bundles are fetched once and loaded from disk; what is damaged there is fetched anew."""
+"""Bundles are fetched once and loaded from disk; what is damaged there is fetched again."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""When the verifier lets go of a task, and what it leaves to others. The database is the real one."""
+"""When the verifier releases a task, and what it leaves to others. The database is the real one."""
 
 from __future__ import annotations
 

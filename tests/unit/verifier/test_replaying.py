@@ -124,7 +124,7 @@ class Patient(Replayer):
             finding = super().audit(committed, segment, digesters)
             if finding is not None:
                 return finding
-        raise AssertionError("one's own run does not come to an end")
+        raise AssertionError("our own run does not come to an end")
 
 
 def replayer(folder: Path, told: Told, *others: Told) -> Patient:
@@ -278,7 +278,7 @@ class Flipping:
 
 
 def test_a_bit_that_flips_while_digests_are_made_is_in_no_digest(tmp_path: Path) -> None:
-    """The run from the start was as committed; the segment is replayed once more for its digests."""
+    """The run from the start was as committed; the segment is replayed again for its digests."""
     told = Told(HONEST)
     replayer(tmp_path, told).audit(committed(HONEST), 2, ())
     flipping = Replayer(PROGRAM, Flipping(6), tiny.STEPS, replayer(tmp_path, told)._states, told)
@@ -420,7 +420,7 @@ def test_an_accusation_is_answered_after_a_restart_by_a_replay_up_to_its_step(
     assert opening.leaf == digester.tensor_root(data, step), "a tensor of one chunk"
     assert opening.step_root(len(PROGRAM.state), tiny.STEPS + 1) == digests(HONEST, 2)[0]
     database.put_steps(tiny.TASK, salt_hash(digester.salt), 2, [bytes(32)] * (tiny.STEPS + 1))
-    assert again.open_chunk(committed(HONEST), 2, digester, place) == opening, "damaged roots are made anew"
+    assert again.open_chunk(committed(HONEST), 2, digester, place) == opening, "damaged roots are made again"
     database.finish(tiny.TASK)
     assert not again._states.steps(2, digester.salt)
     assert not database.commitment(tiny.TASK, committed(HONEST).root)

@@ -31,7 +31,7 @@ def taken(offers: list[tuple[int, int, bytes]]) -> Offer:
 
 
 def written(place: Callable[[int], Path]) -> None:
-    """In place of links: files of their own."""
+    """In place of links: their own files."""
     for number, data in enumerate(TENSORS):
         place(number).parent.mkdir(parents=True, exist_ok=True)
         place(number).write_bytes(data)

@@ -216,7 +216,7 @@ def connections(listening: socket.socket) -> int:
 def test_an_address_in_ones_own_network_is_refused_without_a_connection(
     host: str, leads: tuple[str, ...] | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Of a chain that is no development chain: there this machine is refused too."""
+    """Of a chain that is not a development chain: there this machine is refused too."""
     opened: list[object] = []
     if leads is not None:
         leads_to(monkeypatch, *leads)

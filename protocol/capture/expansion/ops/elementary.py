@@ -39,7 +39,8 @@ def log10(x: Tensor) -> Tensor:
 
 @expands(aten.pow.Tensor_Tensor)
 def power(x: Tensor, y: Tensor) -> Tensor:
-    """2^(y log2 |x|), negative for an odd y of a negative x, NaN for a y that is no integer; 1 for y = 0 and x = 1.
+    """2^(y log2 |x|), negative for an odd y of a negative x, NaN for a y that is not an integer; 1 for y = 0 and x =
+    1.
 
     The relative error grows with |y log2 x|, to 1e-5 where the result is near the largest f32.
     """
@@ -55,7 +56,7 @@ def power(x: Tensor, y: Tensor) -> Tensor:
 
 
 def _is_no_product(node: Node) -> bool:
-    """Whether an exponent is no multiple of one half, or too large to multiply so often."""
+    """Whether an exponent is not a multiple of one half, or too large to multiply so often."""
     exponent: Any = node.args[1]
     size = abs(float(exponent))
     return not (2 * size).is_integer() or size > LARGEST_POWER

@@ -56,7 +56,7 @@ def normal_of_shape(mean: float, std: float, shape: Sequence[int], **_: Any) -> 
 
 @expands(aten.normal.Tensor_float, aten.normal.float_Tensor, aten.normal.Tensor_Tensor)
 def normal_of_each(mean: Tensor | float, std: Tensor | float = 1.0, **_: Any) -> Tensor:
-    """Normal, each element of its own mean or deviation."""
+    """Normal, with a mean or deviation for each element."""
     shape = torch.broadcast_shapes(*(x.shape for x in (mean, std) if isinstance(x, Tensor)))
     return torch.randn(shape) * std + mean
 

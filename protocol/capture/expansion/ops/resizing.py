@@ -19,7 +19,7 @@ BORDER, REFLECTION = 1, 2
 
 
 def _is_uneven(node: Node) -> bool:
-    """Whether some size of a nearest-neighbour resizing, or of its gradient, is no multiple of the one before it."""
+    """Whether some size of a nearest-neighbour resizing, or of its gradient, is not a multiple of the one before it."""
     (before, after) = (node.args[0].meta["val"].shape[2:], node.meta["val"].shape[2:])  # type: ignore[union-attr]
     small, large = (after, before) if "backward" in str(node.target) else (before, after)
     return any(b % a for a, b in zip(small, large))

@@ -1,7 +1,7 @@
 """Smooth activation functions and their gradients, as torch has them: gelu, silu, softplus, elu, log-sigmoid, mish.
 
-What has no kernel of its own is a few primitives around elementary functions (arithmetic.md section 6). Those that
-are linear in pieces are in `rectifiers`.
+Those without a kernel are a few primitives around elementary functions (arithmetic.md section 6). Those that are
+linear in pieces are in `rectifiers`.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Losses that compare two tensors element by element, forward and backward; each then has its mean or sum taken.
 
-Mean squared error has kernels of its own and is in `losses`; the absolute error is written by torch as smaller pieces.
+Mean squared error has its own kernels and is in `losses`; the absolute error is written by torch as smaller pieces.
 """
 
 from __future__ import annotations

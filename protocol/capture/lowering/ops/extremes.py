@@ -43,7 +43,7 @@ def extreme_and_place(
 def position(
     lowering: Lowering, node: torch.fx.Node, x: View, axis: int | None = None, _keepdim: bool = False
 ) -> View:
-    """The first NaN, else the lowest index of the maximum or minimum."""
+    """The first NaN, otherwise the lowest index of the maximum or minimum."""
     rows = _rows(lowering, x, axis)
     return reshaped(lowering, node, _places(lowering, rows, node.target is aten.argmax.default))
 

@@ -1,4 +1,4 @@
-"""Random numbers from Philox, keyed by the state's key and step, with a stream of its own for every draw in the graph:
+"""Random numbers from Philox, keyed by the state's key and step, with its own stream for every draw in the graph:
 uniform ones, of which `expansion.ops.random` makes all others, and dropout's masks.
 
 Forward and backward pass read the same numbers, which are one node of the graph.

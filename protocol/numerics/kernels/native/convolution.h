@@ -70,8 +70,8 @@ struct Convolver {
     void (*norms)(const uint32_t *panel, int width, int64_t pairs, float *out);  // by chunk: see variant.h
     // Plane l of a panel, |l| <= 64, as bytes l + offset: [up(pairs, 2)][width][4].
     void (*bytes)(const uint32_t *panel, int width, int64_t pairs, int offset, uint32_t *out);
-    // c[12][32] = start[row] + the product of so many quads of bytes, signed ones of x and unsigned ones of y; of the
-    // first `rows` rows at least. Null where pairs of i16 are no slower.
+    // c[12][32] = start[row] + the product of that many quads of bytes, signed ones of x and unsigned ones of y; of
+    // the first `rows` rows at least. Null where pairs of i16 are not slower.
     void (*byte_tile)(int64_t quads, const uint32_t *x, const uint32_t *y, const int32_t *start, int rows, int32_t *c);
 };
 

@@ -53,7 +53,7 @@ class Kept {
         for (const Block &block : blocks_) std::free(block.at);
     }
 
-    // At least so many bytes, or null.
+    // At least that many bytes, or null.
     void *take(int64_t bytes, int64_t &size) {
         auto best = blocks_.end();
         for (auto block = blocks_.begin(); block != blocks_.end(); ++block)

@@ -121,7 +121,8 @@ void softmax_grad(const float *g, const float *y, float *out, int64_t rows, int6
     }
 }
 
-// The greatest power of a row is exactly 1, so that their exponent is 1. A row whose maximum is no number is NaN in all.
+// The greatest power of a row is exactly 1, so that their exponent is 1. A row whose maximum is not a number is NaN in
+// all.
 void log_softmax(const float *x, float *y, int64_t rows, int64_t columns) {
     const RowScale s = row_scale(1, 30);
     alignas(64) float powers[BLOCK];

@@ -106,8 +106,8 @@ class Pairs {
 
 extern "C" {
 
-// The version of what Python shares with the library: its structs and the operands of its functions. Whoever changes one
-// of them counts this and VERSION of native.py on.
+// The version of what Python shares with the library: its structs and the operands of its functions. Anyone who
+// changes one of them counts this and VERSION of native.py on.
 ASSAY_EXPORT int32_t assay_version() { return 2; }
 
 // The name of variant `number`, fastest first, or null past the last.

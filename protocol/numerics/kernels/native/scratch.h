@@ -23,7 +23,7 @@ class Scratch {
         return static_cast<char *>(data_);
     }
 
-    // `count` pieces of these bytes, each on a line of its own; false when out of memory.
+    // `count` pieces of these bytes, each on its own line; false when out of memory.
     bool divide(const std::vector<int64_t> &bytes, std::vector<char *> &to) {
         int64_t total = 0;
         for (const int64_t size : bytes) total += (size + 63) / 64 * 64;

@@ -8,7 +8,7 @@ namespace assay {
 
 constexpr double RUN_LIMIT = 4.6e18;  // below 2^62 = 4.61e18 by more than f32 norms can be off (64 * 2^-24)
 
-// Planes of an operand of so many bits beside another one (variant.h).
+// Planes of an operand of that many bits beside another one (variant.h).
 inline int planes_of(int bits, int other_bits) { return bits <= 13 ? 1 : other_bits <= 13 ? 2 : 3; }
 
 // One product of planes: which of x with which of y, and the integer that its sums count.

@@ -162,7 +162,7 @@ def a_function_of_torchscript() -> Made:
 def a_function_of_torchscript_that_is_optimised() -> Made:
     gated = scripted(gate)
     x = torch.ones(4, 3, requires_grad=True)
-    for _ in range(3):  # after two runs TorchScript makes a graph and a derivative of its own
+    for _ in range(3):  # after two runs TorchScript makes a graph and its own derivative
         gated(x).sum().backward()
     assert "DifferentiableGraph" in str(gated.graph_for(x))
     return nn.Linear(8, 3), lambda model, batch: F.cross_entropy(gated(model(batch["x"])), batch["y"])

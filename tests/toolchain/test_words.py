@@ -1,0 +1,74 @@
+"""Prose reads as an engineer would write it: the tics that words.toml lists occur nowhere.
+
+Read are docstrings, comments and messages of Python, Solidity, C++ and TOML files, and whole Markdown files.
+"""
+
+import re
+import tomllib
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tests.toolchain.project import REPOSITORY
+from tests.toolchain.test_references import FILES
+
+TABLE = tomllib.loads((REPOSITORY / "tests/toolchain/words.toml").read_text())
+READ = (".py", ".sol", ".cpp", ".h", ".toml", ".md")
+ITSELF = ("tests/toolchain/words.toml", "tests/toolchain/test_words.py")
+BREAK = r"(?:[ \t]|\n[ \t]*(?:///?|#|\*)?[ \t]*|\"\n[ \t]*f?\")+"
+"""Between two words of a phrase: blanks, or the end of a line and the mark of the next line of a comment or string."""
+
+
+def expression(pattern: str) -> re.Pattern[str]:
+    """Return the compiled pattern, each space of which matches a line break too."""
+    return re.compile(pattern.replace(" ", BREAK), re.IGNORECASE)
+
+
+def found(text: str, tic: dict[str, Any]) -> Iterator[tuple[int, str]]:
+    """Yield the line number and the words of every place of a text where the tic occurs."""
+    for match in expression(tic["pattern"]).finditer(text):
+        around = " ".join(text[max(0, match.start() - 30) : match.end() + 30].split())
+        if not any(phrase in around for phrase in tic.get("allowed", [])):
+            yield text.count("\n", 0, match.start()) + 1, " ".join(match[0].split())
+
+
+def skipped(name: str) -> bool:
+    """Tell whether a file is itself a list of tics, or is not yet rewritten."""
+    return name in ITSELF or any(
+        name == path or (path.endswith("/") and name.startswith(path)) for path in TABLE["not_yet"]
+    )
+
+
+READERS = [name for name in FILES if name.endswith(READ) and not skipped(name)]
+
+
+@pytest.mark.parametrize("tic", TABLE["tic"], ids=lambda tic: str(tic["name"]))
+def test_a_tic_occurs_nowhere(tic: dict[str, Any]) -> None:
+    places = [
+        f"{name}:{line}: {words}"
+        for name in READERS
+        if tic["name"] not in TABLE["exceptions"].get(name, [])
+        for line, words in found((REPOSITORY / name).read_text(), tic)
+    ]
+    assert not places, f"{tic['reason']} Write {tic['instead']}."
+
+
+@pytest.mark.parametrize("name", TABLE["exceptions"])
+def test_every_exception_is_needed(name: str) -> None:
+    tics = {tic["name"]: tic for tic in TABLE["tic"]}
+    text = (REPOSITORY / name).read_text()
+    assert all(any(found(text, tics[tic])) for tic in TABLE["exceptions"][name])
+
+
+@pytest.mark.parametrize("path", TABLE["not_yet"])
+def test_every_path_that_is_not_yet_done_exists(path: str) -> None:
+    assert any(name == path or (path.endswith("/") and name.startswith(path)) for name in FILES)
+
+
+def test_a_tic_is_found_across_lines() -> None:
+    tics = {tic["name"]: tic for tic in TABLE["tic"]}
+    assert next(found("x = 1\n# a process of its\n# own, and more", tics["of its own"]))[0] == 2
+    assert list(found("/// what is\n    /// no tree", tics["that is no"]))
+    assert not list(found("what is no longer served", tics["that is no"]))
+    assert not list(found("moved as it is written", tics["as it is"]))
