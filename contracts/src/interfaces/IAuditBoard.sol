@@ -75,7 +75,8 @@ interface IAuditBoard {
     /// @notice The account of a seat or a look, once: "I replayed its segments, I challenge what is not as committed, and, in a seat, I hold
     /// the result". When the last seat, or look of a level, attests, looks are asked for, if the terms have any. A look is paid here.
     /// A juror, `seat` 160 + slot, votes: "I have the item", or, with zeros, "I could not fetch it". A claimant waits for its jury.
-    /// @param digest Of all states that it passed and, of a seat, of the result, under its salt (audit.md section 4); of a juror, of the item.
+    /// @param digest Of all states that it passed and, of a seat, of the result, under its salt (audit.md section 4); of a
+    /// juror, of the item.
     /// @param saltHash keccak256 of the salt. Until the round of the first looks is published who shows a seat's salt has half of its lock.
     function attest(TaskId task, uint256 seat, bytes32 digest, bytes32 saltHash) external;
 
@@ -149,8 +150,8 @@ interface IAuditBoard {
     /// for the time of its round. Reverts if every seat is attested, and while a jury is open.
     function stallsFrom(TaskId task) external view returns (uint64);
 
-    /// @notice The segments of a seat, which follow from the seed of the first draw (audit.md section 2); the one of a look. Reverts
-    /// before the first draw.
+    /// @notice The segments of a seat, which follow from the seed of the first draw (audit.md section 2); the one of a look.
+    /// Reverts before the first draw.
     function segmentsOf(TaskId task, uint256 seat) external view returns (uint32[] memory);
 
     /// @notice The first draw of the queue; its task is 0 if there is none.

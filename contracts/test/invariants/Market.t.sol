@@ -10,7 +10,8 @@ import {Ending} from "./Ending.sol";
 import {LooksInvariants} from "./Looks.t.sol";
 import {IERC20} from "@openzeppelin/contracts/token/ERC20/IERC20.sol";
 
-/// @title What always holds (dispute.md section 8), as far as vault, market, audit board, looks and juries can break it.
+/// @title What always holds (dispute.md section 8), as far as vault, market, audit board, looks and juries can break
+/// it.
 contract MarketInvariants is LooksInvariants {
     uint256 private constant ACTIONS = 55;
 
