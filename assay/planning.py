@@ -211,8 +211,8 @@ def _words(
     )
     if best.share > choices.share:
         yield (
-            f"in no schedule communication takes at most {choices.share:.0%} of the time: faster links, larger batches"
-            f"{'' if choices.everything else ', or --any, which also has schedules that train worse'}"
+            f"in no schedule communication takes at most {100 * choices.share:.3g} % of the time; it may with faster "
+            f"links, larger batches{'' if choices.everything else ', or --any, with which lanes may train worse'}"
         )
     yield (
         f"{'recommended' if best.share <= choices.share else 'what ends first'}: {best.width} lanes, "
