@@ -216,6 +216,9 @@ def split(
     ] = "1/8",
     inner_steps: Annotated[int, typer.Option(min=1, help="Steps between two exchanges.")] = 5,
     rate: Annotated[float, typer.Option(help="How far the mean of all messages moves the model.")] = 1.0,
+    most_exponent: Annotated[
+        int, typer.Option(help="No message moves a parameter by 2 to this or more; garbage does as much.")
+    ] = 0,
     steps: Annotated[
         int | None, typer.Option(min=1, max=10**6, help="Steps of each lane, else all of the task's.")
     ] = None,
@@ -226,7 +229,7 @@ def split(
     from assay import splitting
 
     context = context_of("split", home, as_json)
-    splitting.split(context, file, output, lanes, density, inner_steps, rate, steps)
+    splitting.split(context, file, output, lanes, density, inner_steps, rate, most_exponent, steps)
 
 
 @command(app)

@@ -27,6 +27,7 @@ def split(
     density: str,
     inner_steps: int,
     rate: float,
+    most_exponent: int,
     steps: int | None = None,
 ) -> None:
     """Capture the step of a task file and write the job's folder; with it a file of members for trying it on one
@@ -45,17 +46,19 @@ def split(
             expected=f"a number that divides the {description.steps} steps of a lane",
             got=str(inner_steps),
         )
+    part = density_of(density)
     captured = sources.captured(description)
     job = write_job(
         captured.step,
         folder,
         name=description.task.name,
         width=width,
-        density=density_of(density),
+        density=part,
         inner_steps=inner_steps,
         rounds=rounds,
         seed=captured.seed,
         rate=rate,
+        most_exponent=most_exponent,
     )
     lanes = load_job(folder).lanes
     members = "the lanes' accounts and addresses"

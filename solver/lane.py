@@ -22,7 +22,9 @@ from protocol.exchange.shelf import Shelf
 from protocol.execution.device import checked
 from protocol.execution.saving import safetensors_of
 from protocol.node import logs
+from protocol.node.addresses import Address
 from protocol.node.home import Home
+from protocol.node.reach import Reach
 from protocol.node.serving import Serving
 from protocol.node.stopping import Stop
 from protocol.numerics.self_check import self_check
@@ -49,6 +51,12 @@ class LaneSettings(BaseModel):
     proxies: tuple[IPv4Address | IPv6Address, ...] = ()
     """Of proxies in front of this server: their connections are those of many clients."""
     device: Literal["auto", "cpu", "cuda"] = "auto"
+    peers: tuple[str, ...] = ()
+    """Addresses below which lanes may be asked besides https and http on the internet, such as
+    http://192.168.1.5:8720/. This machine is asked by lanes that listen on it alone.
+    """
+    keep_rounds: Annotated[int, Field(ge=2)] | None = None
+    """Of so many rounds the messages are kept for others; unsaid, of all. A lane that is further behind must join."""
 
 
 def run(home: Home, settings: LaneSettings, folder: Path, number: int, members: Path | None) -> ExitCode:
@@ -68,17 +76,18 @@ def run(home: Home, settings: LaneSettings, folder: Path, number: int, members: 
         if settings.publish is None
         else PublicPlace(f"{settings.publish.rstrip('/')}/{job.id.hex()[:16]}")
     )
-    with _alone(kept):
-        lane = Lane(job, of_job, number, account, Shelf(kept, place), stop)
-        with Serving(application(kept), settings.host, settings.port, settings.proxies) as serving:
-            _log.info("serves", url=serving.url, lane=number, job=job.id.hex()[:16])
-            result = lane.run()
-            if result is not None:
-                said = {"job": job.id.hex(), "lane": str(number)}
-                write_atomically(kept / RESULT, safetensors_of(job.lanes.captured.step_program, result, said))
-                _log.info("finished", result=str(kept / RESULT))
-            while not stop.wait(60.0):
-                pass
+    with _alone(kept), Serving(application(kept), settings.host, settings.port, settings.proxies) as serving:
+        local = Address.parse(serving.url).ip
+        reach = Reach(settings.peers, this_machine=local is not None and local.is_loopback)
+        lane = Lane(job, of_job, number, account, Shelf(kept, place), stop, reach, settings.keep_rounds)
+        _log.info("serves", url=serving.url, lane=number, job=job.id.hex()[:16])
+        result = lane.run()
+        if result is not None:
+            said = {"job": job.id.hex(), "lane": str(number)}
+            write_atomically(kept / RESULT, safetensors_of(job.lanes.captured.step_program, result, said))
+            _log.info("finished", result=str(kept / RESULT))
+        while not stop.wait(60.0):
+            pass
     return ExitCode.INTERRUPTED if stop.asked and result is None else ExitCode.FINE
 
 

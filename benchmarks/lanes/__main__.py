@@ -63,7 +63,7 @@ def outcomes(kept: dict[str, Any]) -> Iterator[tuple[Run, Outcome]]:
     """What is measured."""
     for row in kept["runs"]:
         yield (
-            Run(**{name: row[name] for name in Run.__dataclass_fields__}),
+            Run(**{name: row[name] for name in Run.__dataclass_fields__ if name in row}),
             Outcome(**{name: row[name] for name in Outcome.__dataclass_fields__ if name in row}),
         )
 

@@ -2,13 +2,25 @@
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from statistics import mean
 from typing import Any
 
-from benchmarks.lanes.plan import MOST_CORE_HOURS, MOST_RUNS, SHAPES, STEPS, Run
+from benchmarks.lanes.plan import (
+    CURVES,
+    DIGITS,
+    MOST_CORE_HOURS,
+    MOST_RUNS,
+    RECOMMENDED,
+    SHAPES,
+    STEPS,
+    Run,
+)
 from benchmarks.lanes.training import Outcome
+from protocol.lanes.splitting import MOST_EXPONENT
 
 LINKS = (10, 100, 1_000)
 """Mbit/s of each machine."""
@@ -35,8 +47,33 @@ came too late to count. An exponent is cut at a constant of the program, so garb
 | 1/32 | 0.0645 |
 | 1/64 | 0.0322 |
 
-`protocol.lanes.lanes(captured, width=, density=, inner_steps=)` splits any captured step; `Job` runs a whole job in one
-process for a table of who counts when, and is what a network of lanes has to equal. No contract knows of lanes yet.
+`protocol.lanes.lanes(captured, width=, density=, inner_steps=)` splits any captured step. `Job` runs a whole job in one
+process for a table of who counts when, and is what a network of lanes has to equal.
+
+## Lanes as processes
+
+```
+assay plan examples/gpt.toml --lanes 2,4,8 --links 100   # which schedule ends first, and what it costs
+assay split examples/gpt.toml --output job --lanes 4     # a folder with all that a lane needs, as data
+solver lane job --number 0 --account NAME                # one of the four; on four machines, or on one
+```
+
+A lane waits for the messages of all lanes that counted in the round before, absorbs them, trains,
+and announces its own: the roots of its state's tensors, signed by its account (EIP-712).
+Announcements and tensors are plain files over HTTP. A lane serves its own and all that it has
+fetched, so a message that its lane withholds from some reaches them through the others;
+`--publish s3://…` writes them to a bucket too, for lanes that cannot be reached. Every file is
+checked, no matter who served it: an announcement by its signature, job, round and lane; a tensor
+by its root; a message by lengths, types, indices and exponents. Lanes compare the roots of the
+parameters that they share, so a lane that was given something else is found in the same round. A
+lane that was killed goes on after its last announcement, and never signs two states of a round.
+
+`members.json` says which lane counts in which round: accounts, addresses, mirrors and, where not
+all lanes count in all rounds, the part of each lane in each round: `counts`, `late` (it trains,
+and its message flows back into its feedback) or `away`. A lane that was away joins with the state
+of the first lane that trained the round before. Rounds to come may be changed, trained ones may
+not. On a chain the round record is to take this file's place; no contract knows of lanes yet,
+nothing is staked and nobody is paid.
 """
 
 STUDY = """
@@ -72,7 +109,7 @@ def page(
     shaped: Mapping[str, Any] | None = None,
 ) -> str:
     """The whole page. `shaped` is what `benchmarks.lanes.shaped` has measured."""
-    parts = [HEAD, STUDY.format(steps=STEPS), *(_size(size, found) for size in SHAPES)]
+    parts = [HEAD, STUDY.format(steps=STEPS), *(_size(size, found) for size in (*SHAPES, DIGITS))]
     parts += [_faults(found), _times(found), _budget(found, left, rows), PLAN, _shaped(shaped)]
     return "".join(part for part in parts if part)
 
@@ -80,13 +117,13 @@ def page(
 def _size(size: str, found: Mapping[Run, Outcome]) -> str:
     by_text: dict[str, list[tuple[Run, Outcome]]] = defaultdict(list)
     for run, outcome in found.items():
-        if run.size == size and not run.fault:
+        if run.size == size and not run.fault and (run.steps == STEPS or size == DIGITS):
             by_text[run.text()].append((run, outcome))
     if not by_text:
         return ""
     alone = _mean(by_text.get("one lane alone", []))
     lines = [
-        f"\n### {size} parameters\n",
+        f"\n### {size}{' parameters' * (size != DIGITS)}\n",
         "| what | held-out loss | seeds | against one lane alone | against all-reduce | traffic |",
         "|---|---|---|---|---|---|",
     ]
@@ -121,33 +158,60 @@ def _faults(found: Mapping[Run, Outcome]) -> str:
         return ""
     lines = ["\n### Faults\n", "Four lanes of the smallest model, 5 steps a round, 1/8.\n"]
     lines += ["| what | held-out loss |", "|---|---|"]
-    lines += [f"| {run.fault} | {outcome.loss:.4f} |" for run, outcome in faulty.items()]
+    lines += [f"| {_fault(run)} | {outcome.loss:.4f} |" for run, outcome in faulty.items()]
     return "\n".join(lines) + "\n"
+
+
+def _fault(run: Run) -> str:
+    cut = "" if run.most_exponent == MOST_EXPONENT else f", exponents cut at {run.most_exponent}"
+    return f"{run.fault}{cut}"
 
 
 def _times(found: Mapping[Run, Outcome]) -> str:
-    """What links cost: by arithmetic from measured steps and sizes."""
-    shown = [
-        (run, outcome)
-        for run, outcome in found.items()
-        if run.size == "0.9M" and run.width > 1 and run.seed == 1 and not run.fault
-    ]
-    if not shown:
+    """What each way reaches in the time that the recommended lanes take, by links: arithmetic from measured steps and
+    sizes, and losses on the way."""
+    known = {run: outcome for run, outcome in found.items() if run.size == CURVES and not run.fault}
+    first = {run: outcome for run, outcome in known.items() if run.seed == 1}
+    lanes = next((pair for pair in first.items() if pair[0] == RECOMMENDED), None)
+    if lanes is None:
         return ""
+    budgets = [seconds_of(*lanes, link) for link in LINKS]
+    ways: dict[str, list[tuple[Run, Outcome]]] = defaultdict(list)
+    for run, outcome in first.items():
+        ways[replace(run, steps=STEPS).text()].append((run, outcome))
     lines = [
-        "\n### Links\n",
-        "Seconds of the whole training where each machine computes as fast as one core here and nothing is received",
-        "while it computes: measured steps, and bytes by the links. Arithmetic, not a measurement of links.\n",
-        "| what | held-out loss | " + " | ".join(f"{link:,} Mbit/s" for link in LINKS) + " |",
-        "|---" * (len(LINKS) + 2) + "|",
+        f"\n### At equal time, {CURVES}\n",
+        f"What each way has reached when {RECOMMENDED.text()} is done, where each machine computes as fast as one core",
+        "here and nothing is received while it computes: measured steps, and bytes by the links. Where fewer steps fit",
+        "than a run has, its loss so far counts, with the learning rate that it has then; of several runs the best.\n",
+        "| what | "
+        + " | ".join(f"{link:,} Mbit/s, {s:,.0f} s" for link, s in zip(LINKS, budgets, strict=True))
+        + " |",
+        "|---" * (len(LINKS) + 1) + "|",
     ]
-    for run, outcome in shown:
-        computing = run.steps * outcome.step_seconds / (run.width if run.rule == "all-reduce" else 1)
-        seconds = [computing + outcome.received * 8 / (link * 1e6) for link in LINKS]
-        lines.append(
-            f"| {run.text()} | {outcome.loss:.4f} | " + " | ".join(f"{s:,.0f} s" for s in seconds) + " |"
-        )
+    rows = [
+        (text, [_reached(runs, link, s) for link, s in zip(LINKS, budgets, strict=True)])
+        for text, runs in ways.items()
+    ]
+    for text, reached in sorted(rows, key=lambda row: row[1][-1][0]):
+        cells = [f"{loss:.4f} ({steps:,} steps)" if steps else "no step" for loss, steps in reached]
+        lines.append(f"| {text} | " + " | ".join(cells) + " |")
     return "\n".join(lines) + "\n"
+
+
+def seconds_of(run: Run, outcome: Outcome, link: float) -> float:
+    """Seconds of a whole run on machines with links of so many Mbit/s."""
+    computing = outcome.step_seconds / (run.width if run.rule == "all-reduce" else 1)
+    return run.steps * computing + outcome.received * 8 / (link * 1e6)
+
+
+def _reached(runs: Sequence[tuple[Run, Outcome]], link: float, seconds: float) -> tuple[float, int]:
+    """The least loss that one of these runs has after so many seconds, and the steps it has made."""
+    found = [(math.inf, 0)]
+    for run, outcome in runs:
+        within = seconds / seconds_of(run, outcome, link) * run.steps
+        found += [(loss, int(steps)) for steps, loss in outcome.curve if steps <= within * (1 + 1e-9)][-1:]
+    return min(found)
 
 
 def _budget(found: Mapping[Run, Outcome], left: Sequence[Run], rows: Sequence[Mapping[str, Any]]) -> str:

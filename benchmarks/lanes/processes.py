@@ -86,10 +86,17 @@ class Processes:
         self.running[lane] = process
         return process
 
-    def ends(self, lane: int, members: Path, *, before: Sequence[Callable[[], None]]) -> bool:
-        """Start a lane, and wait until it ends or has the result: whether it ended."""
-        process = self.start(lane, members, before=before)
-        until(f"lane {lane}", lambda: process.poll() is not None or (self.kept(lane) / RESULT).exists())
+    def ends(
+        self,
+        lane: int,
+        members: Path,
+        *arguments: str,
+        before: Sequence[Callable[[], None]] = (),
+        finished: bool = True,
+    ) -> bool:
+        """Start a lane, and wait until it ends or, if `finished` counts, has the result: whether it ended."""
+        process, result = self.start(lane, members, *arguments, before=before), self.kept(lane) / RESULT
+        until(f"lane {lane}", lambda: process.poll() is not None or (finished and result.exists()))
         return process.poll() is not None
 
     def home(self, lane: int) -> Path:

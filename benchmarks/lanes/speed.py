@@ -19,7 +19,35 @@ def rows() -> list[Row]:
     """Ratios for each density, and the bytes of a message."""
     step = captured("11M")
     with one_thread():
-        return [row for name, density in DENSITIES.items() for row in _rows(step, name, density)]
+        return [
+            *(row for name, density in DENSITIES.items() for row in _rows(step, name, density)),
+            *_oracle(captured("1M")),
+        ]
+
+
+def _oracle(step: CapturedStep) -> list[Row]:
+    """A round of a whole job in one process beside as many steps of as many machines alone."""
+    width, inner = 4, 5
+    job = lanes(step, width=width, density=1 / 8, inner_steps=inner)
+    interpreter, of = job.interpreter(), seeds(1, width)
+    states: list[State] = [job.initial_state(seed, lane) for lane, seed in enumerate(of)]
+    inbox = [job.message(job.train(state, [job.nothing()] * width, interpreter)) for state in states]
+    alone: list[State] = [step.initial_state(seed) for seed in of]
+
+    def by_lanes() -> None:
+        for state in states:
+            job.message(job.train(state, inbox, interpreter))
+
+    def by_one() -> None:
+        for state in alone:
+            for _ in range(inner):
+                state = step.step(state)
+
+    ratios = side_by_side(by_one, {"oracle": by_lanes}, ROUNDS, time.process_time)["oracle"]
+    what = (
+        f"a round of {width} lanes in one process, {inner} steps, density 1/8 / the steps alone, GPT of 0.9M"
+    )
+    return [ratio_row(what, [1 / ratio for ratio in ratios], "1.1x")]
 
 
 def _rows(step: CapturedStep, name: str, density: float) -> list[Row]:

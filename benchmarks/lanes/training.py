@@ -102,6 +102,7 @@ def _job(run: Run, captured: CapturedStep) -> Lanes:
         inner_steps=run.inner,
         rate=run.rate,
         decay=run.decay,
+        most_exponent=run.most_exponent,
     )
 
 

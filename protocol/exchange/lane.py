@@ -6,7 +6,7 @@ import asyncio
 import json
 import time
 from collections.abc import Awaitable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeVar
 
@@ -24,6 +24,7 @@ from protocol.exchange.shelf import Shelf
 from protocol.lanes import Part
 from protocol.lanes.splitting import Inbox
 from protocol.node import logs
+from protocol.node.reach import Reach
 from protocol.node.stopping import Stop
 from protocol.program.execute import Interpreter
 from protocol.program.step import State
@@ -55,6 +56,10 @@ class Lane:
     account: LocalAccount
     shelf: Shelf
     stop: Stop
+    reach: Reach = field(default_factory=Reach)
+    """Where addresses of other lanes may lead."""
+    keep_rounds: int | None = None
+    """Of so many rounds the messages are kept for others; None: of all."""
 
     def __post_init__(self) -> None:
         """Raises `JobError` for a lane or an account that is none of the job's, and for a table whose past differs."""
@@ -75,7 +80,7 @@ class Lane:
         """Train what is left. The job's result, a state of the captured step; None where the lane was asked to stop, or
         was away in the last round."""
         interpreter = self.job.interpreter()
-        peers = Peers(self.job, self.members, self.number, self.shelf)
+        peers = Peers(self.job, self.members, self.number, self.shelf, self.reach)
         try:
             state: State | None
             state, begin = self._kept()
@@ -172,15 +177,23 @@ class Lane:
         self._forget(number)
 
     def _forget(self, number: int) -> None:
-        """Remove what is left of the states before the last: all but messages, and what a lane joins with."""
+        """Remove what is left of the state before the last, but for messages and what a lane joins with; and messages
+        that are older than is kept."""
         gone = number - 1
         announced = self.shelf.announced(gone, self.number) if gone >= 0 else None
-        if announced is None or self._is_joined(number):
-            return
-        kept = {root for later in (gone, number) for root in self._messages(later)}
         last = self.shelf.announced(number, self.number)
         assert last is not None, "it has just been announced"
-        self.shelf.remove({*announced.roots} - {*last.roots} - kept)
+        if announced is not None and not self._is_joined(number):
+            kept = {root for later in (gone, number) for root in self._messages(later)}
+            self.shelf.remove({*announced.roots} - {*last.roots} - kept)
+        if self.keep_rounds is not None and number >= self.keep_rounds:
+            old = self._messages(number - self.keep_rounds)
+            later = (
+                root
+                for one in range(number - self.keep_rounds + 1, number + 1)
+                for root in self._messages(one)
+            )
+            self.shelf.remove({*old} - {*last.roots} - {*later})
 
     def _messages(self, number: int) -> Sequence[bytes]:
         """Roots of all messages of a round that are here."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Mapping
+from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from typing import Final, TypeVar
 
@@ -24,6 +25,7 @@ from protocol.exchange.shelf import Shelf, announcement_name, tensor_name
 from protocol.node import logs
 from protocol.node.addresses import Address
 from protocol.node.http_client import BadAnswer, HttpClient, NotServed
+from protocol.node.reach import OutOfReach, Reach
 from protocol.program.types import TensorType
 
 _log = logs.get("lane.peers")
@@ -59,6 +61,22 @@ class _Standing:
         return self.seconds / self.bytes if self.bytes else 0.0
 
 
+class _Clients(AsyncExitStack):
+    """A client for each place that is asked: each has a permit of its own for where its name may lead."""
+
+    def __init__(self, reach: Reach) -> None:
+        super().__init__()
+        self._reach = reach
+        self._clients: dict[Address, HttpClient] = {}
+
+    async def of(self, place: Address) -> HttpClient:
+        """Raises `OutOfReach` for a place that this operator does not ask."""
+        if place not in self._clients:
+            client = HttpClient(permit=self._reach.permit(place))
+            self._clients[place] = await self.enter_async_context(client)
+        return self._clients[place]
+
+
 @dataclass
 class Peers:
     """What lane `lane` of a job fetches. Used by one event loop at a time; what is fetched goes onto the shelf."""
@@ -67,6 +85,7 @@ class Peers:
     members: Members
     lane: int
     shelf: Shelf
+    reach: Reach = field(default_factory=Reach)
     _standing: dict[Address, _Standing] = field(default_factory=dict)
 
     async def messages(
@@ -82,28 +101,28 @@ class Peers:
 
     async def state(self, number: int, lane: int, names: tuple[str, ...]) -> dict[str, Tensor]:
         """Tensors of the state that a lane has announced after a round, by name; waits until they are there."""
-        async with HttpClient() as client:
-            announcement = await self._announcement(client, number, lane)
+        async with _Clients(self.reach) as clients:
+            announcement = await self._announcement(clients, number, lane)
             step = self.job.lanes.inner
             types = dict(zip(step.state, step.state_types, strict=True))
             roots = dict(zip(step.state, announcement.roots, strict=True))
             return {
-                name: await self._tensor(client, lane, types[name], roots[name], f"{name} of lane {lane}")
+                name: await self._tensor(clients, lane, types[name], roots[name], f"{name} of lane {lane}")
                 for name in names
             }
 
     async def _message(
         self, number: int, lane: int, require: Callable[[Announcement], None]
     ) -> tuple[Tensor, ...]:
-        async with HttpClient() as client:
-            announcement = await self._announcement(client, number, lane)
+        async with _Clients(self.reach) as clients:
+            announcement = await self._announcement(clients, number, lane)
             require(announcement)
             types = self.job.lanes.message_types
             roots = announcement.roots[-len(types) :]
             what = f"message of lane {lane} in round {number}"
             message = tuple(
                 [
-                    await self._tensor(client, lane, type_, root, f"{name} of the {what}")
+                    await self._tensor(clients, lane, type_, root, f"{name} of the {what}")
                     for (name, type_), root in zip(types.items(), roots, strict=True)
                 ]
             )
@@ -111,7 +130,7 @@ class Peers:
         self.shelf.announce(announcement)
         return message
 
-    async def _announcement(self, client: HttpClient, number: int, lane: int) -> Announcement:
+    async def _announcement(self, clients: _Clients, number: int, lane: int) -> Announcement:
         kept = self.shelf.announced(number, lane)
         if kept is not None:
             return kept
@@ -122,10 +141,10 @@ class Peers:
             return announcement
 
         most = ANNOUNCEMENT_BYTES + 80 * len(self.job.lanes.inner.state)
-        return await self._fetched(client, lane, announcement_name(number, lane), most, checked)
+        return await self._fetched(clients, lane, announcement_name(number, lane), most, checked)
 
     async def _tensor(
-        self, client: HttpClient, lane: int, type_: TensorType, root: bytes, what: str
+        self, clients: _Clients, lane: int, type_: TensorType, root: bytes, what: str
     ) -> Tensor:
         kept = self.shelf.tensor(root)
         if kept is None:
@@ -134,19 +153,19 @@ class Peers:
                 tensor_of(data, type_, root, what)
                 return data
 
-            kept = await self._fetched(client, lane, tensor_name(root), type_.nbytes, checked)
+            kept = await self._fetched(clients, lane, tensor_name(root), type_.nbytes, checked)
             self.shelf.put(root, kept)
         return tensor_of(kept, type_, root, what).to(self.job.device)
 
     async def _fetched(
-        self, client: HttpClient, lane: int, name: str, most: int, checked: Callable[[bytes], Found]
+        self, clients: _Clients, lane: int, name: str, most: int, checked: Callable[[bytes], Found]
     ) -> Found:
         """A file from the first place that has it, as `checked` takes it; waits until somebody does."""
         began, turn = time.monotonic(), 0
         while True:
             places = self._places(lane)
             for place in places if turn % ALL_TURNS == 0 else places[:1]:
-                found = await self._asked(client, place, name, most, checked)
+                found = await self._asked(clients, place, name, most, checked)
                 if found is not None:
                     return found
             waited = time.monotonic() - began
@@ -171,25 +190,29 @@ class Peers:
         return self._standing.setdefault(place, _Standing())
 
     async def _asked(
-        self, client: HttpClient, place: Address, name: str, most: int, checked: Callable[[bytes], Found]
+        self, clients: _Clients, place: Address, name: str, most: int, checked: Callable[[bytes], Found]
     ) -> Found | None:
         data = bytearray()
         standing, began = self._of(place), time.monotonic()
         try:
             async with asyncio.timeout(ANSWER_SECONDS + most / LEAST_RATE):
+                client = await clients.of(place)
                 await client.get(place / name, most, data)
             found = checked(bytes(data))
         except NotServed as error:
             if error.status != 404:
-                standing.failures += 1
+                self._failed(place, name, error)
             return None
-        except (BadAnswer, MessageError, TimeoutError) as error:
-            standing.failures += 1
-            _log.warning(
-                "a place is asked after all others", place=str(place), file=name, why=str(error) or "too slow"
-            )
+        except (BadAnswer, OutOfReach, MessageError, TimeoutError) as error:
+            self._failed(place, name, error)
             return None
         standing.failures = 0
         standing.bytes += len(data)
         standing.seconds += time.monotonic() - began
         return found
+
+    def _failed(self, place: Address, name: str, error: Exception) -> None:
+        standing = self._of(place)
+        standing.failures += 1
+        say = _log.warning if standing.failures == 1 else _log.debug
+        say("a place is asked after all others", place=str(place), file=name, why=str(error) or "too slow")

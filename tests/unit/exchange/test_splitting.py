@@ -1,0 +1,49 @@
+"""`assay split`: the job that a task file becomes, and what it refuses."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from protocol.exchange.jobs import load_job
+from protocol.exchange.members import Members
+from tests.forked import run
+
+GPT = "examples/gpt.toml"
+
+
+def split(folder: Path, *arguments: str) -> tuple[int, str, str]:
+    done = run("assay.cli", "split", GPT, "--output", str(folder / "job"), "--home", str(folder), *arguments)
+    return done.returncode, done.stdout, done.stderr
+
+
+def test_a_task_becomes_a_job(tmp_path: Path) -> None:
+    code, output, errors = split(tmp_path, "--lanes", "3", "--most-exponent", "-4", "--json")
+    assert code == 0, errors
+    job = load_job(tmp_path / "job")
+    assert (job.lanes.width, job.lanes.inner_steps, job.rounds, job.lanes.most_exponent) == (3, 5, 20, -4)
+    assert job.numbers.seed == 20261120
+    told = json.loads(output)["data"]
+    assert told["job"] == job.id.hex()
+    assert told["message_bytes"] == job.lanes.message_bytes
+    members = Members.read(tmp_path / "job" / "members.json", job)
+    assert [str(url) for of in members.urls for url in of] == [
+        f"http://127.0.0.1:{8720 + n}" for n in range(3)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("--density", "1/3"), "expected one of 1, 1/8, 1/16, 1/32, 1/64, got 1/3"),
+        (("--density", "little"), "expected a fraction such as 1/8, got little"),
+        (("--inner-steps", "7"), "expected a number that divides the task's 100 steps, got 7"),
+    ],
+)
+def test_what_is_no_job_is_refused(tmp_path: Path, arguments: tuple[str, ...], said: str) -> None:
+    code, _, errors = split(tmp_path, *arguments)
+    assert code == 2
+    assert said in errors
+    assert not (tmp_path / "job").exists()
