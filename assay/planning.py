@@ -233,7 +233,7 @@ def _words(
         )
     yield (
         f"note: {best.width} lanes do not reach the loss of one machine that makes all {steps:,} steps "
-        "(docs/lanes.md). Fewer lanes, fewer steps a round and denser messages come nearer"
+        "(docs/lanes.md). Fewer lanes and fewer steps a round come nearer"
     )
     yield (
         f"next: `assay split {file} --lanes {best.width} --density {best.density} --inner-steps {best.inner_steps} "
