@@ -211,8 +211,8 @@ def _words(
     )
     if best.share > choices.share:
         yield (
-            f"in no schedule communication takes at most {choices.share:.0%} of the time: faster links, larger batches"
-            f"{'' if choices.everything else ', or --any, which also has schedules that train worse'}"
+            f"in no schedule communication takes at most {100 * choices.share:.3g} % of the time; it may with faster "
+            f"links, larger batches{'' if choices.everything else ', or --any, with which lanes may train worse'}"
         )
     yield (
         f"{'recommended' if best.share <= choices.share else 'what ends first'}: {best.width} lanes, "
@@ -233,7 +233,7 @@ def _words(
         )
     yield (
         f"note: {best.width} lanes do not reach the loss of one machine that makes all {steps:,} steps "
-        "(docs/lanes.md). Fewer lanes, fewer steps a round and denser messages come nearer"
+        "(docs/lanes.md). Fewer lanes and fewer steps a round come nearer"
     )
     yield (
         f"next: `assay split {file} --lanes {best.width} --density {best.density} --inner-steps {best.inner_steps} "

@@ -121,12 +121,13 @@ receives, beside a ring of float32 gradients every step.
 PLAN = """
 ## The plan
 
-`assay plan FILE --lanes 2,4,8 --links 100/20,1000 --speeds 1,0.5` measures a step of a task on this machine, and what a
-lane does beside its steps, and says which width, steps a round and density end first, with at most a tenth of the time
-for communication (`--share`), and what that costs. The rest is arithmetic, and `protocol/lanes/schedule.py` says which:
-a lane fetches the W - 1 other messages when it has computed, its link up passes a copy for each other lane (with
-`--bucket` one for all), and whatever passes over a link shares its rate. Of 3 lanes at 1/8 and 100 Mbit/s each receives
-two messages of 0.26 bytes a parameter, so of ten million parameters 5.2 MB, in 0.41 s.
+`assay plan FILE --lanes 2,3 --links 100/20,1000,50/10 --speeds 1,1,0.5` measures a step of a task on this machine, and
+what a lane does beside its steps. It says which width, steps a round and density end first, with at most a tenth of the
+time for communication (`--share`), and what that costs. Two lanes are the first two of a list, so name the best machines
+first. The rest is arithmetic (`protocol/lanes/schedule.py`): a lane fetches the W - 1 other messages when it has
+computed, its link up passes a copy for each other lane (with `--bucket` one for all), and whatever passes over a link
+shares its rate. Of 3 lanes at 1/8 and 100 Mbit/s each receives two messages of 0.26 bytes a parameter: of ten million
+parameters 5.2 MB, in 0.41 s.
 
 Unless it is asked for `--any`, it has only schedules of the kinds with which lanes were better than one alone above: at
 most 20 steps a round at 1/8 or denser, 5 below, and every parameter sent at least three times in a training.

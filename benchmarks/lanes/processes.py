@@ -119,13 +119,26 @@ class Processes:
         """Whether it has."""
         return (self.kept(lane) / announcement_name(number, lane)).exists()
 
+    def until_announced(self, number: int, lanes: Sequence[int]) -> None:
+        """Wait until lanes have announced a round, and said so. Raises `AssertionError` if one ends before."""
+        said = f'"round": {number},'
+
+        def announced(lane: int) -> bool:
+            self._require_running(lane)
+            return any(said in line and '"trained"' in line for line in self.log(lane).open())
+
+        until(f"lanes {lanes} have trained round {number}", lambda: all(map(announced, lanes)))
+
     def until_finished(self, lanes: Sequence[int]) -> None:
         """Wait until lanes have the result. Raises `AssertionError` if one ends before."""
         until(f"lanes {lanes} have finished", lambda: all(map(self._has_finished, lanes)))
 
-    def _has_finished(self, lane: int) -> bool:
+    def _require_running(self, lane: int) -> None:
         code = self.running[lane].poll()
         assert code is None, f"lane {lane} ended with {code}:\n{self.log(lane).read_text()}"
+
+    def _has_finished(self, lane: int) -> bool:
+        self._require_running(lane)
         return (self.kept(lane) / RESULT).exists()
 
     def __enter__(self) -> Self:

@@ -1,13 +1,14 @@
 """Rounds of lanes over shaped links, beside what the planner's arithmetic says of them.
 
-Every case is a job of `solver lane` processes on this machine, each behind links of its own. What a lane computes is
-taken from the same case without links, for the lanes share the cores: so only the exchange is predicted.
+A job of `solver lane` processes on this machine, each behind links of its own, whose rates change from phase to phase:
+every case comes after a phase without links. What lanes compute is taken from there, for they share the cores: so only
+the exchange is predicted.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from fractions import Fraction
@@ -26,10 +27,10 @@ from protocol.exchange.jobs import LaneJob, load_job, write_job
 from protocol.lanes.schedule import MEGABIT, Link, round_seconds
 
 MEASURED = ROOT / "docs" / "lanes-shaped.json"
-SIZE, WIDTH, INNER, ROUNDS = "0.1M", 3, 5, 12
+SIZE, WIDTH, INNER = "0.1M", 3, 5
 DENSITY = Fraction(1)
-FIRST = 2
-"""The first round that counts: before it processes start, and nothing is exchanged."""
+ROUNDS = 6
+"""Of a phase. The first does not count: its messages pass while the rates change, and before it processes start."""
 BEYOND = 10_000.0
 """Mbit/s of a link that is not shaped, for the arithmetic."""
 
@@ -44,16 +45,12 @@ class Case:
     slow: int | None = None
     delay: float = 0.0
 
-    @property
-    def unshaped(self) -> Case:
-        """The same lanes without links."""
-        return Case("", slow=self.slow)
-
 
 def _same(name: str, mbit: float, **more: Any) -> Case:
     return Case(name, (mbit,) * WIDTH, (mbit,) * WIDTH, **more)
 
 
+UNSHAPED = Case("")
 CASES = (
     Case("not shaped"),
     _same("20 Mbit/s", 20),
@@ -91,20 +88,16 @@ class Row:
 
 def measure() -> dict[str, Any]:
     """All cases, as `MEASURED` keeps them."""
+    groups = [(slow, [case for case in CASES if case.slow == slow]) for slow in (None, WIDTH - 1)]
     with TemporaryDirectory() as name:
         folder = Path(name)
-        job = _job(folder / "job")
-        rows: list[Row] = []
-        for number, case in enumerate(CASES):
-            # Right before it, for other work on the machine comes and goes.
-            unshaped = _measured(folder / f"{number}-unshaped", folder / "job", job, case.unshaped)
-            rows.append(_row(case, job, unshaped, _measured(folder / str(number), folder / "job", job, case)))
-            print(_words(rows[-1]), flush=True)
+        job = _job(folder / "job", 2 * ROUNDS * max(len(cases) for _, cases in groups))
+        rows = [row for slow, cases in groups for row in _rows(folder, job, slow, cases)]
         return {
             "model": f"GPT of {SIZE} parameters",
             "width": WIDTH,
             "inner_steps": INNER,
-            "rounds": ROUNDS - FIRST,
+            "rounds": ROUNDS - 1,
             "density": str(DENSITY),
             "message_bytes": job.lanes.message_bytes,
             "rows": [asdict(row) for row in rows],
@@ -117,61 +110,75 @@ def write() -> None:
     MEASURED.write_text(json.dumps(measure(), indent=1) + "\n")
 
 
-def _job(folder: Path) -> LaneJob:
-    steps = ROUNDS * INNER
+def _job(folder: Path, rounds: int) -> LaneJob:
     write_job(
-        subject(SIZE).captured(1, steps),
+        subject(SIZE).captured(1, rounds * INNER),
         folder,
         name="shaped",
         width=WIDTH,
         density=DENSITY,
         inner_steps=INNER,
-        rounds=ROUNDS,
+        rounds=rounds,
         seed=1,
     )
     return load_job(folder)
 
 
-def _measured(folder: Path, job_folder: Path, job: LaneJob, case: Case) -> Measured:
-    folder.mkdir()
-    (folder / "job").symlink_to(job_folder)
-    with Network() as network, Processes(folder, job) as lanes:
-        ways = [[None] * WIDTH if rates is None else [*rates] for rates in (case.down, case.up)]
-        down, up = ([Shaped(rate) for rate in way] for way in ways)
+def _rows(folder: Path, job: LaneJob, slow: int | None, cases: Sequence[Case]) -> Iterator[Row]:
+    """Each case and a phase without links before it, with one lane at a quarter of the speed or none."""
+    here = folder / f"slow-{slow}"
+    here.mkdir()
+    (here / "job").symlink_to(folder / "job")
+    down, up = [[Shaped() for _ in range(WIDTH)] for _ in range(2)]
+    with Network() as network, Processes(here, job) as lanes:
+        routes: list[Route] = []
         for lane in range(WIDTH):
-            seen = [
-                [network.address(url, Route((up[number], down[lane]), delay=case.delay))]
-                for number, url in enumerate(lanes.urls)
-            ]
+            of_lane = [Route((up[number], down[lane])) for number in range(WIDTH)]
+            seen = [[network.address(url, route)] for url, route in zip(lanes.urls, of_lane, strict=True)]
+            routes += of_lane
             lanes.start(
                 lane,
-                members_file(folder / f"members{lane}.json", seen),
+                members_file(here / f"members{lane}.json", seen),
                 "--log-json",
-                before=[four_times_slower] if lane == case.slow else [],
+                before=[four_times_slower] if lane == slow else [],
                 # All come from one address here, and strangers from as many as they are.
                 environment={"ASSAY_PROXIES": "127.0.0.1"},
             )
-        lanes.until_finished(range(WIDTH))
-        logs = [_trained(lanes.log(lane)) for lane in range(WIDTH)]
-    last = ROUNDS - 1
-    return Measured(
-        max((log[last]["at"] - log[FIRST - 1]["at"]) / (last - FIRST + 1) for log in logs),
-        [[log[number]["computed"] for log in logs] for number in range(FIRST, ROUNDS)],
-    )
+        for number, case in enumerate(cases):
+            found = []
+            for phase, one in ((2 * number, UNSHAPED), (2 * number + 1, case)):
+                for ways, rates in ((down, one.down), (up, one.up)):
+                    for link, rate in zip(ways, rates or [None] * WIDTH, strict=True):
+                        link.mbit = rate
+                for route in routes:
+                    route.delay = one.delay
+                found.append(_phase(lanes, phase * ROUNDS))
+            row = _row(case, job, *found)
+            print(_words(row), flush=True)
+            yield row
 
 
-def _trained(log: Path) -> list[dict[str, float]]:
-    """Of each round, when it was announced (`at`, in seconds), and what it waited and computed."""
+def _phase(lanes: Processes, first: int) -> Measured:
+    """Wait until a phase is over: what was measured in it."""
+    last = first + ROUNDS - 1
+    lanes.until_announced(last, range(WIDTH))
+    logs = [_trained(lanes.log(lane)) for lane in range(WIDTH)]
+    begin, end = (max(log[number]["at"] for log in logs) for number in (first, last))
+    computed = [[log[number]["computed"] for log in logs] for number in range(first + 1, last + 1)]
+    return Measured((end - begin) / (ROUNDS - 1), computed)
+
+
+def _trained(log: Path) -> dict[int, dict[str, float]]:
+    """By round, when it was announced (`at`, in seconds), and how long the lane computed."""
     lines = [json.loads(line) for line in log.read_text().splitlines() if line.startswith("{")]
-    return [
-        {
+    return {
+        line["round"]: {
             "at": datetime.fromisoformat(line["timestamp"]).timestamp(),
-            "waited": line["waited"],
             "computed": line["computed"],
         }
         for line in lines
         if line["event"] == "trained"
-    ]
+    }
 
 
 def _row(case: Case, job: LaneJob, unshaped: Measured, found: Measured) -> Row:

@@ -42,10 +42,10 @@ class Link:
         await asyncio.sleep(self.free_at - now)
 
 
-@dataclass(frozen=True)
+@dataclass
 class Path:
     """How answers of a server come: over its link up and the client's link down, `delay` seconds late, and with `loss`,
-    the chance that a piece is lost and the connection with it."""
+    the chance that a piece is lost and the connection with it. What is changed counts for what comes later."""
 
     links: Sequence[Link] = ()
     delay: float = 0.0
@@ -130,7 +130,7 @@ class Network:
             asyncio.create_task(self._link(link, source, to, writer))
             for link, source, to in zip(path.links, queues[:-1], queues[1:], strict=True)
         ]
-        stages.append(asyncio.create_task(self._arrive(queues[-1], writer, path.delay)))
+        stages.append(asyncio.create_task(self._arrive(queues[-1], writer, path)))
         loop = asyncio.get_running_loop()
         try:
             with suppress(OSError):
@@ -151,12 +151,12 @@ class Network:
                 await to.put((asyncio.get_running_loop().time(), piece))
         await to.put((0.0, b""))
 
-    async def _arrive(self, source: _Pieces, writer: asyncio.StreamWriter, delay: float) -> None:
+    async def _arrive(self, source: _Pieces, writer: asyncio.StreamWriter, path: Path) -> None:
         """To the client, so much after the last link."""
         loop = asyncio.get_running_loop()
         while (due := await source.get())[1]:
             if not writer.is_closing():
-                await asyncio.sleep(due[0] + delay - loop.time())
+                await asyncio.sleep(due[0] + path.delay - loop.time())
                 with suppress(OSError):
                     writer.write(due[1])
                     await writer.drain()

@@ -83,10 +83,10 @@ def test_where_communication_takes_too_much_it_is_said(
     plan(
         context_of("plan", tmp_path, False),
         DIGITS,
-        choices(lanes="2", links="0.01", everything=True, share=0.001),
+        choices(lanes="2", links="0.00001", everything=True, share=0.001),
     )
     lines = capsys.readouterr().out.splitlines()
-    assert any("in no schedule communication takes at most 0.1% of the time" in line for line in lines)
+    assert any("in no schedule communication takes at most 0.1 % of the time" in line for line in lines)
     assert any(line.startswith("what ends first: 2 lanes") for line in lines)
     assert "note: one machine alone ends earlier" in lines
     assert not any("study" in line for line in lines)
