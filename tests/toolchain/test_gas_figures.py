@@ -1,4 +1,4 @@
-"""Gas that README files quote is what tests/vectors/gas.json records, within the tolerance of the forge tests."""
+"""Gas that documents quote is what tests/vectors/gas.json records, within the tolerance of the forge tests."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ TOLERANCE = 0.02
 ROUNDING = 500
 """Figures are in thousands."""
 QUOTED: Mapping[str, Mapping[str, str]] = {
-    "README.md": {
-        "draw": "settlement ([all](contracts/README.md)) | #k; …k; …k gas",
-        "attest": "settlement ([all](contracts/README.md)) | …k; #k; …k gas",
-        "settle": "settlement ([all](contracts/README.md)) | …k; …k; #k gas",
+    "docs/performance.md": {
+        "draw": "settlement ([all](../contracts/README.md)) | #k; …k; …k gas",
+        "attest": "settlement ([all](../contracts/README.md)) | …k; #k; …k gas",
+        "settle": "settlement ([all](../contracts/README.md)) | …k; …k; #k gas",
     },
     "contracts/README.md": {
         "post": ": post #k",
