@@ -27,7 +27,7 @@ PIXEL_MAXIMUM = 16.0
 
 
 def build(steps: int, training: Mapping[str, Tensor] | None = None) -> CapturedStep:
-    """The captured training step on `training` (as `split` gives it; none: on that), with rates for `steps` steps."""
+    """The captured training step on `training` (by default on that of `split`), with rates for `steps` steps."""
     training = split()[0] if training is None else training
     model = make_model()
     optimizer = torch.optim.SGD(model.parameters(), lr=PEAK_RATE, momentum=0.9)
@@ -71,7 +71,7 @@ def split() -> tuple[dict[str, Tensor], dict[str, Tensor]]:
 
 
 def held_out_accuracy(state: Mapping[str, Tensor]) -> float:
-    """Accuracy of a trained state on the held-out images; what the submitter does with the result."""
+    """Accuracy of a trained state on the held-out images; the submitter's use of the result."""
     model = make_model()
     model.load_state_dict({name: state[name] for name in model.state_dict()})
     _, held_out = split()

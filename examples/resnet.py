@@ -76,7 +76,7 @@ class ResNet(nn.Module):
 
 
 def build(steps: int, training: Mapping[str, Tensor] | None = None) -> CapturedStep:
-    """The captured training step on `training` (as `split` gives it; none: on that), with rates for `steps` steps."""
+    """The captured training step on `training` (by default on that of `split`), with rates for `steps` steps."""
     training = split()[0] if training is None else training
     model = make_model()
     optimizer = make_optimizer(model)

@@ -1,1 +1,1 @@
-"""Programs that make runs: what the package and a release hold besides the sources."""
+"""Programs that make runs: what the package and a release contain besides the sources."""

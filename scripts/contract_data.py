@@ -34,7 +34,7 @@ DEPLOYED = (
 )
 """Contracts that a chain gets. The game creates Evidence; TestToken is for development chains."""
 INTERFACES = ("IERC20",)
-"""Contracts of others that the package calls: their ABI alone."""
+"""Contracts of others that the package calls: only their ABI."""
 
 Artifact = Mapping[str, Any]
 

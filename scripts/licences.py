@@ -21,7 +21,7 @@ PAGE = REPOSITORY / "docs" / "licences.md"
 EXCEPTIONS = {
     "certifi": "the Mozilla licence covers its own files, a list of certificates, which are used unchanged",
 }
-"""Packages under a copyleft licence that are used all the same, and why that binds nothing else."""
+"""Packages under a copyleft licence that are used, and why that binds nothing else."""
 COPYLEFT = re.compile(
     r"\b[AL]?GPL|GNU |Affero|\bMPL|Mozilla|\bEUPL|\bEPL|Eclipse|\bCDDL|\bOSL|\bSSPL|\bBUSL|\bCC-BY-SA", re.I
 )
@@ -54,7 +54,7 @@ def page() -> str:
 
 
 def operator_packages() -> list[Package]:
-    """All that the wheel's dependencies, without extras, need on this machine."""
+    """Everything that the wheel's dependencies, without extras, need on this machine."""
     project = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["project"]
     locked = lock()
     names = sorted(closure(project["dependencies"]))

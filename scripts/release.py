@@ -1,7 +1,7 @@
 """Builds a release into build/release: sdist, wheel, contract artefacts and SHA256SUMS. `make release`.
 
-Everything is built in a copy of the committed files, so that nothing else gets in, and every time in it is the last
-commit's: two builds of one commit by the same tools are equal, byte for byte, in whatever folder they are made.
+Everything is built in a copy of the committed files, so that nothing else gets in, and all times are the last
+commit's. So two builds of one commit by the same tools are equal, byte for byte, in any folder.
 """
 
 from __future__ import annotations
@@ -108,10 +108,10 @@ def contract_files(compiled: Path) -> dict[str, bytes]:
 
 
 def standard_json(name: str, compiled: Path, root: Path) -> dict[str, Any]:
-    """What solc has to be given (--standard-json) for a contract's code to come out, sources included.
+    """The input for solc (--standard-json) that gives a contract's code, sources included.
 
-    The IR's code depends on the numbers of syntax nodes, so on all files of one run of solc: forge compiles together
-    what has the same settings. `root` is where the source files lie that the artifacts' metadata name.
+    The IR's code depends on the numbers of syntax nodes, so on all files of one run of solc: forge compiles files
+    with the same settings together. `root` is the location of the sources named in the artifacts' metadata.
     """
     artifacts = {name: contract_data.artifact(compiled, name) for name in contract_data.DEPLOYED}
     settings = _settings(artifacts[name])
@@ -131,7 +131,7 @@ def _settings(artifact: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def archive(path: Path, files: Mapping[str, bytes], time: int) -> None:
-    """A .tar.gz whose bytes follow from the files and the time alone."""
+    """A .tar.gz whose bytes depend only on the files and the time."""
     with (
         path.open("wb") as raw,
         gzip.GzipFile("", "wb", 9, raw, mtime=time) as packed,
@@ -144,7 +144,7 @@ def archive(path: Path, files: Mapping[str, bytes], time: int) -> None:
 
 
 def command(line: list[str], folder: Path, environment: Mapping[str, str] | None = None) -> str:
-    """What a command writes. Ends this program with its output if it fails."""
+    """A command's output. Ends this program with that output if it fails."""
     done = subprocess.run(line, cwd=folder, env=environment, capture_output=True, text=True, check=False)
     if done.returncode:
         sys.exit(

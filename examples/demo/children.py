@@ -1,6 +1,6 @@
-"""The demo's processes: started with their own logs, ended by their own number and no other.
+"""The demo's processes: started with their own logs, ended by process id.
 
-Each child is asked to stop (SIGTERM), and made to when it takes too long.
+Each child is asked to stop (SIGTERM), and killed if it takes too long.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from examples.demo.errors import StageError
 
 NOTHING: Mapping[str, str] = MappingProxyType({})
 GRACE_SECONDS = 8.0
-"""A party that is asked to stop finishes the transaction it waits for: a few blocks."""
+"""Seconds for a party that is asked to stop: it finishes the transaction it waits for, a few blocks."""
 
 
 class Running(Protocol):
-    """A process that was started: what `subprocess.Popen` has."""
+    """A started process, with the methods of `subprocess.Popen`."""
 
     @property
     def pid(self) -> int: ...
@@ -36,7 +36,7 @@ class Running(Protocol):
 
 
 Start = Callable[[Sequence[str], Path, Mapping[str, str], Path], Running]
-"""Starts a command in a folder with an environment; what it writes goes to the end of a log."""
+"""Starts a command in a folder with an environment; appends its output to a log."""
 
 
 def started(command: Sequence[str], folder: Path, environment: Mapping[str, str], log: Path) -> Running:
@@ -110,7 +110,7 @@ class Children:
         return lines[-1] if lines else "nothing"
 
     def require_alive(self, may_end: Collection[str] = (), may_finish: Collection[str] = ()) -> None:
-        """Raises StageError if a process has ended that is not in `may_end`, nor, with exit code 0, in `may_finish`."""
+        """Raises StageError if a process has ended, unless it is in `may_end`, or in `may_finish` with exit code 0."""
         for name, process in self._processes.items():
             code = process.poll()
             finished = code == 0 and name in may_finish
@@ -123,7 +123,7 @@ class Children:
                 )
 
     def stop(self) -> None:
-        """End all that still run: ask first, then insist."""
+        """End all that still run: first ask, then kill."""
         running = [process for process in self._processes.values() if process.poll() is None]
         for process in running:
             process.terminate()

@@ -1,8 +1,8 @@
-"""The chain's clock: a second for each block, and moved on where every story waits for nothing but a deadline.
+"""The chain's clock: a second for each block, moved on when all stories only wait for deadlines.
 
-So the demo ends as it must on any machine: no deadline passes while somebody still has something to do before it. What
-there is to do is read from the chain; that cheats are found out, a seat informed on, and a false accuser stuck, is what
-the stories wait for.
+So the demo ends correctly on any machine: no deadline passes while somebody still has something to do before it, as
+read from the chain. The stories wait for the cheats to be found out, a seat to be informed on, and a false accuser to
+be stuck.
 """
 
 from __future__ import annotations
@@ -17,9 +17,11 @@ from protocol.chain.views import NOBODY, AuditView, TaskStatus, TaskView
 from protocol.dispute.view import Phase
 
 NO_MOVE = "ElementAgrees"
-"""The contract's answer to a judgment of an element that is right, as the accuser logs it: it has no other move."""
+"""The contract's refusal to judge a correct element, as the accuser logs it: it has no other move."""
 TOGETHER_SECONDS = 600
-"""Deadlines that are so close are passed at once: all bids', say. The periods between a task's deadlines are longer."""
+"""Deadlines this close together are passed at once, such as those of all bids. The periods between a task's deadlines
+are longer.
+"""
 
 
 class Clock:
@@ -46,7 +48,7 @@ class Clock:
             self._stage.chain.skip(seconds)
 
     def _waits_until(self, story: Story) -> int | None:
-        """The last second before which nothing will happen to a story; None if somebody has something to do."""
+        """The last second before which nothing will happen in a story; None if somebody has something to do."""
         task = self._stage.client.market.task(self._stage.tasks[story.letter])
         if task.status is TaskStatus.BIDDING:
             return None if task.bidder == NOBODY else task.bids_until
@@ -59,11 +61,13 @@ class Clock:
         return self._first([self._audited(story, task), self._accused(story, task)])
 
     def _is_refused(self, story: Story) -> bool:
-        """Whether the solver of a run that the market refuses has given up."""
+        """Whether the solver of a run that the market refused has given up."""
         return story.refused and self._stage.children.exit_code(self._stage.process(story)) is not None
 
     def _audited(self, story: Story, task: TaskView) -> int | None:
-        """Until when the seats of an honest solver's task are attested, or silent; then until when it is challenged."""
+        """Until the seats of an honest solver's task have attested, or were silent; then until it can no longer be
+        challenged.
+        """
         audit = self._stage.client.audit
         draws = audit.audit(task.task)
         if not draws.drawn_at or draws.pending:
@@ -79,7 +83,9 @@ class Clock:
         return self._first(seat.until if seat.account in mute else None for seat in late)
 
     def _looked_at(self, task: TaskView, draws: AuditView) -> int | None:
-        """Until when a rubber stamp may answer the look that has accused it; then until when its task is challenged."""
+        """Until a rubber stamp can no longer answer the look that has accused it; then until its task can no longer
+        be challenged.
+        """
         if self._ledger.events("Unanswered", task=task.task):
             return task.challenge_until
         for event in self._ledger.events("Accused", task=task.task) if draws.audited else ():
@@ -87,8 +93,8 @@ class Clock:
         return None
 
     def _withheld(self, story: Story, task: TaskView) -> int | None:
-        """Until when a refused seat asks before it claims, and its jury before it votes; then until the verdict, and
-        until the unpaid task is closed.
+        """Until a refused seat claims, and its jury votes; then until the verdict, and until the unpaid task is
+        closed.
         """
         if task.status is TaskStatus.UNPAID:
             return task.challenge_until
@@ -110,7 +116,7 @@ class Clock:
         return jury.until if voted else jury.until - period // 4
 
     def _accused(self, story: Story, task: TaskView) -> int | None:
-        """Until when a false accuser may move, if it has no move left; the task's own limit without a game."""
+        """Until a false accuser loses by time, if it has no move left; without a game, the task's own limit."""
         if story.accuser is None:
             return task.challenge_until
         for event in self._ledger.events("Challenged", task=task.task):

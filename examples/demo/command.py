@@ -1,4 +1,4 @@
-"""`make demo`: play the stories, write `report.json`, say what they cost and what went wrong."""
+"""`make demo`: play the stories, write `report.json`, print the costs and what went wrong."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def costs(report: dict[str, Any]) -> Iterator[str]:
 
 @contextmanager
 def _terminable() -> Iterator[None]:
-    """SIGTERM as Ctrl-C: the stage ends its processes before this one ends."""
+    """Treat SIGTERM like Ctrl-C: the stage ends its processes before this one ends."""
 
     def interrupt(_number: int, _frame: object) -> None:
         raise KeyboardInterrupt

@@ -1,6 +1,6 @@
 """What happened on the chain: every transaction that left an event, decoded, with its gas.
 
-Read from events, receipts, call data and views alone: a report made of it holds nothing that the chain does not.
+Read only from events, receipts, call data and views, so a report made from it contains nothing else.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Act:
 
 
 class Ledger:
-    """Follows the contracts of one deployment. Call `update` again and again."""
+    """Follows the contracts of one deployment. Call `update` repeatedly."""
 
     def __init__(self, client: Client) -> None:
         self._client = client

@@ -21,13 +21,13 @@ from protocol.dispute.names import Names
 from protocol.node.words import exact
 
 LIMIT_SECONDS = 1800.0
-"""After that, unfinished stories are reported as unfinished and the demo has failed. Ten times what two quiet cores
-need.
+"""Seconds after which unfinished stories are reported as unfinished and the demo has failed. Ten times what two quiet
+cores need.
 """
 POLL_SECONDS = 0.5
 WHOLE = ("opened late", "moot", "solver_false")
-"""Ends of what a seat has staked that give it back: also where its own game comes to the judgment first, because then
-too the reward is the accomplice's, whose commitment is older.
+"""Outcomes that return a seat's stakes. Includes the case that its own game reaches the judgment first: even then the
+reward is the accomplice's, whose commitment is older.
 """
 
 Say = Callable[[str], None]
@@ -45,7 +45,7 @@ def play(folder: Path, say: Say, limit: float = LIMIT_SECONDS) -> dict[str, Any]
 
 
 def failures(report: dict[str, Any]) -> list[str]:
-    """What did not end as it must, in words; empty for a good demo."""
+    """What did not end as it must, in words; empty for a successful demo."""
     wrong = []
     for story, run in zip(STORIES, report["runs"], strict=True):
         if run["verdict"] != story.verdict:
@@ -94,7 +94,7 @@ class _Play:
         self._refusals: dict[str, str] = {}
 
     def run(self) -> dict[str, Any]:
-        """Until all is over or the time is."""
+        """Run until all is over or the time is."""
         for story in STORIES:
             self._say(f"({story.letter}) task {self._task(story)}: {story.title}")
         while True:
@@ -117,7 +117,7 @@ class _Play:
         self._stage.children.require_alive(self._stage.mortal, {OUTSOURCER_NAME, STAMP_NAME})
 
     def _note(self, story: Story) -> None:
-        """What the chain does not tell: the result's metrics, and why a market refused a run."""
+        """What is not on the chain: the result's metrics, and why a market refused a run."""
         task, name = self._task(story), self._stage.process(story)
         if story.stamped or story.withheld or (story.accomplice and self._accomplice_committed(task)):
             self._stage.cast(story)
@@ -150,7 +150,7 @@ class _Play:
         return story.accuser is None or self._accusation(story) is not None
 
     def _seat(self, story: Story) -> dict[str, str] | None:
-        """What the honest seat has back beside the accomplice's conviction, once it has all."""
+        """What the honest seat gets back besides the accomplice's conviction, once it has everything."""
         return spoken_up(self._ledger, self._task(story), self._stage.address(SEAT))
 
     def _accusation(self, story: Story) -> int | None:

@@ -1,7 +1,7 @@
 """Processes of this installation's commands that are forked from one that has imported everything.
 
-Forty that each load torch take a minute and a half of two cores and ten gigabytes. What runs is the entry point of the
-command, with its own arguments, environment, log and session.
+Forty processes that each load torch would take a minute and a half of two cores and ten gigabytes. What runs is the
+entry point of the command, with its own arguments, environment, log and session.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ def _run(
     errors: Path,
     before: Sequence[Callable[[], None]],
 ) -> None:
-    """In the new process."""
+    """Runs in the new process."""
     os.setsid()  # Ctrl-C in the terminal is for the demo, which then asks all to stop
     os.chdir(folder)
     os.environ.clear()

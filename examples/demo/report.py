@@ -1,4 +1,4 @@
-"""The report: what became of each task, and what each game came down to and cost.
+"""The report: the outcome of each task, and what each game came down to and cost.
 
 Every number is computed from the chain's events and receipts (`ledger`) and named by the task's program (`names`).
 """
@@ -35,7 +35,7 @@ def verdict(ledger: Ledger, task: int) -> str | None:
 def task_report(
     ledger: Ledger, names: Names, task: int, name: str, solver: str, segments: int
 ) -> dict[str, Any]:
-    """What is told of every task, and of the game that decided it if one did."""
+    """The report on a task, and on the game that decided it, if any."""
     found: dict[str, Any] = {"task": name, "solver": solver, "verdict": verdict(ledger, task)}
     found |= {"task_id": task, "segments": segments}
     attested = [e for e in ledger.events("Attested", task=task) if not is_juror(e.arguments["seat"])]
@@ -57,7 +57,7 @@ def task_report(
 
 
 def compensated(ledger: Ledger, task: int) -> dict[str, str]:
-    """What each seat has had out of a convicted stake, by its number: costs and fees, in tokens."""
+    """What each seat got out of a convicted stake, by its number: costs and fees, in tokens."""
     paid: dict[str, int] = {}
     for event in ledger.events("Compensated", task=task):
         seat = str(event.arguments["seat"])
@@ -66,8 +66,8 @@ def compensated(ledger: Ledger, task: int) -> dict[str, str]:
 
 
 def spoken_up(ledger: Ledger, task: int, account: str) -> dict[str, str] | None:
-    """What an account that did not convict has staked in a task, how that came back, and what it was paid; None before
-    all of it has happened.
+    """What an account that did not convict had staked in a task, how that was returned, and what it was paid; None
+    before all of it has happened.
     """
 
     def own(name: str, party: str = "challenger") -> list[Event]:
@@ -88,7 +88,7 @@ def spoken_up(ledger: Ledger, task: int, account: str) -> dict[str, str] | None:
 
 
 def caught(ledger: Ledger, task: int) -> dict[str, Any]:
-    """What a look has done to a seat: the place that it accused, what its account was paid of the lock, and the gas of
+    """The effect of a look on a seat: the place that it accused, its account's pay out of the lock, and the gas of
     each call.
     """
     found: dict[str, Any] = {}
@@ -106,7 +106,7 @@ def caught(ledger: Ledger, task: int) -> dict[str, Any]:
 
 
 def withheld(ledger: Ledger, task: int) -> dict[str, Any]:
-    """What a jury has found to be withheld: the item, its votes, and the gas of each call."""
+    """What a jury found to be withheld: the item, its votes, and the gas of each call."""
     found: dict[str, Any] = {}
     calls = {"Claimed": "claim", "Judged": "close"}
     gas: dict[str, Any] = {"votes": []}
@@ -156,7 +156,7 @@ def whereabouts(ledger: Ledger, names: Names, game: int) -> dict[str, Any]:
 
 
 def judged(names: Names, calls: Sequence[int], event: Event, block: int | None) -> dict[str, Any]:
-    """The number that the chain computed beside the claimed one; of one block if the row has several."""
+    """The number that the chain computed, beside the claimed one; of one block if the row has several."""
     n, element, claimed, computed = (event.arguments[k] for k in ("n", "element", "claimed", "computed"))
     instruction = names.instruction(calls, n)
     type_ = instruction.result if block is None else WORD
@@ -173,7 +173,7 @@ def judged(names: Names, calls: Sequence[int], event: Event, block: int | None) 
 
 
 def edge_judged(names: Names, calls: Sequence[int], event: Event) -> dict[str, Any]:
-    """An input or output whose root is not what it has to be: the two roots are the numbers."""
+    """An input or output with a wrong root: the numbers are the two roots."""
     n = event.arguments["n"]
     return {
         "instruction": n,

@@ -1,7 +1,7 @@
 """The stage: a chain, the contracts, tokens, a bundle server, verifiers, the solvers and their tasks.
 
-Everybody is a separate process that knows the node's URL and the deployment file. Afterwards all of it is gone but the
-logs and home folders under the demo's folder.
+Every party is a separate process that knows the node's URL and the deployment file. Afterwards only the logs and home
+folders under the demo's folder remain.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from protocol.node.http import free_port
 from protocol.tasks.task import Terms
 
 ROOT = Path(__file__).parents[2]
-"""The repository: the adversaries are found there."""
+"""The repository, where the adversaries are."""
 DEPLOYER, SUBMITTER, VERIFIER, ACCUSER, SILENT, SEAT, ACCOMPLICE, OUTSOURCER, ONE, OTHER, FIRST_SOLVER = (
     range(11)
 )
@@ -49,15 +49,15 @@ SEATED = range(FIRST_SEATED, FIRST_REFUSED)
 REFUSED = range(FIRST_REFUSED, DEVELOPMENT_ACCOUNTS)
 """Two seats and three jurors of the story whose data are withheld, all but one in its own process."""
 REFUSED_LEVEL = 3
-"""Of their stakes: 8 units cover a lock that no other account's level does, up to the silent verifier's."""
+"""Level of their stakes: 8 units cover a lock that no other account's level does, up to the silent verifier's."""
 SILENT_LEVEL = 6
-"""Of the silent verifier's stake: 64 units, where the others have one each."""
+"""Level of the silent verifier's stake: 64 units, where the others have one each."""
 SEAT_LEVEL = 2
-"""Of the stake of the seat's verifier in the accomplice's story: 4 units cover a lock that one does not."""
+"""Level of the stake of the seat's verifier in the accomplice's story: 4 units cover a lock that one does not."""
 OUTSOURCER_LEVEL = 7
-"""Of the stake of the seat that has its digest computed: 128 units."""
+"""Level of the stake of the seat that has its digest computed: 128 units."""
 PAIR_LEVEL = 2
-"""Of the stakes of the two in the rubber stamp's story: 4 units cover a lock that one does not."""
+"""Level of the stakes of the two in the rubber stamp's story: 4 units cover a lock that one does not."""
 SEAT_NAME = "seat-verifier"
 OUTSOURCER_NAME = "outsourcer"
 STAMP_NAME = "rubber-stamp"
@@ -66,10 +66,10 @@ FED_NAME = "fed-seat"
 REFUSED_NAME = "refused-verifier"
 BLOCK_SECONDS = 1
 MARK = ".assay-demo"
-"""A folder with this file may be emptied."""
+"""Name of a file that marks a folder that may be emptied."""
 PURSE = 5_000 * TOKEN
 READY_SECONDS = 600.0
-"""For all processes to load torch side by side: ten times what two quiet cores need."""
+"""Seconds for all processes to load torch side by side: ten times what two quiet cores need."""
 
 
 class Stage:
@@ -248,7 +248,7 @@ class Stage:
                 self._start_outsourcer(self.tasks[story.letter])
 
     def _register(self, index: int, level: int, own: Terms) -> None:
-        """An account in the draws of this story alone: the other tasks are posted, or pay less."""
+        """An account in the draws of this story only: the other tasks are posted before, or pay less."""
         everything, fee = 2**64 - 1, own.seat_fee * 10**9 // own.seat_operations
         offer = Offer(everything, everything, own.seat_lock, fee, own.least_fee, own.seat_period)
         with connect(self.chain.url, account=f"dev:{index}") as client:
@@ -256,8 +256,8 @@ class Stage:
             client.audit.register(level, offer)
 
     def cast(self, story: Story) -> None:
-        """Start who plays from later on: in the accomplice's story the honest seat, which is to be second; elsewhere
-        who has a seat, once the draw has said.
+        """Start the parties that play later: in the accomplice's story the honest seat, which must be second;
+        elsewhere the account of a seat, once it is drawn.
         """
         task = self.tasks[story.letter]
         name = SEAT_NAME if story.accomplice else STAMP_NAME if story.stamped else FED_NAME
@@ -329,7 +329,7 @@ class Stage:
 
 
 def clear(folder: Path) -> None:
-    """Empty a folder that an earlier demo has filled. Raises StageError for any other that is not empty."""
+    """Empty a folder that an earlier demo has filled. Raises StageError for any other non-empty folder."""
     mark = folder / MARK
     if folder.exists() and any(folder.iterdir()) and not mark.is_file():
         raise StageError(
@@ -344,7 +344,7 @@ def clear(folder: Path) -> None:
 
 
 def _command(name: str) -> list[str]:
-    """A console command of this very installation."""
+    """A console command of this installation."""
     return [f"{name}.cli"]
 
 

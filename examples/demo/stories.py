@@ -49,7 +49,7 @@ SILENT_TERMS = {
     "segments_per_verifier": 1,
     "seat_lock": 3 * TOKEN,
 }
-"""So little is bound in the seats of no other story: the silent verifier takes no seat that binds more."""
+"""Most that the seats of the other stories bind: the silent verifier takes no seat that binds more."""
 
 SEAT_TERMS = {
     # One seat that has every segment. No account but its verifier's covers the lock, and that takes no lower fee.
@@ -66,7 +66,9 @@ OUTSOURCED_TERMS = {
     "segments_per_verifier": 1,
     "seat_lock": 4 * TOKEN,
 }
-"""More than the silent verifier's seats bind, and less than the lone seat pays: neither of their accounts takes one."""
+"""More than the silent verifier's seats bind, and less than the lone seat pays, so neither of their accounts takes
+one.
+"""
 
 STAMPED_TERMS = {
     # One seat, and one look at it. The accounts of these two alone cover the lock, and they take no lower fee.

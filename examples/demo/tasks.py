@@ -23,8 +23,8 @@ PERIODS: Mapping[str, int] = {
     "challenge_period": 8 * HOUR,
     "clock": 4 * HOUR,
 }
-"""Seconds that nobody waits for, as `clock` moves the chain's, and that no machine is too slow for. The files' own are
-for one task at a time on a quiet machine.
+"""Seconds that nobody waits for, because `clock` moves the chain's clock, and that suffice on any machine. The files'
+own periods are for one task at a time on a quiet machine.
 """
 THINNING = 4
 """A quarter of the chunks is hashed for a seat's digest: each chunk in one state of four."""

@@ -48,7 +48,7 @@ class Point(NamedTuple):
 
 
 class MapHints(NamedTuple):
-    """What turns one mapping to the curve into multiplications, for field element u; all below P.
+    """The values that turn one mapping to the curve into multiplications, for field element u; all below P.
 
     The roots have the parity of u. They are unique, and so are the hints of a message.
     """

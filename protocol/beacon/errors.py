@@ -1,4 +1,4 @@
-"""What the beacon and its relays refuse. `protocol.errors` draws the tree of all errors."""
+"""Errors of the beacon and its relays. `protocol.errors` draws the tree of all errors."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from protocol.errors import AssayError, ExitCode
 
 
 class BeaconError(AssayError):
-    """A key, secret, round or signature that the scheme does not have. Base of the other errors here."""
+    """An invalid key, secret, round or signature. Base of the other errors here."""
 
 
 class NetworkError(BeaconError):

@@ -29,7 +29,7 @@ Relay = Annotated[str, AfterValidator(_an_address)]
 
 
 class _Entry(Network):
-    """A network with the relays that are asked by default."""
+    """A network with its default relays."""
 
     relays: Annotated[tuple[Relay, ...], Field(strict=False)] = ()
 
@@ -40,7 +40,7 @@ def load_network(source: str) -> Network:
 
 
 def default_relays(network: Network) -> tuple[str, ...]:
-    """The relays that the table names for a network; none for one that it does not have."""
+    """The relays that the table names for a network; none for an unknown one."""
     for name in _read(TABLE):
         entry = _entry(name)
         if entry.chain_hash == network.chain_hash:
@@ -94,5 +94,5 @@ def _read(file: Path) -> dict[str, Any]:
 
 
 DEVELOPMENT: Final = load_network("development")
-"""Its key is that of dev:0, which everybody has."""
+"""Whether its key is that of dev:0, which everybody has."""
 EVMNET: Final = load_network("evmnet")

@@ -1,8 +1,8 @@
 """Reading a round from a beacon's relays: all are asked at once, the first valid signature wins.
 
-A relay is believed in nothing: what it sends counts only if the network's key has signed the round that was asked for,
-which the beacon's contract is asked (`is_signed`, decision 144). One that lies, stalls, trickles or answers with
-another round costs nobody more than `patience`.
+Relays are not trusted: an answer counts only if the network's key has signed the requested round, which the beacon's
+contract checks (`is_signed`, decision 144). A relay that lies, stalls, trickles or answers with another round costs
+at most `patience`.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ IsSigned = Callable[[int, bytes], bool]
 
 
 class _Answer(BaseModel):
-    """What is read of a relay's answer; the word that it also names follows from the signature."""
+    """The part of a relay's answer that is read; the word that it also gives follows from the signature."""
 
     model_config = ConfigDict(extra="ignore", strict=True, frozen=True)
 
@@ -39,7 +39,7 @@ class _Answer(BaseModel):
 
 
 class Relays:
-    """The relays of one network. Any thread may ask. Raises BadAddress for an address that is none."""
+    """The relays of one network. Callable from any thread. Raises BadAddress for an invalid address."""
 
     def __init__(
         self,

@@ -1,7 +1,7 @@
 """A beacon network's HTTP server: paths, answers and statuses of drand's relays (github.com/drand/http-relay).
 
-It signs a round when it is asked for and due by `now`, and keeps nothing but a few signatures. Version 2's answers
-leave the word out, which is the signature's hash.
+It signs a round that is requested and due by `now`, and keeps only a few signatures. Version 2's answers omit the
+word, which is the signature's hash.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from protocol.beacon.rounds import LAST_ROUND, Network
 from protocol.errors import AssayError
 
 KEPT: Final = 4_096
-"""Signatures that are not made again: all parties ask for the same rounds. 64 bytes each, 8 ms to make."""
+"""Number of signatures kept, because all parties ask for the same rounds. 64 bytes each, 8 ms to make."""
 NEWEST: Final = 0
 """drand's number for the newest round."""
 

@@ -1,8 +1,7 @@
-"""Writing a file so that it is there whole or not at all.
+"""Writing a file completely or not at all.
 
-The bytes go to a temporary file in the target's own folder, reach the disk (fsync), and take the target's
-name in one rename; the folder is then synced so that the name survives a power cut. A reader never sees half
-a file.
+The bytes go to a temporary file in the target's own folder, reach the disk (fsync), and take the target's name in one
+rename; the folder is then synced so that the name survives a power cut. A reader never sees half a file.
 """
 
 from __future__ import annotations
@@ -29,7 +28,9 @@ def write_atomically(path: Path, data: BytesLike) -> None:
 
 
 def write_new(path: Path, data: BytesLike) -> None:
-    """As `write_atomically`, where nothing is. Raises FileExistsError, also where another process was faster."""
+    """Like `write_atomically`, but only where there is no file yet. Raises FileExistsError, also where another
+    process was faster.
+    """
     with _written(path, _link) as file:
         file.write(memoryview(data).cast("B"))
 

@@ -1,10 +1,10 @@
 """A checkpoint (`states`) on disk.
 
-It is one blob per tensor and a manifest (JSON) that names them with their types, shapes and roots; the manifest's blob
-id names the checkpoint. The manifest is written last, so a checkpoint that can be named is complete. `write_state`
-makes one of a state that is in use elsewhere, tensor by tensor. Loading trusts nothing: every tensor root and the
-state root are recomputed.
-Not the commitment itself: that is the state root (docs/spec/encoding.md section 2), which no file format touches.
+It is one blob per tensor and a manifest (JSON) that names them with their types, shapes and roots; the manifest's
+blob id names the checkpoint. The manifest is written last, so a checkpoint with a manifest is complete. `write_state`
+saves a state that is in use elsewhere, tensor by tensor. Loading trusts nothing: every tensor root and the state root
+are recomputed. Not the commitment itself: that is the state root (docs/spec/encoding.md section 2), which no file format
+touches.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class _Manifest(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """A tensor to be written: `data` gives its canonical bytes, and is called once, when its turn has come."""
+    """A tensor to be written: `data` returns its canonical bytes, and is called once, when it is the tensor's turn."""
 
     name: str
     dtype: int
@@ -84,7 +84,7 @@ def write_state(store: BlobStore, pieces: Sequence[Piece], threads: int = 1) -> 
     """Hash and write a state, and only then its manifest: what `save_checkpoint` writes, without holding its bytes.
 
     `threads` work side by side, each with one tensor's bytes and tree in memory: while one waits for the disk another
-    hashes. A failure leaves no manifest behind and is raised when no thread works any more.
+    hashes. A failure leaves no manifest behind and is raised once all threads have stopped.
     """
     require_names([piece.name for piece in pieces])
     entries = each(lambda piece: _write(store, piece), pieces, threads)

@@ -1,12 +1,12 @@
-"""Digests of states under a salt: what a seat attests of the states that it passed (audit.md section 4).
+"""Digests of states under a salt: what a seat attests about the states that it replayed (audit.md section 4).
 
 The trees have the shape of the solver's (`chunks.py`, `roots.py`); only a chunk's leaf differs: a hash of chunk and
-salt, or, for all but one chunk in `thinning`, the zero word. Not a store: nothing here answers for nodes, and what
-opens a chunk makes one tensor's tree again (`opened_chunks.py`). `turns` says where a chunk is in its tree.
+salt, or, for all but one chunk in `thinning`, the zero word. Nodes are not stored: opening a chunk rebuilds one
+tensor's tree (`opened_chunks.py`). `turns` says where a chunk is in its tree.
 
 A tree of n leaves is a row of perfect subtrees, one for each bit of n. In a perfect subtree of at least w leaves each
-subtree of w holds exactly one hash, always in the same place, and all else in it is known in advance; so 1/w of the
-chunks are hashed, and about (1 + log2 w) / w nodes a chunk.
+subtree of w holds exactly one hash, always in the same place, and everything else in it is known in advance; so 1/w
+of the chunks are hashed, and about (1 + log2 w) / w nodes a chunk.
 """
 
 from __future__ import annotations
@@ -38,11 +38,11 @@ __all__ = [
 ]
 
 MAX_THINNING: Final = 64
-"""Largest w: who keeps only what one step selects keeps a 64th of the states."""
+"""Largest w: a party that keeps only the chunks that one step selects keeps a 64th of the states."""
 _FEW: Final = 16
-"""Nodes that are hashed one by one in less time (0.7 us each) than their table takes to be made."""
+"""Below this number of nodes, hashing them singly (0.7 us each) is faster than making their table."""
 ZERO: Final = bytes(HASH_BYTES)
-"""In place of the hash of a chunk that is not selected."""
+"""Takes the place of the hash of an unselected chunk."""
 
 Take = Callable[[int, int, int], NDArray[np.uint8]]
 """`take(start, stop, stride)`: canonical bytes [start, stop) of a tensor, cut into rows of 1,024 of which the first and
@@ -50,7 +50,7 @@ then every `stride`-th is taken; u8 `[rows, 1024]`. A short last row is left out
 
 
 class Block(NamedTuple):
-    """A perfect subtree of 2^height leaves, the first of which has the turns `turns`; `depth` is its leaves'."""
+    """A perfect subtree of 2^height leaves, whose first leaf has the turns `turns`; `depth` is its leaves' depth."""
 
     first: int
     height: int
@@ -93,7 +93,7 @@ class Digester:
         return state_root([self.tensor_root(data, step) for data in tensors])
 
     def tensor_tree(self, data: BytesLike, step: int) -> Tree:
-        """The tree whose root `tensor_root` is, with all of its leaves (64 bytes a chunk in all): to open one."""
+        """The tree of `tensor_root`, with all of its leaves (64 bytes a chunk in all), for opening one."""
         flat = _flat(data)
         count, whole = chunk_count(flat.size), flat.size // CHUNK
         rows = flat[: whole * CHUNK].reshape(whole, CHUNK)
@@ -107,8 +107,9 @@ class Digester:
         return Tree.from_leaf_hashes(hashes.tobytes())
 
     def root_of(self, nbytes: int, step: int, take: Take, rest: Callable[[int], bytes]) -> bytes:
-        """`tensor_root` of `nbytes` bytes of which only selected chunks are read: whole ones by `take`, the short one
-        by `rest(start)`, the bytes from `start` on."""
+        """`tensor_root` of `nbytes` bytes of which only the selected chunks are read: whole ones by `take`, the short
+        last one by `rest(start)`, the bytes from `start` on.
+        """
         if step < 0:
             raise DigestError(
                 "step", expected="at least 0", got=step, remedy="count states from the segment's first"
@@ -189,7 +190,8 @@ def index_of(count: int, turned: int, depth: int) -> int | None:
 
 def selected(count: int, step: int, thinning: int) -> list[range]:
     """The chunks of a tensor of `count` that are hashed in state `step` of a segment, ascending: a range for each
-    perfect subtree that has some."""
+    perfect subtree that has some.
+    """
     found = []
     for block in blocks(count):
         first = block.first + -(block.turns + step) % thinning
@@ -228,7 +230,7 @@ _ZEROS: Final = _zeros()
 
 
 def _beside_zeros(hashes: bytes, height: int, on_right: int) -> bytes:
-    """The parents of nodes of this height, each of which has a tree of zero words at its side."""
+    """The parents of nodes of this height, each beside a tree of zero words."""
     zero = _ZEROS[height]
     if len(hashes) <= _FEW * HASH_BYTES:
         nodes = [hashes[i : i + HASH_BYTES] for i in range(0, len(hashes), HASH_BYTES)]

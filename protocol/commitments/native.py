@@ -1,7 +1,7 @@
 """The compiled hasher beside this file, if the package's build made one: a plain C ABI, loaded by ctypes.
 
-`setup.py` compiles native/sha256.cpp where there is a C++ compiler. It is used where the processor has instructions for
-SHA-256 and after it has given hashlib's digests; everywhere else `hashing.py` stays with hashlib. Nothing of torch.
+`setup.py` compiles native/sha256.cpp where there is a C++ compiler. It is used where the processor has instructions
+for SHA-256 and after it has given hashlib's digests; everywhere else `hashing.py` uses hashlib. Does not use torch.
 """
 
 from __future__ import annotations
@@ -135,6 +135,6 @@ def is_right_salted(hasher: SaltedRowHasher) -> bool:
 
 
 def _pattern(count: int, width: int) -> NDArray[np.uint8]:
-    """Steps of 37 modulo 251 give neighbouring rows, blocks and words other bytes."""
+    """Multiples of 37 modulo 251 give different bytes to neighbouring rows, blocks and words."""
     numbers = np.arange(count * width, dtype=np.int64) * 37 + width + count
     return (numbers % 251).astype(np.uint8).reshape(count, width)

@@ -1,8 +1,8 @@
 """A chunk opened in the tree over a segment's states: the siblings from its leaf up to the root of the step tree.
 
 The three trees, of chunks, of tensors and of states, have one shape in what the solver commits to (encoding.md
-section 2) and in what a seat attests under its salt (audit.md section 4): only the chunks' leaves differ. A place has
-turns and depth where an index would be expected, for the contracts know no tensor's number of chunks. Pure.
+section 2) and in what a seat attests under its salt (audit.md section 4): only the chunks' leaves differ. A place is
+given by turns and depth instead of an index, because the contracts do not know a tensor's number of chunks. Pure.
 """
 
 from __future__ import annotations

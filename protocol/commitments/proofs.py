@@ -100,7 +100,9 @@ def _fold(size: int, levels: int, hashes: Iterator[bytes]) -> bytes:
 
 
 def _require_count(what: str, expected: int, hashes: Sequence[bytes]) -> None:
-    """Lengths too: a byte moved from one hash to its neighbour would leave their concatenation as it was."""
+    """Checks lengths too: otherwise a byte moved from one hash to its neighbour would not change their
+    concatenation.
+    """
     if len(hashes) != expected:
         raise ProofError(what, expected=f"{expected} hashes", got=len(hashes))
     for item in hashes:

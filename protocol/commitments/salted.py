@@ -1,7 +1,7 @@
 """Hashes of chunks under a salt: each block of SHA-256 that holds data holds the salt too (audit.md section 4).
 
-So neither a hash of the chunk nor a state of SHA-256 on the way stands for the chunk or for the salt. Not a tree:
-`digests.py` arranges these hashes.
+So neither a hash of the chunk nor an intermediate state of SHA-256 can replace the chunk or the salt. `digests.py`
+arranges these hashes in trees.
 """
 
 from __future__ import annotations
@@ -19,7 +19,9 @@ from protocol.commitments.native import salted_row_hasher
 PIECE = 32
 """Bytes of a chunk that share a block with the salt."""
 _BATCH_ROWS = 128
-"""As messages 264 KiB: they stay in a core's second-level cache between the copy and the hash."""
+"""Number of rows whose messages take 264 KiB: they stay in a core's second-level cache between the copy and
+the hash.
+"""
 
 
 def leaf(salt: bytes, chunk: bytes) -> bytes:

@@ -62,8 +62,8 @@ class BlobStore:
 
     @contextmanager
     def arriving(self, blob_id: str) -> Iterator[Arriving]:
-        """Take in a blob piece by piece; locally it is never in memory whole. Kept when the block ends, unless the
-        bytes are not those of its id: then CorruptBlob.
+        """Store a blob piece by piece; locally it is never in memory as a whole. Kept when the block ends, unless the
+        bytes do not match the id: then CorruptBlob.
         """
         path = self._path(blob_id)
         if not self._local:
@@ -89,8 +89,8 @@ class BlobStore:
         return data
 
     def part(self, blob_id: str, start: int, end: int) -> bytes:
-        """Bytes start … end - 1 of a blob, fewer where it ends before. They are not checked: that takes the whole blob.
-        Raises MissingBlob.
+        """Bytes start … end - 1 of a blob, fewer where it ends earlier. They are not checked, because that needs the
+        whole blob. Raises MissingBlob.
         """
         path = self._path(blob_id)
         try:
@@ -99,8 +99,8 @@ class BlobStore:
             raise _missing(path, blob_id) from None
 
     def map(self, blob_id: str) -> memoryview:
-        """Bytes of a blob, checked against its id, where they lie: a local file's pages are read as they are needed,
-        and released where memory is short; it must not be written to. Raises as `get` does.
+        """Bytes of a blob, checked against its id, in place: a local file's pages are read on demand, and released
+        when memory is short. Read-only. Raises as `get` does.
         """
         path = self._path(blob_id)
         size = self.size(blob_id)
@@ -113,8 +113,8 @@ class BlobStore:
         return data
 
     def link(self, blob_id: str, path: Path) -> None:
-        """Give a blob a second name outside the store: no second copy where the file system can do without, and the
-        bytes stay when the store goes. Raises OSError, BlobError.
+        """Give a blob a second name outside the store: without a copy where the file system can, and the bytes
+        survive the store. Raises OSError, BlobError.
         """
         path.parent.mkdir(parents=True, exist_ok=True)
         try:
@@ -159,7 +159,7 @@ class BlobStore:
 
 
 class Arriving:
-    """The bytes of a blob that have come so far: written, hashed and released."""
+    """The bytes of a blob received so far: written, hashed and released."""
 
     def __init__(self, file: BinaryIO, most: int) -> None:
         self._file, self._most = file, most
@@ -178,11 +178,11 @@ class Arriving:
 
     @property
     def id(self) -> str:
-        """The id of what has come."""
+        """The id of the bytes so far."""
         return self._hash.hexdigest()
 
     def require(self, path: str, blob_id: str) -> None:
-        """Raise CorruptBlob unless what has come is the blob of this id."""
+        """Raise CorruptBlob unless the bytes so far are the blob of this id."""
         _require_intact(path, blob_id, self.id)
 
 

@@ -63,7 +63,7 @@ class Tensor:
 
     @classmethod
     def from_array(cls, name: str, array: NDArray[Any]) -> Tensor:
-        """Take a numpy array of a committed type; NaNs become canonical, all else is kept bit for bit."""
+        """Take a numpy array of a committed type; NaNs become canonical, everything else keeps its bits."""
         kind = array.dtype.newbyteorder("<")
         code = next((code for code, (_, text) in DTYPES.items() if np.dtype(text) == kind), None)
         if code is None:
@@ -94,7 +94,9 @@ class Tensor:
 
 
 def is_canonical(dtype: int, data: BytesLike) -> bool:
-    """Whether bytes are those that a tensor of this type is written as: of NaNs only 0x7fc00000, of bools 0 and 1."""
+    """Whether bytes are the canonical form of a tensor of this type: only the NaN 0x7fc00000, only the bools
+    0 and 1.
+    """
     if dtype == CODES["bool"]:
         return bool(np.frombuffer(data, np.uint8).max() <= 1)
     if dtype != CODES["f32"]:

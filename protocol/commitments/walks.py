@@ -1,7 +1,7 @@
 """Walks: chunks named without a tensor's size, by turns from the root of its tree down to a leaf.
 
-A walk is 32 bits, from the most significant one on: 0 goes left, 1 right, and what is left of them at a leaf says
-nothing. So every walk names one chunk of every tensor; as many as its chunk is deep are the chunk's `turns`
+A walk is 32 bits, from the most significant one on: 0 goes left, 1 right, and bits that remain at a leaf are ignored.
+So every walk names one chunk of every tensor; its first bits, as many as the chunk is deep, are the chunk's `turns`
 (audit.md section 7). Pure.
 """
 

@@ -1,7 +1,7 @@
 """What a looker shows when it accuses a seat: one chunk of the states that the solver committed to.
 
-audit.md section 6. The looker's own states are the solver's, or it plays a game against the solver instead. Pure:
-states are replayed behind `States`, randomness is passed in.
+audit.md section 6. The looker's own states equal the solver's; otherwise it plays a game against the solver
+instead. Pure: states are replayed behind `States`, randomness is passed in.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class States(Protocol):
     """The states of one segment, made when they are asked for."""
 
     def tensors(self, step: int, /) -> Sequence[BytesLike]:
-        """Canonical bytes of the tensors of state `step`, 0 … C. Each is read once, and may be made when it is."""
+        """Canonical bytes of the tensors of state `step`, 0 … C. Each is read once, and may be computed on reading."""
 
 
 class Chunk(NamedTuple):
@@ -56,12 +56,12 @@ class Evidence:
 
 
 def choose_place(states: States, sizes: Sequence[int], steps: int, thinning: int, generator: Random) -> Chunk:
-    """A chunk that a seat can know only by having been in its state: one whose hash is in the digest, and that the step
-    before it has changed, uniformly in a random state 1 … C - 1. `sizes` are the bytes of the state's tensors, `steps`
-    is C.
+    """A chunk that a seat can know only by having computed its state: one whose hash is in the digest and that the
+    preceding step has changed, chosen uniformly in a random state 1 … C - 1. `sizes` are the bytes of the state's
+    tensors, `steps` is C.
 
-    Where nothing is hashed in these states, of 0 … C. Where a state has no such chunk, of another one; where none has,
-    any chunk that is hashed. At most two states are held at a time, and bytes of one tensor of each.
+    If nothing is hashed in these states, of 0 … C. If a state has no such chunk, another state is used; if none has
+    one, any hashed chunk. At most two states are held at a time, and bytes of one tensor of each.
     """
     counts = [chunk_count(size) for size in sizes]
     # Which chunks are hashed in a state repeats every w states.
@@ -93,8 +93,8 @@ def evidence(
 
 
 def _changed(states: States, step: int, thinning: int) -> list[Indices]:
-    """For each tensor the hashed chunks of a state that are others than in the state before; nothing if there are none.
-    The states are gone when this returns.
+    """For each tensor the hashed chunks of a state that differ from the state before; nothing if there are none. The
+    states are released on return.
     """
     pairs = zip(states.tensors(step - 1), states.tensors(step), strict=True)
     found = [_differing(_flat(before), _flat(after), step, thinning) for before, after in pairs]
@@ -122,7 +122,7 @@ def _hashed(count: int, step: int, thinning: int) -> Indices:
 
 
 def _any_of(step: int, found: Sequence[Indices], generator: Random) -> Chunk:
-    """One of the chunks, of which each tensor has some or none, all with the same chance."""
+    """One of the chunks, spread over the tensors, all with the same chance."""
     number = generator.randrange(sum(map(len, found)))
     for tensor, indices in enumerate(found):
         if number < len(indices):

@@ -1,7 +1,7 @@
 """The challenger: from a differing segment down to the one number that is wrong (dispute.md sections 4 to 6).
 
-`next_move` is a function of the game, the challenger's own run and what it revealed of the solver's; one rule
-serves both a solver that serves its trees and a silent one, whose missing nodes are demanded on-chain.
+`next_move` is a function of the game, the challenger's own run and the revealed parts of the solver's. The same rule
+handles a solver that serves its trees and a silent one, whose missing nodes are demanded on-chain.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from protocol.program.opcodes import Op
 def next_move(game: GameView, run: Run, revealed: Revealed, provider: Provider) -> Move | None:
     """The challenger's next move; None while the solver is to move or the game is over.
 
-    Raises NothingToChallenge if there is no difference where the game stands.
+    Raises NothingToChallenge if there is no difference in the part that the game has reached.
     """
     if game.phase in (Phase.NONE, Phase.CLOSED) or game.solver_to_move:
         return None
@@ -125,7 +125,7 @@ class _Challenger:
         )
 
     def false_output(self, frame: Frame, trace: PartialTree) -> Move:
-        """Every value of the frame agrees, so one of its outputs is not what the trace gave."""
+        """Every value of the frame agrees, so one of its outputs must differ from the trace."""
         game = self.game
         if game.path:
             caller = self.trace(game.path[:-1])
@@ -147,7 +147,7 @@ class _Challenger:
 
 
 def _first_difference(tree: PartialTree, what: str) -> tuple[tuple[int, int], bytes | None]:
-    """The first differing node, and its data if it is a leaf whose data is known; otherwise it has to be demanded."""
+    """The first differing node, with its data if it is a leaf whose data is known; otherwise it must be demanded."""
     node = tree.first_difference()
     if node is None:
         raise NothingToChallenge(f"{what} equal our own")

@@ -1,4 +1,4 @@
-"""The demand move: the solver must reveal a node of one of its trees on-chain, or lose on the clock.
+"""The demand move: the solver must reveal a node of one of its trees on-chain, or lose by time.
 
 dispute.md section 6.
 """

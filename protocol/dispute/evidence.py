@@ -1,7 +1,7 @@
 """Evidence: the openings that end a game (dispute.md sections 4 and 5, encoding.md section 6).
 
-Operands are our own values, for everything before the first differing leaf is equal on both sides; only the claimed
-value is the solver's.
+Operands are our own values, because everything before the first differing leaf is equal on both sides; only the
+claimed value is the solver's.
 """
 
 from __future__ import annotations
@@ -49,8 +49,8 @@ def operand_openings(
 ) -> tuple[list[Leaf], list[ChunkOpening]]:
     """The roots of the operands in the solver's trace, and the chunks of them that one block of an element needs.
 
-    Operands of which nothing is needed stay empty. The roots are proved beside the leaf `anchor` of the trace, or
-    beside that of the first chunk's operand.
+    Operands of which nothing is needed stay empty. The roots are proved relative to the leaf `anchor` of the trace,
+    or to that of the first chunk's operand.
     """
     chunks = [
         open_chunk(k, index, frame.value(instruction.operands[k].leaf))
@@ -172,5 +172,5 @@ def edge_output(
 
 
 def _around(game: GameView) -> tuple[bytes, bytes]:
-    """What an edge's other side lies in: the states around the step; in a callee the caller's claim."""
+    """The tree of an edge's other side: the states around the step; in a callee the caller's claim."""
     return (game.frame_keys[-2], bytes(32)) if game.path else (game.before, game.after)

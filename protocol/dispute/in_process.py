@@ -1,4 +1,4 @@
-"""What a solver says to a challenger in the same process: all of its run, or nothing. No network, no checks."""
+"""What a solver says to a challenger in the same process: its whole run, or nothing. No network, no checks."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Juries: what a seat claims to be withheld, which chunk of it an objection names, and what a juror shows of it.
 
-A juror is known to board and salts by one number, 160 + slot, in the place of a seat's. What is claimed is an item: a
-state of the task by its number, 0 … K, or its constants, K + 1. A juror that says it has the item attests the root of
-its tensors under its salt, with every chunk hashed. Pure: randomness is passed in.
+Board and salts know a juror by one number, 160 + slot, instead of a seat's. A claim is about an item: a state of the
+task by its number, 0 … K, or its constants, K + 1. A juror that says it has the item attests the root of its tensors
+under its salt, with every chunk hashed. Pure: randomness is passed in.
 """
 
 from __future__ import annotations
@@ -23,12 +23,13 @@ FIRST_JUROR: Final = MAX_LOOKS * (LEVELS + 1)
 """160: numbers below are those of seats and looks."""
 MAX_JURORS: Final = 32
 SPARE_CLAIMS: Final = 4
-"""Of an account in one seat, or look, beside one for each of a seat's segments: of the result and of the constants, and
-of two items that a jury could not decide on."""
+"""Further claims of an account in one seat or look, besides one for each of the seat's segments: for the result, for
+the constants, and for two items that a jury could not decide on.
+"""
 JURY_DRAWS: Final = 128
 """A task that has had that many draws has no more juries."""
 UNAVAILABLE: Final = bytes(32)
-"""In place of digest and of the salt's hash: the juror could not get the item."""
+"""Takes the place of the digest and of the salt's hash if the juror could not get the item."""
 
 
 class JuryVerdict(IntEnum):
@@ -82,8 +83,8 @@ def constants_item(segments: int) -> int:
 
 
 def item_of(segment: int) -> int:
-    """The state that a replay of a segment begins with; the first state is the bundle's, so then the one that it ends
-    with, which tells that the roots are to be had.
+    """The state before a replayed segment. The first state is in the bundle, so for the first segment it is the state
+    after it, which shows that the roots are available.
     """
     return max(segment - 1, 1)
 
@@ -94,9 +95,7 @@ def most_claims(segments: int) -> int:
 
 
 def may_object(yes: int, no: int, jurors: int) -> bool:
-    """Whether a claimant may have those that voted yes open a chunk, for that many votes: some of them would
-    be paid.
-    """
+    """Whether a claimant may require those that voted yes, this many, to open a chunk: some of them would be paid."""
     return yes > 0 and 2 * no <= jurors
 
 
@@ -117,7 +116,7 @@ def choose_objection(sizes: Sequence[int], generator: Random) -> Objection:
 
 
 def choose_unseen(tensors: int, generator: Random) -> Objection:
-    """The same of an item of which nothing is known but the number of its tensors."""
+    """The same for an item of which only the number of tensors is known."""
     return Objection(generator.randrange(tensors), generator.getrandbits(WALK_BITS))
 
 

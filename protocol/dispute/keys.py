@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 SEGMENT_UNKNOWN: Final = 2**32 - 1
 """Segment of a priority commitment made before the first wrong segment is known."""
 NO_SEAT: Final = 255
-"""In place of a seat's number: the challenger has none of the task."""
+"""Stands for a seat's number: the challenger has no seat in the task."""
 SALT_TAG: Final = b"assay salt"
 SECRET_TAG: Final = b"assay secret"
 CHALLENGE_TAG: Final = b"assay challenge"
@@ -44,7 +44,7 @@ def callee_key(caller: bytes, call: bytes) -> bytes:
 
 
 def frame_keys(top: bytes, program: Program, path: tuple[int, ...]) -> list[bytes]:
-    """The key of a top frame, which runs `program`, and of each frame on the way down the calls of `path`."""
+    """The key of a top frame, which runs `program`, and of each frame down the calls of `path`."""
     keys = [top]
     for n in path:
         keys.append(callee_key(keys[-1], program.instructions[n].encode()))
@@ -74,8 +74,8 @@ def challenge_salt(
     segment: int,
     before: bytes = b"",
 ) -> bytes:
-    """The salt of an account's priority commitment, made again from its key where it was lost, so that the bond is not
-    lost with it. `before` is the salt of an earlier commitment of the same, which was not opened in time.
+    """The salt of an account's priority commitment, derived again from its key if it was lost, so that the bond is
+    not lost. `before` is the salt of an earlier commitment of the same challenge, which was not opened in time.
     """
     message = CHALLENGE_TAG + _number(chain_id, 32) + to_canonical_address(commitments)
     message += _number(task, 32) + _number(seat, 32) + _number(segment, 4) + before
@@ -85,8 +85,9 @@ def challenge_salt(
 def seat_secret(
     private_key: bytes, chain_id: int, board: str, task: int, seat: int, stage: int = REPLAY_STAGE
 ) -> bytes:
-    """The secret of an account's seat, or of a look by its number, made again from the account's key whenever it is
-    needed; `board` is the audit board's address."""
+    """The secret of an account's seat, or of a look by its number, derived from the account's key whenever it is
+    needed; `board` is the audit board's address.
+    """
     message = SECRET_TAG + _number(chain_id, 32) + to_canonical_address(board)
     message += _number(task, 32) + _number(seat, 32) + _number(stage, 1)
     return hmac_digest(_word("private key", private_key), message, "sha256")
@@ -140,7 +141,7 @@ def accusation_word(place: Place, leaf: bytes, segment_root: bytes) -> bytes:
 
 
 def _word(what: str, value: bytes) -> bytes:
-    """The value, which has 32 bytes; the error does not hold it, since it may be a secret."""
+    """Check that the value has 32 bytes; the error does not show it, since it may be a secret."""
     if len(value) != 32:
         raise DisputeError(
             what,

@@ -1,8 +1,8 @@
 """Numbers of looks: audit.md section 2.
 
-A look of level 1 repeats one segment of a seat, a look of level n + 1 one that a look of level n repeated. Its slot
-names seat and segment: slot = seat x q + position of the segment among the seat's q. Board and salts know it by one
-number, 32 x level + slot, in the place of a seat's. Pure.
+A look of level 1 repeats one segment of a seat, a look of level n + 1 a segment that a look of level n repeated. Its
+slot names seat and segment: slot = seat x q + position of the segment among the seat's q. Board and salts know it by
+one number, 32 x level + slot, instead of a seat's. Pure.
 """
 
 from __future__ import annotations

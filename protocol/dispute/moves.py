@@ -8,8 +8,8 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """One call of IDisputeGame. `note` says in words what is asked or answered, for logs and people. `answers` is a
-    demand's: for each node the bytes of the leaf that is asked for, 0 for an inner node. Their deposits go with it.
+    """One call of IDisputeGame. `note` describes the move for logs and people. `answers` belongs to a demand: for
+    each node the bytes of the requested leaf, 0 for an inner node, from which its deposits follow.
     """
 
     function: str

@@ -55,7 +55,7 @@ def open_leaf(tree: Tree, index: int, value: bytes) -> Leaf:
 
 
 def open_program(program: Program) -> InstructionOpening:
-    """A program's preimage alone, without an instruction: what tells the chain the size of a trace."""
+    """A program's preimage alone, without an instruction, which gives the chain the size of a trace."""
     of = program.opening
     return InstructionOpening((of.root, of.instructions, of.trace_leaves, of.signature), 0, b"", [])
 

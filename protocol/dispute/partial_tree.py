@@ -1,8 +1,8 @@
 """The other side's tree, as far as its nodes are known, beside the reader's own (dispute.md section 6).
 
-Pure bookkeeping over hashes. Where a known node equals our own, everything below it is our own; where it differs, its
-descendants are learned by a served list of leaves or by a reveal. A challenger that follows the first differing node
-down can prove every node it needs: what lies left of the path is its own, what lies right of it was revealed.
+Pure bookkeeping over hashes. Where a known node equals our own, everything below it does too; where it differs, its
+descendants are learned from a served list of leaves or from a reveal. A challenger that follows the first differing
+node down can prove every node it needs: nodes left of the path are its own, nodes right of it were revealed.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ LEVELS = 4
 
 
 class PartialTree:
-    """What is known of a tree of `size` leaves with `root`, given `own`, the same tree as oneself computed it.
+    """What is known of a tree of `size` leaves with `root`, given `own`, the same tree from our own computation.
 
-    `own` must have the same size; without an own tree every leaf must be learned.
+    `own` must have the same size; without it every leaf must be learned.
     """
 
     def __init__(self, root: bytes, size: int, own: Tree | None) -> None:

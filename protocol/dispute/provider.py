@@ -1,4 +1,4 @@
-"""What each side of a game brings: its own run, and what the other side serves. Protocols only.
+"""What each side of a game has: its own run, and what the other side serves. Protocols only.
 
 The verifier's replay and the solver's run store both implement `Run`; tests and adversaries may too.
 """
@@ -40,7 +40,9 @@ class Run(Protocol):
     """A run of a task: the roots of its checkpoints and, by replay, everything below them."""
 
     def segment_roots(self) -> Sequence[bytes] | None:
-        """State roots r_0, r_1, …, as far as this side has them from the start; None if it only has single segments."""
+        """State roots r_0, r_1, …, as far as this side has computed them from the start; None if it has only single
+        segments.
+        """
 
     def step_roots(self, segment: int) -> Sequence[bytes]:
         """State roots s_0 … s_C of a segment (1 … K)."""
@@ -56,10 +58,10 @@ class Run(Protocol):
 
 
 class Provider(Protocol):
-    """What the solver says when asked over the network.
+    """What the solver answers over the network.
 
-    Nothing is believed: every answer is checked against a root, and None (no answer, or a malformed one) makes
-    the challenger ask on-chain instead.
+    Answers are not trusted: each is checked against a root, and None (no answer, or a malformed one) makes the
+    challenger demand it on-chain instead.
     """
 
     def segment_roots(self) -> Sequence[bytes] | None:

@@ -12,8 +12,8 @@ from protocol.dispute.view import DemandedNode
 class Revealed:
     """Reveals by root and size of their tree. They may arrive before the tree is looked at, and are replayed then.
 
-    A root alone names no tree: a solver may post one root for its step tree and for a trace. What is known of a tree
-    is held beside our own tree of the same place, so the place's own root is part of its name too.
+    A root alone does not identify a tree: a solver may post the same root for its step tree and for a trace. What is
+    known of a tree is kept with our own tree of the same place, whose root is therefore part of the key.
     """
 
     def __init__(self) -> None:

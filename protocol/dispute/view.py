@@ -38,7 +38,7 @@ class Verdict(IntEnum):
     CHALLENGER_SILENT = 3
     MOOT = 4
     DROPPED = 5
-    """By its challenger, a looker, to accuse a seat instead."""
+    """Ended by its challenger, a looker, to accuse a seat instead."""
 
 
 class DemandedNode(NamedTuple):
@@ -80,10 +80,10 @@ class Selection(NamedTuple):
 class GameView:
     """One game at one block.
 
-    `path` holds the call instructions selected so far; `claim_root` is the root that the solver posted for
-    the current claim (the step tree in phase STEP, the trace of the current frame from FRAME on), None while
-    it is due. `frame_keys` name the claims of the top frame and of each callee on the path, `frame_roots` are
-    their trace roots, as far as they are posted.
+    `path` holds the call instructions selected so far; `claim_root` is the root that the solver posted for the
+    current claim (the step tree in phase STEP, the trace of the current frame from FRAME on), None while it is due.
+    `frame_keys` name the claims of the top frame and of each callee on the path; `frame_roots` are their trace roots
+    posted so far.
     """
 
     game: int

@@ -1,8 +1,8 @@
 """Where steps run: the CPU or a CUDA device, with the same bits (arithmetic.md section 8).
 
-On a CUDA device state and data stay there between steps, and a step is recorded once as a CUDA graph: from then on one
-launch replays all its kernels. Recording needs that nothing is read back to the host on the way; where something is, it
-is said once and steps go on kernel by kernel.
+On a CUDA device state and data stay there between steps, and a step is recorded once as a CUDA graph: from then on
+one launch replays all its kernels. Recording requires that nothing is read back to the host; if something is, this is
+logged once and steps run kernel by kernel.
 """
 
 from __future__ import annotations
@@ -27,7 +27,9 @@ from protocol.program.step import State, StepProgram
 from protocol.tasks.arithmetics import require_computed
 
 WARM_STEPS = 2
-"""Steps before recording: the first self-tests the kernels and compiles them, the second shows that nothing is left."""
+"""Steps before recording: the first self-tests the kernels and compiles them, the second shows that nothing is left
+to compile.
+"""
 
 _log = logging.getLogger("assay.numerics")
 
@@ -52,7 +54,7 @@ def device_of(setting: str) -> torch.device:
 
 
 def device_name(device: torch.device) -> str:
-    """A device as measurements name it: another processor, number of threads or GPU is another device."""
+    """A device's name for measurements: another processor, number of threads or GPU is another device."""
     if device.type != "cpu":
         return str(torch.cuda.get_device_name(device))
     info = Path("/proc/cpuinfo")
@@ -62,9 +64,9 @@ def device_name(device: torch.device) -> str:
 
 
 def checked(setting: str) -> torch.device:
-    """`device_of`, after the device's own self-check; the CPU's is the caller's. Raises `SelfCheckError` too.
+    """`device_of`, after the device's self-check; the caller checks the CPU. Also raises `SelfCheckError`.
 
-    Logs a warning for a torch that was not tested.
+    Logs a warning for an untested torch.
     """
     device = device_of(setting)
     if (warning := untested_torch(torch.__version__)) is not None:
@@ -76,7 +78,7 @@ def checked(setting: str) -> torch.device:
 
 
 def executor_on(device: torch.device) -> ExecutorFactory:
-    """What runs steps on `device`, honestly, each task's in its version of the arithmetic. It raises
+    """What runs steps on `device` honestly, each task's in its version of the arithmetic. It raises
     UnknownArithmetic.
     """
 
@@ -96,7 +98,7 @@ EXECUTORS: Final[dict[int, Callable[[Work, torch.device], Executor]]] = {1: _fir
 
 
 class Recorder(Protocol):
-    """What records a step and runs it again: `CudaRecorder`, where there is a GPU."""
+    """What records a step and runs it again: `CudaRecorder`, if there is a GPU."""
 
     def record(self, step: Callable[[], Mapping[str, Tensor]]) -> Callable[[], object]:
         """Run step() once while recording; a function that runs the recorded kernels again."""
@@ -115,7 +117,7 @@ class CudaRecorder:
 
 
 class DeviceExecutor:
-    """Steps on one device. `graph` says whether they are recorded, states that come back are the caller's own."""
+    """Steps on one device. `graph` says whether they are recorded; returned states belong to the caller."""
 
     def __init__(
         self, work: Work, device: torch.device, *, graph: bool = True, recorder: Recorder | None = None
@@ -144,7 +146,7 @@ class DeviceExecutor:
             return self._program.trace(self._moved(state), self._fixed, self._interpreter)
 
     def _here(self) -> AbstractContextManager[object]:
-        """A graph is recorded, and kernels are queued, on the current device of the thread."""
+        """Makes the device the thread's current one: graphs are recorded, and kernels queued, there."""
         return torch.cuda.device(self._device) if self._device.type == "cuda" else nullcontext()
 
     def _moved(self, state: State) -> dict[str, Tensor]:
@@ -152,7 +154,7 @@ class DeviceExecutor:
 
 
 class _Recorded:
-    """A step that is recorded once it is warm. Its operands and results lie where they lay when it was."""
+    """A step that is recorded once it is warm. Its operands and results stay at the addresses of the recording."""
 
     def __init__(self, recorder: Recorder) -> None:
         self._recorder = recorder
@@ -208,7 +210,7 @@ class _Recorded:
 
 
 def _copy(source: Mapping[str, Tensor], target: Mapping[str, Tensor]) -> None:
-    """Every tensor by its name, as many in one kernel as torch takes: a state has hundreds of small ones."""
+    """Copy every tensor by name, as many in one kernel as torch allows: a state has hundreds of small ones."""
     by_type: dict[torch.dtype, tuple[list[Tensor], list[Tensor]]] = {}
     for name, x in target.items():
         into, out_of = by_type.setdefault(x.dtype, ([], []))
@@ -219,7 +221,7 @@ def _copy(source: Mapping[str, Tensor], target: Mapping[str, Tensor]) -> None:
 
 
 def _first(error: BaseException) -> BaseException:
-    """What went wrong before all else: the end of a recording that has failed raises its own error."""
+    """The original error: when a recording has failed, ending it raises another one."""
     while error.__context__ is not None:
         error = error.__context__
     return error

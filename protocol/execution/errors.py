@@ -6,8 +6,8 @@ from protocol.errors import AssayError, Retryable
 
 
 class DeviceError(AssayError):
-    """The device that the settings ask for is not there."""
+    """The device that the settings ask for does not exist."""
 
 
 class CheckLost(Retryable):
-    """The process that checks this machine's arithmetic ended without an answer, or takes too long."""
+    """The process that checks this machine's arithmetic ended without an answer, or took too long."""

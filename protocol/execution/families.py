@@ -1,6 +1,6 @@
-"""Which kind of work a program consists of: what a machine was measured at, family by family, tells how fast it is.
+"""The kinds of work in a program: from a machine's measurement by family follows its speed.
 
-A family is what one kind of kernel runs. Which a program has is counted in `counting`, which computes with torch.
+A family is what one kind of kernel runs. `counting`, which computes with torch, counts the families of a program.
 """
 
 from __future__ import annotations
@@ -10,7 +10,9 @@ from enum import StrEnum
 
 
 class Family(StrEnum):
-    """Products and convolutions by their kernels, all other library functions by theirs, and whatever has no kernel."""
+    """Products and convolutions by their kernels, all other library functions by theirs, and the rest without a
+    kernel.
+    """
 
     PRODUCTS = "products"
     CONVOLUTIONS = "convolutions"
@@ -19,6 +21,6 @@ class Family(StrEnum):
 
 
 def speed(counted: Mapping[Family, int], measured: Mapping[Family, float]) -> float:
-    """Operations a second of a program, whose families run one after the other at these operations a second."""
+    """Operations a second of a program whose families run one after the other at these speeds."""
     seconds = sum(count / measured[family] for family, count in counted.items())
     return sum(counted.values()) / seconds

@@ -1,8 +1,8 @@
 """Loading torch, and all of this project that needs it, when there is something to compute: once, and by one thread.
 
-A node that waits for a task has neither: torch alone is 200 MB. Anyone who needs it first may be any of a node's
-threads, and several at once. Two threads must not begin with different modules of one package, for each would wait
-for what the other imports. So every way to the first bundle passes here.
+A node that waits for a task has not loaded it: torch alone is 200 MB. Any of a node's threads may need it first, or
+several at once. Two threads must not begin with different modules of one package, because each would wait for the
+other's import. So every path to the first bundle calls this.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ MODULES = (
     "protocol.execution.device",
     "protocol.execution.workers.pool",
 )
-"""They import all others that need torch."""
+"""Modules that import all others that need torch."""
 
 _lock = Lock()
 
 
 def load_torch() -> None:
-    """Import torch and what computes with it, unless that is done: a second or two. Any thread may ask; all wait for
-    the one that imports.
+    """Import torch and what computes with it, unless that is done: a second or two. Callable from any thread; all
+    wait for the one that imports.
     """
     with _lock:
         _load()

@@ -1,6 +1,6 @@
 """`python -m protocol.execution.machine_check DEVICE`: whether this machine computes the right bits.
 
-It is a separate process, which takes torch's memory with it when it ends.
+It is a separate process, so that torch's memory is freed at its end.
 
 It prints one line of JSON, {"torch": "2.13.0", "device": "cpu", "name": "… EPYC …, 2 threads"}, or what is wrong:
 {"error": "SelfCheckError", "message": …}. `check_machine` starts it and reads the line.
@@ -18,7 +18,7 @@ from protocol.execution.errors import CheckLost, DeviceError
 from protocol.numerics.errors import SelfCheckError
 
 PATIENCE = 600.0
-"""Seconds. It takes two on an idle machine, where torch is read from a slow disk a minute."""
+"""Seconds. It takes two on an idle machine, a minute where torch is read from a slow disk."""
 
 
 ERRORS = {kind.__name__: kind for kind in (SelfCheckError, DeviceError)}
@@ -52,7 +52,7 @@ def check_machine(setting: str) -> Machine:
 
 
 def _heard(said: Mapping[str, str]) -> Machine:
-    """What the process has found. Raises the error that it names, and KeyError, TypeError for no such answer."""
+    """The process's findings. Raises the error that it names, and KeyError, TypeError for a malformed answer."""
     if "error" in said:
         raise ERRORS[said["error"]](said["message"])
     return Machine(said["torch"], said["device"], said["name"])

@@ -1,6 +1,6 @@
-"""What this machine was measured at, in a file of the home folder: the one place that bids and admission read it from.
+"""This machine's measured speeds, in a file of the home folder, the only source for bids and admission.
 
-Measurements are by device, for the same machine computes on a GPU or without. The file is written by `measuring`.
+Measurements are by device, because the same machine computes on a GPU or without. `measuring` writes the file.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from protocol.node.home import Home
 
 Rate = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 MAX_BYTES: Final = 1 << 20
-"""Of a file that is read: a measurement takes half a kilobyte."""
+"""Most bytes of the file that are read: a measurement takes half a kilobyte."""
 
 
 class MeasuredError(AssayError):
@@ -27,8 +27,8 @@ class MeasuredError(AssayError):
 
 
 class Measured(BaseModel):
-    """A device's measurement. `operations` are a second, by family; `hashing`, `written` and `read` bytes a second of
-    states' roots and of the disk of the home folder. `package` and `torch` are the versions that ran.
+    """A device's measurement. `operations` are per second, by family; `hashing`, `written` and `read` are bytes a
+    second of states' roots and of the home folder's disk. `package` and `torch` are the versions that ran.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -73,14 +73,14 @@ def measured(home: Home, device: str) -> Measured | None:
 
 
 def slowest(found: Iterable[Measured | None]) -> Measured | None:
-    """Of several devices' measurements, by which tasks on any of them are bid on; None where one is missing."""
+    """The slowest of several devices' measurements, since bids may be for any of them; None if one is missing."""
     every = list(found)
     known = [one for one in every if one is not None]
     return min(known, key=lambda one: one.slowest, default=None) if len(known) == len(every) else None
 
 
 def keep(home: Home, device: str, made: Measured) -> None:
-    """Write a device's measurement in the place of its earlier one. Raises MeasuredError, OSError."""
+    """Write a device's measurement, replacing an earlier one. Raises MeasuredError, OSError."""
     file = measured_file(home)
     devices = _read(file).devices | {device: made}
     write_atomically(file, _File(devices=devices).model_dump_json(indent=2).encode() + b"\n")

@@ -1,5 +1,5 @@
-"""Measuring this machine: operations a second by family, hashing, disk. The quickest of many runs counts each time, as
-it does for programs at work (`speeds`): the others were disturbed.
+"""Measuring this machine: operations a second by family, hashing, disk. The fastest of many runs counts, as for
+programs at work (`speeds`), because the others were disturbed.
 """
 
 from __future__ import annotations
@@ -26,24 +26,24 @@ from protocol.node.disk import room
 from protocol.program.step import State
 
 SECONDS: Final = 2.0
-"""Of runs that count, for each family and for hashing."""
+"""Seconds of counted runs, for each family and for hashing."""
 LEAST_RUNS: Final = 5
 MOST_RUNS: Final = 2_000
 DISK_BYTES: Final = 256 << 20
-"""Written to the disk, and read back."""
+"""Bytes written to the disk, and read back."""
 LEAST_DISK_BYTES: Final = 16 << 20
 SPARE_BYTES: Final = 64 << 20
-"""Of the disk that measuring leaves to others."""
+"""Bytes of disk that measuring leaves to others."""
 BLOCK: Final = 4 << 20
 
 Order = tuple[Family, ...]
 ORDER: Final[Order] = (Family.PRIMITIVES, Family.FUNCTIONS, Family.CONVOLUTIONS, Family.PRODUCTS)
-"""Primitives first: of the others' programs they are a part that is taken off."""
+"""Primitives come first: their part in the other programs is subtracted."""
 STAGES: Final = (*map(str, ORDER), "hashing", "disk")
 
 
 class MeasuringError(Retryable):
-    """The disk does not take what measuring writes."""
+    """The disk does not accept what measuring writes."""
 
 
 def measure(
@@ -72,7 +72,7 @@ def measure(
 
 
 def _operations(family: Family, device: torch.device, known: Mapping[Family, float], seconds: float) -> float:
-    """Operations a second of a family's yardstick, without what its few primitives take."""
+    """Operations a second of a family's yardstick, without the time of its few primitives."""
     work, state = yardstick(family)
     counted = operations(work.program.program, work.kernels)
     executor = executor_on(device)(work)
@@ -118,7 +118,7 @@ def _quickest(run: Callable[[], object], device: torch.device, seconds: float) -
 
 
 def _disk(folder: Path) -> tuple[float, float]:
-    """Bytes a second, written until they are on the disk, and read from it. Nothing is left there."""
+    """Bytes a second, written until they are on the disk, and read from it. Leaves nothing there."""
     try:
         size = min(DISK_BYTES, room(folder, SPARE_BYTES)) // BLOCK * BLOCK
         if size < LEAST_DISK_BYTES:

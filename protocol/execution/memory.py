@@ -1,4 +1,4 @@
-"""How much memory of a device this process may have: what is free, and what it has already."""
+"""How much memory of a device this process may use: free memory, and what it already has."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from protocol.node.memory import own_memory
 
 
 def memory_for(device: torch.device) -> int | None:
-    """Bytes; None where the system does not say. Of a GPU what its driver counts, so also what others have there."""
+    """Bytes; None where the system does not say. For a GPU by its driver's count, which includes other processes."""
     if device.type == "cuda":
         free, _ = torch.cuda.mem_get_info(device)
         return int(free) + torch.cuda.memory_reserved(device)

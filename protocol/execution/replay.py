@@ -31,14 +31,14 @@ if TYPE_CHECKING:
     from protocol.tasks.bundles import Bundle
 
 ROOT_BYTES = 73
-"""Of 32 bytes in a tuple: CPython adds a header of 33 and a pointer of 8."""
+"""Bytes of a root in a tuple: 32, a header of 33 and a pointer of 8 in CPython."""
 ROOTS_SHARE = 32
 FRAMES_SHARE = 8
-"""Of the machine's memory a replay keeps at most one part in so many as roots, and as frames."""
+"""A replay keeps at most one part in this many of the machine's memory as roots, and as many as frames."""
 FRAMES_BYTES = 4 * KEEP_BYTES
-"""Nor more than this as frames, which may lie in the smaller memory of a device: two of the greatest."""
+"""Most bytes of frames, which may be in the smaller memory of a device: two of the largest."""
 LEAST = 2
-"""A game walks one segment, and asks for a neighbour at times."""
+"""Segments kept: a game walks one segment, and sometimes asks for a neighbour."""
 
 Key = TypeVar("Key")
 Value = TypeVar("Value")
@@ -48,7 +48,7 @@ class Executor(Protocol):
     """What runs a step. `number` counts the task's steps from 1; the honest executor needs no number."""
 
     def step(self, state: State, number: int, /) -> State:
-        """The state after the step. Nobody writes to its tensors again: it may still be read on another thread."""
+        """The state after the step. Nobody writes to its tensors again, because another thread may still read them."""
 
     def trace(self, state: State, number: int, /) -> Frame:
         """The same step with all its values."""
@@ -76,7 +76,7 @@ ExecutorFactory = Callable[[Work], Executor]
 
 
 OnStep = Callable[[int, State], object]
-"""Called after every step with its number, counted from 1, and the state, or what of it are metrics."""
+"""Called after every step with its number, counted from 1, and the state, or its metrics."""
 
 
 def run_steps(
@@ -107,7 +107,7 @@ def honest_executor(work: Work) -> Executor:
 
 
 def honest_interpreter(work: Work) -> Interpreter:
-    """What runs the committed program's instructions on the CPU: by kernels, and several as one where that is ready."""
+    """Runs the committed program's instructions on the CPU: by kernels, fused where possible."""
     return Interpreter(work.kernels, fuse=fusions)
 
 
@@ -136,12 +136,11 @@ class HonestExecutor:
 class Replay:
     """A `protocol.dispute.provider.Run` by re-execution from checkpoints.
 
-    `checkpoint(i)` gives the state at the end of segment i (0: the initial state); `roots()` the state roots
-    r_0, r_1, … as far as this side has them from the start, or None. Segments and steps count from 1, C =
-    `segment_steps`.
+    `checkpoint(i)` gives the state at the end of segment i (0: the initial state); `roots()` the state roots r_0,
+    r_1, … as far as this side has them from the start, or None. Segments and steps count from 1, C = `segment_steps`.
 
-    What was computed is kept as long as the replay, for games in several segments ask in turn; where all of it takes
-    more than a share of the machine's memory, what nobody asked for the longest goes, and two of each kind stay.
+    Results are kept as long as the replay, because games in several segments alternate. If they take more than a
+    share of the machine's memory, the least recently used are dropped, down to two of each kind.
     """
 
     def __init__(
@@ -221,11 +220,11 @@ class Replay:
 
 
 class _Kept(Generic[Key, Value]):
-    """The values that were asked for last, of at most `size` bytes each: as many as fit into `most` bytes, and always
+    """The most recently used values, of at most `size` bytes each: as many as fit into `most` bytes, but at least
     LEAST.
 
-    Unlike `lru_cache` on a method it does not refer to its owner: a replay that nobody needs, with its dataset and
-    frames, is freed at once. Nor is there ever one value more in memory.
+    Unlike `lru_cache` on a method it does not refer to its owner, so a replay that nobody needs, with its dataset and
+    frames, is freed at once. It never holds more values than allowed, not even briefly.
     """
 
     def __init__(self, size: int, most: int) -> None:

@@ -7,14 +7,14 @@ from threading import Lock
 from typing import Final
 
 STEPS: Final = 10
-"""Before a program counts as measured: its first steps compile and test kernels."""
+"""Steps before a program counts as measured: the first ones compile and test kernels."""
 PROGRAMS: Final = 256
-"""That are remembered, the last ones."""
+"""Number of programs that are remembered."""
 
 
 class Speeds:
-    """Of the programs that this process runs. The quickest of all steps counts, for the others were disturbed: the
-    admission goes by a third of it, and leaves the rest to the machine's other work. Any thread may note and ask.
+    """Of the programs that this process runs. The fastest of all steps counts, because the others were disturbed;
+    admission uses a third of it, and leaves the rest to other work. Callable from any thread.
     """
 
     def __init__(self) -> None:
@@ -23,7 +23,7 @@ class Speeds:
         self._lock = Lock()
 
     def of(self, program: bytes, operations: int) -> Callable[[float], None]:
-        """What is told the seconds of each step of a program, of that many operations."""
+        """A function that is told the seconds of each step of a program of that many operations."""
 
         def note(seconds: float) -> None:
             with self._lock:
@@ -36,7 +36,7 @@ class Speeds:
         return note
 
     def expect(self, program: bytes, speed: float) -> None:
-        """What counts for a program until its own steps are measured, in operations a second."""
+        """The speed that is assumed for a program until its own steps are measured, in operations a second."""
         with self._lock:
             self._expected.pop(program, None)
             self._expected[program] = speed

@@ -1,13 +1,13 @@
-"""Turns at computing: of all that a party has to compute, what is due first goes first, a step at a time.
+"""Turns at computing: the work with the earliest deadline goes first, a step at a time.
 
-Two computations that share the cores both take twice as long, and then what is due may come too late. So each step
-waits for a turn: that of the thread whose work is due first, among equals in the order of asking. A step runs to its
-end. Where turns are `shared` what is due before every step that runs does not wait for it: it begins beside it.
-Otherwise it waits, and what is `urgent`, a solver's defence, goes before all else and has the turn until its answer
-is known, or something urgent is due before it.
+Two computations that share the cores both take twice as long, which may be too late for one. So each step waits for a
+turn, which goes to the thread with the earliest deadline, at equal deadlines in order of request. A step is never
+interrupted. If turns are `shared`, work that is due before every running step starts beside them at once. Otherwise
+it waits, and `urgent` work, a solver's defence, precedes everything else and keeps the turn until its answer is
+known, or until something urgent with an earlier deadline comes.
 
-Several trainings share a device by earliest deadline first: the others wait until the first one has ended, or waits
-for its disk. Steps on different devices do not wait for each other.
+Several trainings share a device by earliest deadline: the others wait until the first one has ended, or waits for its
+disk. Steps on different devices do not wait for each other.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ class Stopped(InternalError):
 
 @dataclass(slots=True, eq=False)
 class Scheduled:
-    """A training whose deadline is `until`, on one of the devices. `dropped`: it needs no further turn. It waits for
-    trainings with an earlier deadline since `since`, and has waited for such `before` seconds before.
+    """A training with the deadline `until`, on one of the devices. `dropped`: it needs no further turn. It has been
+    waiting for trainings with an earlier deadline since `since`, and waited for `before` seconds earlier.
     """
 
     until: float
@@ -46,15 +46,15 @@ class Scheduled:
     since: float | None = None
 
     def waited(self) -> float:
-        """Seconds so far that others went first."""
+        """Seconds so far during which others went first."""
         since = self.since
         return self.before + (0.0 if since is None else time.monotonic() - since)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Ask:
-    """One that asks for a turn, for work that is due `by` then; `asked` numbers them. Without a `device` it asks for
-    the whole machine.
+    """A request for a turn, for work with the deadline `by`; `asked` numbers them. Without a `device` it is for the
+    whole machine.
     """
 
     by: float
@@ -65,7 +65,7 @@ class Ask:
 
     @property
     def order(self) -> tuple[bool, float, int]:
-        """Least goes first."""
+        """The least goes first."""
         return not self.urgent, self.by, self.asked
 
     def meets(self, other: Ask) -> bool:
@@ -74,8 +74,8 @@ class Ask:
 
 
 def may_begin(ask: Ask, waiting: Iterable[Ask], running: Iterable[Ask], shared: bool) -> bool:
-    """Whether it is the turn of one that asks: nobody who waits is due before it, and nothing runs, or, where turns are
-    shared, only what is due after it. What needs another device does not count.
+    """Whether it is this request's turn: no waiting one is due before it, and nothing runs or, if turns are shared,
+    only work that is due after it. Requests for another device do not count.
     """
     first = min(filter(ask.meets, waiting), key=lambda other: other.order, default=ask)
     return first is ask and all(shared and ask.by < other.by for other in filter(ask.meets, running))
@@ -90,7 +90,7 @@ class _Held:
 
 
 class Turns:
-    """Any thread may ask. Anyone who has the turn may ask again inside it. Raises Stopped once it is closed."""
+    """Callable from any thread. The holder of the turn may ask again inside it. Raises Stopped once it is closed."""
 
     def __init__(self, shared: bool = False) -> None:
         self._shared = shared
@@ -105,7 +105,7 @@ class Turns:
 
     @contextmanager
     def due(self, by: float) -> Iterator[None]:
-        """What this thread asks for meanwhile is due then; without, it is not due at all."""
+        """Sets the deadline of what this thread asks for meanwhile; the default is none."""
         before, self._thread.by = self._by, by
         try:
             yield
@@ -114,7 +114,7 @@ class Turns:
 
     @contextmanager
     def scheduled(self, training: Scheduled) -> Iterator[None]:
-        """What this thread asks for meanwhile is a training's: it waits for those on its device with an earlier
+        """What this thread asks for meanwhile belongs to a training: it waits for those on its device with an earlier
         deadline. Raises Stopped once it is dropped.
         """
         with self._changed:
@@ -129,15 +129,15 @@ class Turns:
                 self._changed.notify_all()
 
     def drop(self, training: Scheduled) -> None:
-        """A training needs no further turn, also if it waits for one."""
+        """A training needs no further turn, even if it waits for one."""
         with self._changed:
             training.dropped = True
             self._changed.notify_all()
 
     @contextmanager
     def urgent(self, between: Callable[[], None] = lambda: None, by: float = -math.inf) -> Iterator[None]:
-        """The next turn, before all who wait but for what is urgent and due before; nothing else begins while this one
-        is waited for or lasts. `between` is called before each of its own steps, and may take another urgent turn.
+        """The next turn, before all waiting ones except urgent ones with earlier deadlines; nothing else begins while
+        this one waits or lasts. `between` is called before each of its steps, and may take another urgent turn.
         """
         with self.reserved(), self._turn(by, urgent=True):
             held = self._running[get_ident()]
@@ -150,7 +150,7 @@ class Turns:
 
     @contextmanager
     def reserved(self) -> Iterator[None]:
-        """No ordinary turn begins: between urgent ones nobody's step is waited for."""
+        """No ordinary turn begins meanwhile, so urgent turns do not wait for steps in between."""
         with self._changed:
             self._urgent += 1
         try:
@@ -162,8 +162,8 @@ class Turns:
 
     @contextmanager
     def ordinary(self, device: str = "") -> Iterator[None]:
-        """A turn after all that is due before this thread's work, or was asked before and is due then too, and after
-        everything urgent. With a `device`, what runs on another one does not count.
+        """A turn after everything urgent, and after all work that is due before this thread's, or at the same time
+        and requested earlier. With a `device`, work on another one does not count.
         """
         held = self._running.get(get_ident())
         if held is None:
@@ -201,7 +201,7 @@ class Turns:
                 self._changed.notify_all()
 
     def _wait(self, held: _Held) -> None:
-        """For a turn. Raises Stopped. The caller has the lock."""
+        """Wait for a turn. Raises Stopped. The caller holds the lock."""
         self._waiting.append(held.ask)
         training = held.ask.training
         if training is not None and self._is_later(held.ask):
@@ -218,7 +218,7 @@ class Turns:
             self._changed.notify_all()
 
     def _make_way(self, held: _Held) -> None:
-        """Of several threads with something urgent, the one whose work is due first computes."""
+        """Of several threads with urgent work, the one with the earliest deadline computes."""
         with self._changed:
             if held.ask.urgent and any(other.urgent and other.by < held.ask.by for other in self._waiting):
                 del self._running[get_ident()]
@@ -244,8 +244,8 @@ class Turns:
 
 
 class InTurns:
-    """An executor whose every step and trace waits for an ordinary turn on its `device`. `note` is told the seconds of
-    each step, but not on a GPU, which still computes it when it is asked for the next; `count` is called after each.
+    """An executor whose every step and trace waits for an ordinary turn on its `device`. `note` is told the seconds
+    of each step, except on a GPU, which still computes when the next step is requested; `count` is called after each.
     """
 
     def __init__(
@@ -264,7 +264,7 @@ class InTurns:
 
     @contextmanager
     def turn(self) -> Iterator[None]:
-        """For a step, and what is done about its state before the next."""
+        """Holds for a step, and for the handling of its state before the next."""
         with self._turns.ordinary(self._device):
             yield
 

@@ -1,6 +1,6 @@
 """Which versions of torch the arithmetic was tested with.
 
-Others in pyproject.toml's range may run: what torch itself must do is asked of it in every process
+Others in pyproject.toml's range may run: every process checks what torch itself must do
 (`protocol.numerics.self_check`), and a kernel that gives one wrong bit in its self-test is not used.
 """
 
@@ -13,7 +13,7 @@ TESTED_TORCH: Final = "2.13"
 
 
 def untested_torch(version: str) -> str | None:
-    """A warning for an operator whose torch the tests did not run with; None for one that they did."""
+    """A warning for an operator whose torch was not tested; None for a tested one."""
     if version.split("+")[0].split(".")[:2] == TESTED_TORCH.split("."):
         return None
     return f"torch {version} was not tested, {TESTED_TORCH} was: kernels that pass their self-tests are used"

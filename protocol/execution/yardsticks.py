@@ -41,7 +41,7 @@ SLIDING: Final = Sliding(3, 3, 1, 1, 1, 1, 1, 1).attributes()
 def yardstick(family: Family) -> tuple[Work, State]:
     """A checked program of one family, and its first state. The same each time.
 
-    What a step computes from is in the state and stays unchanged, so every step does the same work.
+    The inputs of a step are in the state and do not change, so every step does the same work.
     """
     given, made, body = _BODIES[family]
     b = Builder(family.value)
@@ -98,4 +98,4 @@ _BODIES: Final[Mapping[Family, tuple[Shapes, Shapes, Body]]] = {
     Family.FUNCTIONS: ((MATRIX, (WIDTH,), (WIDTH,)), (MATRIX,), _functions),
     Family.PRIMITIVES: ((MATRIX, MATRIX, (FEW, WIDTH)), (MATRIX, (ROWS, FEW)), _primitives),
 }
-"""Shapes of what is computed from, shapes of what is made, and how."""
+"""Shapes of inputs, shapes of results, and the computation."""

@@ -1,7 +1,7 @@
 """Exact contractions: arithmetic.md section 4, by the kernel of section 8 that `kernels.dispatch` gives.
 
 `dot` is the primitive (integers in, integers out); `contract` is the whole fused contraction with the same bits as
-`exponent`, `quantise`, `dot`, `round_scaled` in a row. Which (px, py) a contraction takes is its caller's business.
+`exponent`, `quantise`, `dot`, `round_scaled` in a row. The caller chooses (px, py).
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
 """Elementary functions on the CPU at speed: a list of `elementary`, recorded once, run block by block by numpy.
 
 A recorded list is a row of numpy loops over buffers of one block, which are used again as soon as the value in them
-is dead: all stays in cache and nothing is allocated on the way. Selection is done on bits, as a masked copy costs eight
-additions. `elementary_torch` has the plain evaluation, for other devices. This one takes for granted what is so in
-every list: a cast of NaN or from 2^31 on and the sign of a zero out of `minimum` or `maximum` never reach the result.
+is dead: all stays in cache and nothing is allocated on the way. Selection works on bits, because a masked copy costs
+as much as eight additions. `elementary_torch` has the plain evaluation, for other devices. This one relies on a
+property of every list: a cast of NaN or of 2^31 and above, and the sign of a zero from `minimum` or `maximum`, never
+reach the result.
 """
 
 from __future__ import annotations
@@ -195,7 +196,7 @@ class Recording:
 
 @dataclass(frozen=True)
 class Plan:
-    """Loops with buffers assigned: buffer 0 is the argument, buffer 1 the result, the others come and go."""
+    """Loops with assigned buffers: buffer 0 is the argument, buffer 1 the result, the others are temporary."""
 
     steps: tuple[tuple[Callable[..., Any], tuple[Any, ...], tuple[int, bool]], ...]
     buffers: int
@@ -229,7 +230,7 @@ class Plan:
 
 
 def plan(function: Callable[[Any, Any], Any]) -> Plan:
-    """Record a list and assign buffers: a loop may write where an operand was that nothing needs any more."""
+    """Record a list and assign buffers: a loop may write over an operand that is not needed any more."""
     recording = Recording()
     last: int = function(recording, Value(-1)).source
     final_use = {value.source: n for n, loop in enumerate(recording.loops) for value in loop.variables}

@@ -109,7 +109,7 @@ def select(condition: Tensor, x: Tensor, y: Tensor) -> Tensor:
 
 
 MANY = 1 << 14
-"""Elements from which several passes without a branch are faster than `where`, which guesses every element (8x)."""
+"""Elements from which several branch-free passes are faster than `where`, which mispredicts every element (8x)."""
 
 
 def _select_by_bits(condition: Tensor, x: Tensor, y: Tensor) -> Tensor:

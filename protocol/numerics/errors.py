@@ -6,4 +6,4 @@ from protocol.errors import AssayError
 
 
 class SelfCheckError(AssayError, RuntimeError):
-    """This machine computes other bits than the arithmetic asks for; nothing it produces may be committed."""
+    """This machine's bits differ from the arithmetic's; nothing it computes may be committed."""

@@ -1,7 +1,7 @@
-"""The operations of two f32 that a compiled function computes where it may be used: arithmetic.md section 2.
+"""Operations on two f32, compiled where possible: arithmetic.md section 2.
 
-Each has the bits of the function of the same name in `elementwise`, and calls it for few elements, for other types, for
-operands that broadcast in other ways and where nothing compiled may be used (`kernels.fused_dispatch`).
+Each has the bits of the function of the same name in `elementwise`, and calls it for few elements, other types, other
+broadcasts, and where nothing compiled may be used (`kernels.fused_dispatch`).
 """
 
 from __future__ import annotations

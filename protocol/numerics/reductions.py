@@ -41,7 +41,7 @@ def max_f32(x: Tensor, axis: int = -1) -> Tensor:
 def argmax(x: Tensor, axis: int = -1) -> Tensor:
     """i32 index along `axis`: the first NaN, otherwise the lowest index of the maximum; -0 and +0 are equal.
 
-    Spelled out because torch leaves the choice among equal elements open.
+    Implemented explicitly because torch does not define the choice among equal elements.
     """
     nan = x != x
     largest = torch.amax(x, dim=axis, keepdim=True)  # NaN as soon as one element is

@@ -1,8 +1,8 @@
 """Run-time self-test of the machine the process runs on: arithmetic.md section 8, "Self-tests".
 
 Each party calls `self_check(device)` once per process before it computes anything that it will be judged by. It tests
-what the other modules take for granted of torch: subnormals kept in every thread, IEEE division, square root and
-narrowing; and it self-tests the product kernels, of which one must be exact. It repairs nothing.
+what the other modules assume of torch: subnormals kept in every thread, IEEE division, square root and narrowing; and
+it self-tests the product kernels, of which one must be exact.
 """
 
 from __future__ import annotations
@@ -68,8 +68,8 @@ MODE = (
 def require_mode() -> None:
     """Raise `SelfCheckError` if a thread of torch on the CPU flushes subnormals or does not round to nearest even.
 
-    Any library may switch that at any time, for the thread that loads it and for all that this one starts later. So it
-    is looked at before every step, which takes less than 0.1 ms.
+    Any library may change that at any time, for its loading thread and for all threads started by it later. So it is
+    checked before every step, which takes less than 0.1 ms.
     """
     x, y, product = _mode(GRAIN * torch.get_num_threads() // len(MODE))
     if not torch.equal((x * y).view(torch.int32), product):

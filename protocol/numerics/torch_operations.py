@@ -10,8 +10,9 @@ from protocol.numerics.types import DType
 
 
 class TorchOperations:
-    """`Operations` on torch tensors. NaN is made canonical at the end, not after each step: no list uses the bits of a
-    NaN but for its sign, and what that is set on is a NaN again."""
+    """`Operations` on torch tensors. NaN is made canonical at the end, not after each step: lists use only the sign
+    of a NaN, and only to set it on another NaN.
+    """
 
     def __init__(self, device: torch.device) -> None:
         self._device = device

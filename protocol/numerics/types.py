@@ -72,8 +72,8 @@ _LITTLE_ENDIAN: dict[DType, np.dtype[Any]] = {
 def canonical(x: Tensor) -> Tensor:
     """Replace every NaN of an f32 tensor by 0x7fc00000; other types pass unchanged. Never writes to `x`.
 
-    The result may be `x` itself. Of a tensor without NaN, the usual one, a CPU then reads each element once: the least
-    element is NaN if any is (5 us for 2^16 elements, 100 us for what stands below).
+    The result may be `x` itself. In the usual case without NaN, a CPU reads each element once: the least element is
+    NaN if any is (5 us for 2^16 elements, 100 us for the code below).
     """
     if x.dtype != torch.float32:
         return x

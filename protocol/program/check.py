@@ -42,7 +42,7 @@ class _Checker:
         self._below: dict[bytes, int] = {}
 
     def count(self, program: Program) -> None:
-        """Check what a program needs to have an id, once for each object."""
+        """Check what a program needs for an id, once per object."""
         if id(program) not in self._counted:
             _check_counts(program)
             self._counted[id(program)] = program  # held, so that no other object takes this identity

@@ -1,8 +1,8 @@
-"""What a program costs, from the program alone: it prices a task, sizes a stake and decides whether a device fits.
+"""A program's cost, from the program alone: it prices a task, sizes a stake and decides whether a device fits.
 
-An operation is what a core does in half a nanosecond or so: one addition of an integer product. Others weigh what they
-take in eager execution, primitive by primitive, each within a factor of four (measured on one core; `WEIGHTS`). Clocks
-and bids rest on it, so a program must not be able to take long and count little.
+An operation is what a core does in about half a nanosecond: one addition of an integer product. Other operations are
+weighted by their time in eager execution, primitive by primitive, each within a factor of four (measured on one core;
+`WEIGHTS`). Clocks and bids depend on it, so a program must not take long and count little.
 """
 
 from __future__ import annotations
@@ -18,8 +18,9 @@ from protocol.program.primitives import PRIMITIVES
 from protocol.program.program import Program
 
 DISPATCH = 1 << 14
-"""Operations of an instruction that does nothing, 8 us: its call, its results' release. Calls and outputs have it too,
-otherwise a tower of empty programs would run for ever at no cost."""
+"""Operations of an instruction that does nothing, 8 us: its call, its results' release. Calls and outputs count too;
+otherwise a tower of empty programs would run for ever at no cost.
+"""
 
 HASHED = 7
 """Operations of hashing a byte: 2 x 10^9 a second against the 300 MB a second of dispute.md section 6."""
@@ -33,7 +34,7 @@ WEIGHTS: Mapping[Op, int] = {
     Op.CAST: 32,
     Op.ROUND_SCALED: 48,
 }
-"""Operations for each that the primitive counts; 1 where nothing is said."""
+"""Operations for each that the primitive counts; 1 by default."""
 
 ROW = 16
 """Operations of each result of a reduction, whose row may be a single element; and of bringing in each operand of a
@@ -42,12 +43,13 @@ ROW = 16
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """`operations`: of one run, callees included; at least those of hashing what one line of frames of a trace
-    holds, so that three times as long is enough for a segment and the trace of a step (`task.clock`).
+    """`operations`: of one run, callees included; at least those of hashing one path of frames of a trace, so that
+    three times as long is enough for a segment and the trace of a step (`task.clock`).
 
     `peak_bytes`: most canonical bytes alive at once in fast execution without fused kernels, inputs included.
-    Primitives and kernels need up to five times that with what they make on the way (`protocol.tasks.bundles.limits`).
-    `traced_bytes`: bytes of all values of the frame and of all frames below it, what a full trace hashes.
+    Primitives and kernels need up to five times that with what they make on the way
+    (`protocol.tasks.bundles.limits`). `traced_bytes`: bytes of all values of the frame and of all frames below it,
+    what a full trace hashes.
     """
 
     operations: int
@@ -57,7 +59,7 @@ class Cost:
 
 @dataclass(frozen=True, slots=True)
 class _Frame:
-    """As `Cost`, and the bytes of the values along the costliest line of frames."""
+    """As `Cost`, and the bytes of the values along the most expensive path of frames."""
 
     operations: int
     peak_bytes: int
@@ -73,7 +75,7 @@ def cost(program: Program) -> Cost:
 
 
 def _frame(program: Program, known: dict[bytes, _Frame]) -> _Frame:
-    """`known` holds every program once: thousands that call each other are walked once each."""
+    """`known` holds every program once: thousands that call each other are visited once each."""
     if program.id not in known:
         known[program.id] = _measured(program, known)
     return known[program.id]
@@ -125,7 +127,7 @@ PANEL_ROWS = 32
 
 
 def _packed(instruction: Instruction) -> int:
-    """Bytes that `dot` takes for rows that are not there, of one product of a batch."""
+    """Bytes that `dot` takes for padding rows, of one product of a batch."""
     if instruction.op is not Op.DOT:
         return 0
     x, y = instruction.operand_types

@@ -1,7 +1,7 @@
 """The root of a state under a salt, straight from its tensors (audit.md section 4).
 
-Only the chunks that a digest selects are read. None is copied where a tensor lies in the processor's memory as it is
-committed; from another device these chunks are copied to the host.
+Only the chunks that a digest selects are read. They are not copied if the tensor is in CPU memory in committed form;
+from another device they are copied to the host.
 """
 
 from __future__ import annotations

@@ -55,8 +55,9 @@ NO_KERNELS: Mapping[bytes, Kernel] = MappingProxyType({})
 CPU = torch.device("cpu")
 
 VIEW = 4
-"""Times its own bytes that a value may keep in memory: a third of a product of queries, keys and values stays a view,
-one element of a large tensor is copied, or a program could hold any number of large tensors by small pieces of them."""
+"""Multiple of its own bytes that a value may keep in memory. A third of a product of queries, keys and values stays a
+view; one element of a large tensor is copied, because otherwise small pieces could hold any number of large tensors.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +75,7 @@ class Site:
 
 
 class Evaluator(Protocol):
-    """What gives the values of a trace, one instruction at a time."""
+    """Computes the values of a trace, one instruction at a time."""
 
     def results(self, site: Site, operands: Sequence[Tensor]) -> tuple[Tensor, ...]:
         """The results of the instruction at `site`. The operand of an `input` is the frame's input."""
@@ -136,7 +137,7 @@ class Interpreter:
         return tuple(outputs[k] for k in range(len(program.outputs)))
 
     def _constant(self, site: Site) -> Tensor:
-        """A constant. On another device than the CPU it is kept: no step but the first copies anything there."""
+        """A constant. On a device other than the CPU it is kept, so that only the first step copies it there."""
         evaluate = PRIMITIVES[Op.CONSTANT].evaluate
         if self._device.type == "cpu":
             return evaluate(site.instruction, ())
@@ -183,7 +184,7 @@ def _plan_of(program: Program, fusions: Sequence[Fusion]) -> Plan:
 
 
 def _compact(value: Tensor) -> Tensor:
-    """The value, without the rest of a far larger tensor that it is a part of."""
+    """The value without the rest of a far larger tensor that it is part of."""
     if value.untyped_storage().nbytes() <= VIEW * value.numel() * value.element_size():
         return value
     return value.clone(memory_format=torch.contiguous_format)

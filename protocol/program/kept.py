@@ -1,6 +1,6 @@
-"""What is worked out of a program once and kept with it, for as long as somebody has the program.
+"""What is computed from a program once and kept as long as the program exists.
 
-A cache beside it would keep programs that nobody has any more: a node sees another one with every task.
+A separate cache would keep unused programs: a node sees a new one with every task.
 """
 
 from __future__ import annotations

@@ -144,7 +144,9 @@ class Program:
 
     @cached_property
     def _outputs(self) -> dict[int, int]:
-        """Numbers of the `output` instructions: 65,535 of them, each looked for from the start, would take an hour."""
+        """Numbers of the `output` instructions, kept because searching for 65,535 of them from the start would take
+        an hour.
+        """
         numbers = range(
             len(self.instructions) - 1, -1, -1
         )  # the first of two for one k, in a program not yet checked
@@ -155,7 +157,7 @@ class Program:
         }
 
     def renamed(self, name: str) -> Program:
-        """The same program under another name; what has been computed of it is not computed again."""
+        """The same program under another name, sharing everything computed from it."""
         other = replace(self, name=name)
         other.__dict__.update({**vars(self), "name": name})
         return other
@@ -211,7 +213,7 @@ class Program:
 
 
 def decode_closure(items: Sequence[bytes], names: Mapping[bytes, str] = MappingProxyType({})) -> Program:
-    """The last of some encoded programs, each with those before it at hand (`[p.encode() for p in p.closure()]`).
+    """The last of some encoded programs, with those before it available (`[p.encode() for p in p.closure()]`).
 
     `names` maps program ids to names for display. Raises `EncodingError`.
     """

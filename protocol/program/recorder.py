@@ -1,6 +1,6 @@
 """Recording a program instruction by instruction: the structure half of `builder`.
 
-Every result type comes from the same rule that `check` applies, so what was recorded is well typed.
+Every result type comes from the rule that `check` applies, so a recorded program is well typed.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""`repeat`: n runs of one program, each on what the one before gave (arithmetic.md section 7, "structure").
+"""`repeat`: n runs of one program, each on the result of the one before (arithmetic.md section 7, "structure").
 
 Not an instruction: 16 runs are a program that calls the body 16 times, 256 one that calls that 16 times, and so on. A
 game goes through n runs in log16 n calls, as through any others, and a trace holds 16 of them.

@@ -1,7 +1,7 @@
 """How far the largest value of a row stands above the ordinary ones, for every contraction of a step.
 
-A row of p-bit integers is scaled by its largest value, so what an ordinary value has left is p - log2(max / rms) bits
-(arithmetic.md section 4). Outliers of activations are known to grow in training; this shows them before they hurt.
+A row of p-bit integers is scaled by its largest value, so an ordinary value has p - log2(max / rms) bits left
+(arithmetic.md section 4). Outliers of activations are known to grow in training; this shows them before they do harm.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class _Watching(Interpreter):
         self.found: list[Scale] = []
 
     def results(self, site: Site, operands: Sequence[Tensor]) -> tuple[Tensor, ...]:
-        """As the interpreter; what is measured changes nothing."""
+        """As the interpreter; measuring does not change results."""
         if site.instruction.op is Op.CALL:
             hint = self._hints.get(site.program.callee(site.number).id)
             if hint is not None and hint.name in CONTRACTED:

@@ -29,7 +29,7 @@ from protocol.program.types import TensorType
 State = Mapping[str, Tensor]
 
 METRIC = "metric."
-"""Names of the state's scalars that hold the loss and the metrics of the last step's batch begin with it."""
+"""Prefix of the names of the state's scalars that hold the loss and the metrics of the last step's batch."""
 
 
 HISTORY = "history"
@@ -103,7 +103,7 @@ class StepProgram:
         return tensors
 
     def checkpoint(self, state: State) -> Checkpoint:
-        """A state as it is committed and kept: canonical bytes of its tensors, in the program's order."""
+        """A state in committed form: canonical bytes of its tensors, in the program's order."""
         return Checkpoint(
             [
                 StoredTensor(name, int(type_.dtype), type_.shape, to_bytes(x, type_.dtype))

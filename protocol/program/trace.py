@@ -23,7 +23,7 @@ from protocol.program.opcodes import Op
 from protocol.program.program import Program
 
 KEEP_BYTES = 2 << 30
-"""Values that a frame holds; a callee holds half as much, so a frame and all below it stay under 4 GiB.
+"""Bytes of values that a frame keeps; a callee keeps half as many, so a frame and all below it stay under 4 GiB.
 
 A whole step of an 11M-parameter GPT on 2,048 tokens has about as much.
 """
@@ -33,7 +33,7 @@ class Trace:
     """One run of one program. Make it with `trace`.
 
     `roots[leaf]` is the tensor root of value `leaf`. Values stay in memory, the first ones first, up to `keep` bytes;
-    the inputs do not count. Any other is computed again when asked for, from the nearest values that are held.
+    the inputs do not count. Others are computed again on demand, from the nearest kept values.
     """
 
     def __init__(
@@ -114,7 +114,7 @@ class Trace:
         return self.tensors((leaf, *(operand.leaf for operand in instruction.operands)))[0]
 
     def value(self, leaf: int) -> BytesLike:
-        """Canonical bytes of value `leaf`; of an input, which may be larger than memory, where they lie."""
+        """Canonical bytes of value `leaf`; those of an input, which may exceed memory, in place."""
         return canonical_buffer(self.tensor(leaf), self.program.leaf_type(leaf).dtype)
 
     @property

@@ -93,7 +93,7 @@ _CODES = frozenset(int(dtype) for dtype in DType)
 
 @lru_cache(maxsize=4096)
 def _encoded(type_: TensorType) -> bytes:
-    """A program has few types and writes each of them thousands of times."""
+    """Cached, because a program has few types and writes each of them thousands of times."""
     return codec.u8(type_.dtype) + codec.u8(type_.rank) + b"".join(map(codec.u32, type_.shape))
 
 

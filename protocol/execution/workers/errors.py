@@ -10,7 +10,7 @@ class WorkersError(AssayError):
 
 
 class TooLittleMemory(WorkersError):
-    """The step's values, once for each worker, are more than the memory that is free."""
+    """The step's values, once for each worker, exceed the free memory."""
 
 
 class WorkerLost(WorkersError, Retryable):

@@ -34,7 +34,7 @@ LOOPBACK = "lo0" if sys.platform == "darwin" else "lo"
 GRACE = 5.0
 """Seconds that all workers together have to end by themselves; and one to say why, once one of them has failed."""
 WRONG_BITS = (RanksDisagree.__name__, "SelfCheckError")
-"""Errors of a worker after which nothing that this machine computes may be believed."""
+"""Errors of a worker after which nothing that this machine computes can be trusted."""
 
 
 class Workers:
@@ -170,8 +170,9 @@ class Workers:
         return [answers[rank] for rank in range(len(self._processes))]
 
     def _failure(self, rank: int, message: dict[str, Any] | None) -> WorkersError:
-        """What to say of a failure, once all have had time to say what they saw: wrong bits before an end without a
-        word, and that before the errors of those who waited for the one that ended."""
+        """The error to report for a failure, once all have had time to report theirs: wrong bits before a silent end,
+        and that before the errors of workers that waited for the one that ended.
+        """
         last = {rank: message}
         while len(last) < len(self._processes):
             try:

@@ -1,4 +1,6 @@
-"""A state in a file between processes: canonical bytes of its tensors, in the program's order, known by its root."""
+"""A state in a file between processes: canonical bytes of its tensors, in the program's order, identified by its
+root.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,9 @@ from protocol.program.step import State, StepProgram
 
 
 def write_state(program: StepProgram, state: State, path: Path) -> None:
-    """Write it in the place of what is there. Not kept beyond the processes' lives, so nothing waits for the disk."""
+    """Write it, replacing the file's content. It is not needed after the processes end, so nothing waits for the
+    disk.
+    """
     new = path.with_suffix(".new")
     with new.open("wb") as file:
         for type_, x in zip(program.state_types, program.order(state), strict=True):

@@ -23,11 +23,11 @@ from queue import SimpleQueue
 from typing import Any, TextIO
 
 PATIENCE = timedelta(minutes=30)
-"""For the slowest process of a group; one that ended is noticed at once."""
+"""Seconds for the slowest process of a group; one that ended is noticed at once."""
 
 
 def main() -> None:
-    """Work until the parent has had enough."""
+    """Work until the parent closes the input."""
     out = _own_output()
     commands: SimpleQueue[str] = SimpleQueue()
     threading.Thread(target=_listen, args=(sys.stdin, commands), daemon=True).start()
@@ -90,7 +90,7 @@ def _listen(stream: TextIO, commands: SimpleQueue[str]) -> None:
 
 
 def _own_output() -> TextIO:
-    """The standard output for messages alone; what libraries print goes to the standard error."""
+    """Reserve the standard output for messages; libraries print to the standard error."""
     out = os.fdopen(os.dup(1), "w", buffering=1)
     os.dup2(2, 1)
     return out

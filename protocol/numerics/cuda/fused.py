@@ -1,7 +1,7 @@
 """Functions of elements, rows and lanes on CUDA, with the interface of `kernels.fused.Fused`.
 
-They are let in by the same digests. Operands are f32 on one device, results new, contiguous and canonical. Nothing is
-read back to the host, so all of it may be recorded in a CUDA graph.
+The same digests admit them. Operands are f32 on one device, results new, contiguous and canonical. Nothing is read
+back to the host, so everything can be recorded in a CUDA graph.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ TILE = 2048
 COLUMN_ROWS, COLUMNS = 32, 64
 """Rows and columns of one program in sums of columns."""
 GROUPED = 4096
-"""Numbers of whole groups of messages that one program has: the largest group, sixteen for each of 256 threads."""
+"""Whole groups of messages per program, in numbers: the largest group, sixteen for each of 256 threads."""
 
 
 class CudaFused:
@@ -148,7 +148,7 @@ class CudaFused:
         return made
 
     def canonical_in_place(self, x: Tensor) -> Tensor:
-        """Every NaN of a contiguous tensor that nobody else sees to 0x7fc00000."""
+        """Canonicalise NaNs of an unshared contiguous tensor in place."""
         _elements("canonical_elements", x.numel(), x, x.numel(), BLOCK=BLOCK)
         return x
 
@@ -171,7 +171,7 @@ def _rows(kernel: str, like: Tensor, operands: tuple[Tensor, ...], **constants: 
 
 
 def _message(tensors: Sequence[Tensor]) -> tuple[Tensor, Tensor, Tensor]:
-    """Index, value and exponent as kernels take them: values signed, anything where there is no index."""
+    """Index, value and exponent as kernels take them: values signed, an arbitrary tensor where there is no index."""
     *index, value, exponent = tensors
     value = value.view(torch.int8)
     return index[0] if index else value, value, exponent

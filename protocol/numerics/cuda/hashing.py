@@ -1,8 +1,8 @@
 """Tensor roots computed where the tensors are: only 32 bytes of each cross the bus (encoding.md sections 1 and 2).
 
-The tree is that of `commitments.chunks` over the same canonical bytes; before the first root in a process a few are
-compared with hashlib's, and one wrong byte means that no root is made here. Not a tree that answers for nodes: openings
-need the bytes anyway.
+The tree is that of `commitments.chunks` over the same canonical bytes. Before the first root in a process a few are
+compared with hashlib's; after one wrong byte no root is made here. Nodes are not available: openings need the bytes
+anyway.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ _log = logging.getLogger("assay.numerics")
 
 
 def roots(tensors: Sequence[Tensor], dtypes: Sequence[DType]) -> list[bytes] | None:
-    """The tensor root of every tensor, or None where they cannot be made on the tensors' device: it is not CUDA,
-    there is no Triton, or it has shown other bits than hashlib's.
+    """The tensor root of every tensor, or None where the tensors' device cannot make them: it is not CUDA, Triton is
+    missing, or its hashes differed from hashlib's.
     """
     devices = {x.device for x in tensors}
     device = next(iter(devices), torch.device("cpu"))

@@ -1,8 +1,8 @@
-"""The one door to Triton: whether it is there, and how a kernel is started.
+"""The only access to Triton: whether it is installed, and how a kernel is started.
 
 Every kernel is compiled without fusing products and sums into one rounding (`enable_fp_fusion`) and keeps subnormals.
-Under TRITON_INTERPRET=1 Triton runs kernels on the CPU, operation by operation by numpy: how tests prove their bits
-where there is no GPU. `compiled_only` compiles without running, to look at the code.
+Under TRITON_INTERPRET=1 Triton runs kernels on the CPU, operation by operation in numpy, which lets tests check their
+bits without a GPU. `compiled_only` compiles without running, to inspect the code.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ def start(
 ) -> None:
     """Run `kernel` of device/`module`.py on the device of its first tensor, in the current stream.
 
-    Tensors go as pointers: the caller sees to shapes and strides. Raises what Triton raises.
+    Tensors are passed as pointers: the caller is responsible for shapes and strides. Raises what Triton raises.
     """
     function = getattr(code(module), kernel)
     if _compiling:
@@ -98,9 +98,9 @@ def start(
 
 @contextmanager
 def compiled_only(capability: int) -> Iterator[dict[str, Compiled]]:
-    """Within, kernels are compiled for a compute capability (90: Hopper) and not run; no GPU is needed.
+    """Inside the context, kernels are compiled for a compute capability (90: Hopper) and not run; no GPU is needed.
 
-    Gives what was compiled, by kernel and constants. Results of functions called within are whatever memory held.
+    Returns the compiled code, by kernel and constants. Results of functions called inside are arbitrary memory.
     """
     from triton.backends.compiler import GPUTarget
 

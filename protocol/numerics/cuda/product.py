@@ -29,23 +29,24 @@ SECTION = 1 << 17
 """Terms that an i32 accumulator holds: three products of 2^12 each, 3 * 2^12 * 2^17 < 2^31."""
 SMALL, WIDE = 64, 128
 """Columns and rows of a tile: with 128 rows each group of four warps has the 64 that a Hopper instruction multiplies.
-With more columns accumulators spill, with fewer rows a product of 20 x 13 bits takes four times as long (H100)."""
+With more columns accumulators spill; with fewer rows a product of 20 x 13 bits takes four times as long (H100).
+"""
 QUANTISED_ROWS, QUANTISED_TERMS = 32, 64
 """Tile of the kernels that read f32: 8 KiB, in whichever order it lies."""
 WHOLE = 4096
 """Elements of whole rows that one program reads at once, without maxima in advance: 32 for each of 128 threads."""
 LEAST_ROWS, LEAST_APART = 2, 16
-"""Of them; where a row's terms are not side by side, as many as make a read of 64 bytes."""
+"""Elements per read where a row's terms are not side by side: enough for a read of 64 bytes."""
 WIDTHS = (64, 128, 256, 512, 1024, WHOLE // LEAST_ROWS)
 """Terms of a whole row, filled up."""
 
 
 Tile = Callable[[int, int], tuple[int, int]]
-"""From the widths to the rows and columns of a tile of the product."""
+"""By widths: the rows and columns of a tile of the product."""
 
 
 def tile_of(_px: int, _py: int) -> tuple[int, int]:
-    """The tile that is taken."""
+    """The chosen tile."""
     return WIDE, SMALL
 
 

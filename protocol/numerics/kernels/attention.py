@@ -1,8 +1,8 @@
 """Attention in the compiled library: whole chains of scores, softmax, dropout and products, by blocks of query rows.
 
-What stands between the products of arithmetic.md section 4 in a step, a table of scores for every head, is never whole
-in memory: native/attention.cpp computes a block of its rows, uses it and forgets it, and the backward pass computes it
-again. Every number that leaves has the bits of the functions one after the other.
+The tables of scores between a step's products (arithmetic.md section 4), one per head, are never completely in
+memory: native/attention.cpp computes a block of rows, uses and drops it, and the backward pass computes it again.
+Every result has the bits of the separate functions.
 """
 
 from __future__ import annotations
@@ -24,8 +24,10 @@ MASK = 0xFFFFFFFF
 
 @dataclass(frozen=True)
 class Change:
-    """What happens to every score: times or over `value`; `value` where a mask (bool) is true or is false; plus a table
-    (f32). Masks and tables broadcast to the scores' shape [… M, N], or have it but for how the heads are laid out."""
+    """A change of every score: times or over `value`; replaced by `value` where a mask (bool) is true or is false;
+    plus a table (f32). Masks and tables broadcast to the scores' shape [… M, N], or have it up to the layout of the
+    heads.
+    """
 
     kind: Kind
     value: float = 0.0
@@ -34,7 +36,9 @@ class Change:
 
 @dataclass(frozen=True)
 class Dropout:
-    """Elements whose word of `numerics.philox` is below `below` are kept, times `kept`; all others are times 0."""
+    """Elements whose word of `numerics.philox` is below `below` are kept and multiplied by `kept`; all others are
+    multiplied by 0.
+    """
 
     key: Tensor
     step: Tensor
@@ -177,7 +181,7 @@ class Fused:
 
 
 class _Call:
-    """The problem for the library, with all the memory that it points to."""
+    """The problem for the library, with all memory that it points to."""
 
     def __init__(self, f: Forward, b: Backward | None = None) -> None:
         self._kept: list[object] = []

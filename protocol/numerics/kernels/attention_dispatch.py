@@ -1,9 +1,9 @@
 """Which chain of attention a process uses: native/attention.cpp where it may be used and has passed.
 
-Its products and its functions are those that the library pairs (native/sets.h), and both must have passed. Its products
-are tested again for every shape class that they will meet here, the chain itself for the class of the plan
-(`attention_shape_classes`, `attention_self_test`). After one wrong bit it is used for nothing in this process any more:
-a warning says so once, and instructions then run one after the other, by products and functions that have passed.
+Its products and its functions are those that the library pairs (native/sets.h), and both must have passed. Its
+products are tested again for every shape class that they will meet here, the chain itself for the class of the plan
+(`attention_shape_classes`, `attention_self_test`). After one wrong bit it is not used in this process any more: a
+warning says so once, and instructions then run one after the other, by products and functions that have passed.
 """
 
 from __future__ import annotations

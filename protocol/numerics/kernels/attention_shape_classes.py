@@ -1,9 +1,9 @@
 """Shape classes of attention: arithmetic.md section 8, "Self-tests". Those of products are in `shape_classes`.
 
-A `Plan` holds everything on which the path through native/attention.cpp depends. `shape_class_of` gives the smallest
-plan that takes the same path: with a second block of queries and of keys if there is one, with the same number of
-elements after the last full vector of a row, with the same changes, dropout and directions, and with scores that are
-kept whole or computed twice. Its products have their own classes.
+A `Plan` holds everything that determines the path through native/attention.cpp. `shape_class_of` gives the smallest
+plan with the same path: a second block of queries and of keys if there is one, the same number of elements after the
+last full vector of a row, the same changes, dropout and directions, and scores that are kept or computed twice. Its
+products have their own classes.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from typing import NamedTuple
 from protocol.numerics.kernels.shape_classes import least_size
 
 WHOLE = 1 << 22
-"""Scores of a head that its backward pass keeps whole, twice 16 MiB a thread; those of a larger one are made twice."""
+"""Largest scores of a head that its backward pass keeps, twice 16 MiB a thread; larger ones are computed twice."""
 ROWS = 120
 """Queries of a block, as in native/attention.cpp."""
 LANES = 32
-"""Sizes that are equal modulo this many elements leave the same behind the last vector."""
+"""Sizes that are equal modulo this have the same remainder after the last vector."""
 Pair = tuple[int, int]
 
 
@@ -34,8 +34,9 @@ Forms = tuple[Form, ...]
 
 
 class Plan(NamedTuple):
-    """What a chain depends on: queries M, keys N, terms of the scores D, columns of the values E, the bits of `Forward`
-    and `Backward` (None without a backward pass), then what happens between the products."""
+    """What determines a chain: queries M, keys N, terms of the scores D, columns of the values E, the bits of
+    `Forward` and `Backward` (None without a backward pass), then the changes between the products.
+    """
 
     m: int
     n: int
@@ -70,6 +71,6 @@ def shape_class_of(plan: Plan) -> ShapeClass:
 
 
 def _size(size: int) -> int:
-    """The least number of queries, or of keys, that has a second block if this one has, and ends as it does."""
+    """The least number of queries, or of keys, that has a second block if this one has, and the same remainder."""
     least = ROWS + 1 if size > ROWS else LANES + 1
     return size if size < least else least + (size - least) % LANES

@@ -25,7 +25,9 @@ class ProductKernel(Protocol):
         """Whether it can run on `device` at all."""
 
     def tiling(self, px: int, py: int, /) -> Tiling:
-        """Where products of px by py bits take another path; the self-test depends on it (`shape_classes`)."""
+        """Terms from which products of px by py bits take another path; the self-test depends on it
+        (`shape_classes`).
+        """
 
     def contract(
         self,

@@ -1,9 +1,10 @@
 """Which convolutions a process uses: those of an instruction set that products may take and that has passed.
 
-An instruction set is used for convolutions if products may take it (`dispatch`), from the one that they take on, and if
-it has passed the self-test of the call's shape class (`convolution_shape_classes`, `convolution_self_test`). After one
-wrong bit its convolutions are used for nothing in this process any more: a warning says so once, and the next
-instruction set computes. Where `convolution_for` gives None, callers write the windows out and multiply.
+An instruction set is used for convolutions if products may use it (`dispatch`), starting with the one that products
+use, and if it has passed the self-test of the call's shape class (`convolution_shape_classes`,
+`convolution_self_test`). After one wrong bit its convolutions are not used in this process any more: a warning says
+so once, and the next instruction set computes. Where `convolution_for` gives None, callers write the windows out and
+multiply.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """The self-test of convolutions for each shape class (`convolution_shape_classes`): arithmetic.md section 8.
 
 `plain` is the function itself: quantised operands, one product of matrices for each element of the kernel, added up
-and rounded once in float64, which holds these integers exactly (20 x 20 bits up to
-2^13 terms, more than any class of them has). Where torch flushes subnormals, right results look
-wrong and convolutions are refused, never the other way round. Operands are hard in turn: rows, samples or channels of
-ordinary size, at the limit of every width, half zero and tiny, one with an infinity.
+and rounded once in float64, which holds these integers exactly (20 x 20 bits up to 2^13 terms, more than any class of
+them has). Where torch flushes subnormals, right results look wrong and convolutions are refused; wrong results never
+look right. Operands take turns at being hard: rows, samples or channels of ordinary size, at the limit of every
+width, half zero and tiny, one with an infinity.
 """
 
 from __future__ import annotations

@@ -33,9 +33,9 @@ BESIDE, SLAB, REACH = 8, 32, 64
 """Channels of one a group that lie side by side, rows of their results of which the image is in memory, and elements
 from the first of a window to its last (native/convolution_depthwise.h)."""
 SHARED_PANELS = 8
-"""So many panels of columns for each thread, and two are packed together (native/convolution_positions.h)."""
+"""Panels of columns per thread, of which two are packed together (native/convolution_positions.h)."""
 THREADS = 2
-"""Threads of a self-test: more take turns in the same way."""
+"""Threads of a self-test: more would take turns in the same way."""
 
 Both = tuple[int, int]
 
@@ -102,7 +102,7 @@ def convolution_call(
     bits: Both = (13, 13),
     bias: bool = False,
 ) -> ConvolutionCall:
-    """The call for x [N, C, H, W] and g [N, O, OH, OW], of which one is the result or both are given."""
+    """The call for x [N, C, H, W] and g [N, O, OH, OW]; one of them is the result, or both are given."""
     kernel, stride, padding, dilation = (
         (sliding[f"{name}_y"], sliding[f"{name}_x"]) for name in ("kernel", "stride", "padding", "dilation")
     )
@@ -190,7 +190,9 @@ def _stretched(few: ConvolutionCall, call: ConvolutionCall, rows: int) -> Convol
 
 
 def _filled(least: ConvolutionCall, call: ConvolutionCall) -> ConvolutionCall:
-    """So many samples and rows that panels are packed together if the call's are, the last full if the call's is."""
+    """Enough samples and rows for panels to be packed together if the call's are, with a full last panel if the
+    call's is.
+    """
     several = _up(call.positions(), PANEL_COLUMNS) * call.groups >= SHARED_PANELS * call.threads
     enough = SHARED_PANELS * least.threads if several else 0
     full = call.positions() % PANEL_COLUMNS == 0
@@ -204,14 +206,16 @@ def _filled(least: ConvolutionCall, call: ConvolutionCall) -> ConvolutionCall:
 
 
 def _cut(size: int, tile: int, tiles: tuple[int, ...] = ()) -> int:
-    """As `least_size`, but of several of the longest tile there are one and what is left over, or two."""
+    """Like `least_size`, but of the longest of several tiles there are one and a remainder, or two."""
     return (
         least_size(size, tiles) if size < tile else min(size, tile + (least_size(size % tile, tiles) or tile))
     )
 
 
 def _shorter(call: ConvolutionCall, axis: int, tile: int = 1) -> ConvolutionCall:
-    """Fewer positions along an axis, of rows a `tile` and a rest; what lies beside the last window stays unchanged."""
+    """Fewer positions along an axis, from rows of a `tile` and a remainder; what is beside the last window is
+    unchanged.
+    """
     base, stride = _along(call, axis), call.stride[axis]
     borders = _up((call.kernel[axis] - 1) * call.dilation[axis], stride) + 2
     kept = (

@@ -1,9 +1,9 @@
 """Which product kernel a process uses: the fastest that this machine runs, that is allowed, and that has passed.
 
-ASSAY_KERNELS may hold a list of names, most wanted first; then only those are considered, and no functions but those it
-names (`fused_dispatch`). A kernel is tested at its first use on a device for a pair of widths, and again before the
-first product of each shape class (`self_test`). One that fails is never used in this process again: a warning says so
-once, and the next kernel computes.
+ASSAY_KERNELS may list names in order of preference; then only those kernels and functions (`fused_dispatch`) are
+considered. A kernel is tested at its first use on a device for a pair of widths, and again before the first product
+of each shape class (`self_test`). One that fails is never used in this process again: a warning says so once, and the
+next kernel computes.
 """
 
 from __future__ import annotations
@@ -41,16 +41,16 @@ KERNELS: tuple[ProductKernel, ...] = (
     Int8(),
     int16("portable"),
 )
-"""Fastest first, as measured by `make bench`; the portable loop is there for processors and compilers unheard of."""
+"""Fastest first, as measured by `make bench`; the portable loop is for unknown processors and compilers."""
 
 FUNCTIONS = (*(fused.name for fused in FUSED), CudaFused.name)
-"""What ASSAY_KERNELS may name beside them: the functions of `fused`, fastest first."""
+"""Further names for ASSAY_KERNELS: the functions of `fused`, fastest first."""
 
 _log = logging.getLogger("assay.numerics")
 
 
 class NoKernel(AssayError, RuntimeError):
-    """No kernel that is allowed on this machine gives the right bits; nothing may be computed here."""
+    """No allowed kernel gives the right bits on this machine; nothing may be computed here."""
 
 
 def kernel_for(device: torch.device, px: int, py: int, call: ProductCall | None = None) -> ProductKernel:
@@ -97,7 +97,7 @@ def is_usable(
 
 
 _failed: dict[tuple[ProductKernel, str], str] = {}
-"""What kernels got wrong, by device. After one wrong bit a kernel is not used for anything any more."""
+"""Errors found in kernels, by device. After one wrong bit a kernel is not used for anything any more."""
 
 
 def _refusal(
@@ -135,7 +135,7 @@ def _tested(
 
 
 def allowed(wanted: str | None) -> tuple[ProductKernel, ...]:
-    """The kernels that a value of ASSAY_KERNELS names, in its order; all of them where it names none."""
+    """The kernels named by a value of ASSAY_KERNELS, in its order; all of them if it names none."""
     if library() is None:
         _warn_not_built()
     elif "avx2" not in variants():

@@ -23,7 +23,9 @@ class Float64:
         return device.type != "mps"
 
     def tiling(self, px: int, py: int, /) -> Tiling:
-        """A BLAS is free to cut as it likes; 8 and 32 are usual. Longer products than one block are added up."""
+        """Tiles of a BLAS, which may block in any way; 8 and 32 are usual. Longer products than one block are added
+        up.
+        """
         return Tiling((8, 32), (8, 32), (8, 64), (block_length(px + py) + 1,))
 
     def contract(

@@ -1,7 +1,8 @@
-"""Fused functions in the compiled library: whole functions of arithmetic.md sections 5 and 6 in one reading of memory.
+"""Fused functions in the compiled library: whole functions of arithmetic.md sections 5 and 6, each reading memory
+once.
 
-`fused_dispatch.fused_for` gives them where they may be used; where it gives None, callers run the same operations with
-torch.
+`fused_dispatch.fused_for` gives them where they may be used; where it gives None, callers run the same operations
+with torch.
 """
 
 from __future__ import annotations
@@ -305,7 +306,7 @@ class Fused:
         return out
 
     def canonical_in_place(self, x: Tensor) -> Tensor:
-        """Every NaN of a contiguous tensor that nobody else sees to 0x7fc00000; written to only if there is one."""
+        """Canonicalise NaNs of an unshared contiguous tensor in place; written to only if there is one."""
         self._call("canonical", _at(x), _long(x.numel()))
         return x
 

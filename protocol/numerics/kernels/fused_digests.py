@@ -1,6 +1,6 @@
-"""Digests of what the plain implementations give in `fused_self_test`; compiled functions must give the same.
+"""Digests of the plain implementations' results in `fused_self_test`, which compiled functions must match.
 
-tests/unit/library/test_fused.py holds them to the plain implementations.
+tests/unit/library/test_fused.py checks them against the plain implementations.
 """
 
 DIGESTS = {

@@ -44,7 +44,7 @@ class _Placed:
 
 
 def digest(results: Tensor | tuple[Tensor, ...]) -> str:
-    """The first 16 hex digits of SHA-256 over the results' bits as they are: no other NaN will do."""
+    """The first 16 hex digits of SHA-256 over the results' raw bits: NaNs must be canonical."""
     found = hashlib.sha256()
     for x in results if isinstance(results, tuple) else (results,):
         found.update(x.to(torch.float32).contiguous().cpu().numpy().astype("<f4", copy=False).tobytes())
@@ -78,7 +78,7 @@ MANY = 36864
 
 @lru_cache(maxsize=4)
 def wide(seed: int) -> Tensor:
-    """`numbers` of that size in [-50, 50], none NaN: every element of a row or column counts. Not to be written to."""
+    """`numbers` of that size in [-50, 50], none NaN, so that every element of a row or column counts. Read-only."""
     x = numbers(seed, *WIDE).clamp(-50.0, 50.0)
     return torch.where(x == x, x, 0.5)
 
@@ -99,7 +99,7 @@ def _mapped(function: Map, fused: Any) -> Any:
 
 
 def _paired(operation: Pair, fused: Any) -> Any:
-    """Arrays, and one element on either side: a zero, an infinity and a NaN among them."""
+    """Arrays, and one element on either side, among them a zero, an infinity and a NaN."""
     x, y = numbers(1), numbers(2)
     y[9] = x[9]
     ones = (y[8, 0], y[7, 0], y[4, 3], y[4, 4], y[2, 2], y[1, 1])
@@ -123,7 +123,7 @@ def _table(seed: int, rows: int, size: int) -> Tensor:
 
 
 TOP = (1 - 2.0**-24) * 2.0**10
-"""A number that is sent is cut to it."""
+"""Largest exponent: numbers that are sent are cut to it."""
 
 
 def _emitted(block: int, fused: Any) -> Any:

@@ -1,6 +1,6 @@
 """Products as int8 slices in base 128 through `torch._int_mm`: two slices of 13 bits, three of 20.
 
-Each slice lies in [-64, 64], because `_int_mm` on a CPU below AVX512-VNNI adds pairs in 16 bits and saturates silently:
+Each slice is in [-64, 64], because `_int_mm` on a CPU below AVX512-VNNI adds pairs in 16 bits and saturates silently:
 2 * 64 * 64 fits, 2 * 127 * 127 does not. The self-test decides whether a machine may use it at all.
 """
 
@@ -32,7 +32,7 @@ class Int8:
         return device.type in ("cpu", "cuda")
 
     def tiling(self, _px: int, _py: int, /) -> Tiling:
-        """Rows and terms are filled up; beyond them the library cuts, usually by 64. Long products go in blocks."""
+        """Rows and terms are padded; beyond them the library blocks, usually by 64. Long products go in blocks."""
         return Tiling((ROWS - 1, 64), (ALIGNED, 64), (ALIGNED, 64), (BLOCK + 1,))
 
     def contract(

@@ -14,8 +14,8 @@ from pathlib import Path
 import torch  # noqa: F401  (its libgomp must be the one that the library finds loaded)
 
 VERSION = 2
-"""Of the structures and functions that Python shares with the library; `assay_version` of native/product.cpp too.
-Anyone who changes one of them counts both on; a library built from older sources is then not used.
+"""Version of the structures and functions that Python shares with the library, and of `assay_version` in
+native/product.cpp. A change of either must increase both; a library built from older sources is then not used.
 """
 
 

@@ -71,7 +71,7 @@ def _tested() -> ctypes.CDLL | None:
 
 
 def _is_right(native: Any) -> bool:
-    """Every lane of the first words and the end of the last of three turns, against plain integers."""
+    """Check every lane of the first words and the end of the last of three turns against plain integers."""
     key, step, stream, below = (0xFFFFFFFE, 0x12345678), 0x80000001, 3, 0xE6666666
     count = 2 * TASK + 7
     given = torch.tensor([*key, step], dtype=torch.int64).to(torch.int32)

@@ -1,6 +1,6 @@
 """The self-test of a product kernel: arithmetic.md section 8, "Self-tests".
 
-Every kernel multiplies what is hardest for it before anything depends on it: all terms at the limit and of one sign,
+Before anything depends on a kernel it multiplies the hardest operands: all terms at the limit and of one sign,
 alternating signs, slices at their edges, runs of chunks that just fit into an accumulator, special rows, subnormal
 results. `failure_of_widths` tests sizes and layouts of all kinds, `failure_of_class` one shape class. The expected
 results come from integers alone, their rounding too: no floating-point mode can make a wrong result look right.

@@ -1,7 +1,7 @@
 """Shape classes of products: arithmetic.md section 8, "Self-tests".
 
-The path through a kernel depends on more than the widths: on what is left over beside its tiles, on how many terms an
-accumulator holds, on where the operands lie in memory, on a batch. A `ProductCall` describes one product. Its
+The path through a kernel depends on more than the widths: on remainders beside its tiles, on how many terms an
+accumulator holds, on the operands' layout in memory, on a batch. A `ProductCall` describes one product. Its
 `ShapeClass`es are the smallest products that together take the same paths, and these are what the self-test computes.
 Two calls of the same classes differ only in how often the kernel repeats its loops.
 """
@@ -54,7 +54,7 @@ class Tiling(NamedTuple):
     terms: tuple[int, ...]
     """Tiles along K."""
     long: tuple[int, ...]
-    """Terms from which sums leave the fast path, one way or another."""
+    """Terms from which sums leave the fast path."""
 
 
 class ProductCall(NamedTuple):
@@ -121,7 +121,8 @@ def _layout(shape: Sequence[int], stride: Sequence[int]) -> Layout:
 @lru_cache(maxsize=4096)
 def shape_classes_of(call: ProductCall, tiling: Tiling, px: int, py: int) -> tuple[ShapeClass, ...]:
     """The shape classes of a call for a kernel with this tiling: all tiles with few terms, and few rows with as many
-    terms as take its sums off each fast path."""
+    terms as it takes to leave each fast path.
+    """
     # A batch is divided among the threads, or the threads work inside; either way more of it is more of the same.
     share = 2 * call.threads
     batch = 1 if call.batch == 1 else 2 if call.batch < share else max(share, 2)
@@ -139,13 +140,14 @@ def shape_classes_of(call: ProductCall, tiling: Tiling, px: int, py: int) -> tup
 
 
 def _same_parity(size: int, other: int) -> int:
-    """The size or the next, whichever is odd if `other` is odd."""
+    """The size or the next one, odd if `other` is odd."""
     return size + ((size ^ other) & 1)
 
 
 def least_size(size: int, tiles: Sequence[int]) -> int:
-    """The least size that these tiles divide as they divide `size`: into none, one or several of each, and a remainder
-    or none."""
+    """The least size with the same kind of division by each tile: none, one or several of it, with or without a
+    remainder.
+    """
     if not tiles:
         return min(size, 5)  # one, two, three, four, or a few
     tile = tiles[-1]

@@ -145,8 +145,8 @@ def adamw(
     """Parameter, gradient, both moments and the scales of `adamw_scales` to the next parameter and moments.
 
     m' = beta1 m + (1 - beta1) g; v' = beta2 v + (1 - beta2) g^2; p' = kept p - size (m' / (sqrt(v') + eps)). With a
-    further operand, the largest second moment so far (`amsgrad`), its maximum with v' stands under the root and is a
-    fourth result. Decay that is not decoupled is added to g before. Hyperparameters are rounded to f32.
+    further operand, the largest second moment so far (`amsgrad`), its maximum with v' is used under the root and is a
+    fourth result. Coupled decay is added to g first. Hyperparameters are rounded to f32.
     """
 
     def f32(value: float) -> Value:

@@ -1,12 +1,13 @@
 """Attention found in a program: products, softmax, masks and dropout as the submitter wrote them, run as one.
 
-Nothing here changes a program. A frame is searched for every call of `softmax` whose operand comes from a product by
-scalings and masks and whose result goes, dropped or not, into a product; and for the backward pass of the same. If no
-other instruction reads what lies between, fast execution may run the compiled chain in its place, with the same bits
-(`numerics.kernels.attention`). Traces, disputes and machines without such a kernel run the instructions.
+Nothing here changes a program. In a frame, every call of `softmax` is considered whose operand comes from a product
+through scalings and masks and whose result goes, dropped or not, into a product, and the backward pass of the same.
+If no other instruction reads the values in between, fast execution may run the compiled chain instead, with the same
+bits (`numerics.kernels.attention`). Traces, disputes and machines without such a kernel run the instructions.
 
-Functions are recognised by their kernels, which were found by program id. What does not fit in every detail stays
-unchanged: results between that somebody reads, a mask drawn in another way, a product with a bias or turned round.
+Functions are recognised by their kernels, which were found by program id. Anything that does not fit in every detail
+stays unchanged: intermediate results that are read elsewhere, a mask drawn in another way, a product with a bias or
+transposed.
 """
 
 from __future__ import annotations
@@ -31,8 +32,9 @@ from protocol.program.program import Program
 
 @dataclass(frozen=True)
 class Drop:
-    """Dropout: leaves of key and step, stream and bound of the mask, the factor of what is kept, the leaf of the tensor
-    of factors, and the instructions that make it."""
+    """Dropout: leaves of key and step, stream and bound of the mask, the factor of kept values, the leaf of the
+    tensor of factors, and the instructions that make it.
+    """
 
     key: int
     step: int
@@ -67,7 +69,7 @@ def _rounded(x: float) -> float:
 
 
 def _forms(links: Sequence[Link]) -> Forms:
-    """Of the changes among them."""
+    """Those of the changes that are masks or tables."""
     return tuple((link.kind, link.value) for link in links if link.kind is not None)
 
 
@@ -97,7 +99,9 @@ class _Attention:
         return [*made, self._backward(out[0], rest)] if rest else made
 
     def _above(self, leaf: int, reader: int) -> tuple[Product, list[Link]]:
-        """The product that a value comes from and the changes between, first to last; nobody else reads any of them."""
+        """The product that a value comes from, and the changes in between, first to last; nobody else reads any of
+        them.
+        """
         links: list[Link] = []
         while True:
             if self.frame.readers(leaf) != {reader}:
@@ -109,7 +113,7 @@ class _Attention:
             leaf = links[-1].source
 
     def _same(self, leaf: int, numbers: set[int]) -> set[int]:
-        """The leaf and its elements in other shapes; the instructions that give these go to `numbers`."""
+        """The leaf and its elements in other shapes; the instructions that make these are added to `numbers`."""
         found = {leaf}
         for number in sorted(self.frame.readers(leaf)):
             instruction = self.frame.program.instructions[number]
@@ -120,7 +124,7 @@ class _Attention:
         return found
 
     def _dropout(self) -> tuple[Drop | None, set[int]]:
-        """Dropout of the probabilities, and the leaves of what it leaves; they themselves without it."""
+        """Dropout of the probabilities, and the leaves of its results; without it the probabilities themselves."""
         multiplied = [
             n for n in self.frame.readers(*self.kept) if self.frame.program.instructions[n].op is Op.MUL
         ]

@@ -1,6 +1,6 @@
-"""Kernels in blocks of rows: on the CPU a fused kernel's temporaries stay small, and so near.
+"""Kernels in blocks of rows: on the CPU a fused kernel's temporaries stay small, and so in cache.
 
-Only for functions of single rows: what one block gives does not depend on the others.
+Only for functions of single rows: a block's result does not depend on the others.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def by_rows(kernel: Callable[..., tuple[Tensor, ...]], *operands: Tensor) -> tup
 
 
 def canonical_in_place(x: Tensor) -> Tensor:
-    """`canonical` for an f32 tensor that nobody else sees yet: on the CPU only a NaN costs more than one reading."""
+    """`canonical` for an unshared f32 tensor: on the CPU only a NaN costs more than one pass."""
     if x.device.type != "cpu":
         return canonical(x)
     return x.nan_to_num_(math.nan, math.inf, -math.inf) if bool(torch.isnan(torch.amin(x))) else x

@@ -1,7 +1,7 @@
 """Gradient clipping as in `torch.nn.utils`: by the norm of all gradients together, or each element by itself.
 
 Squares are summed as arithmetic.md section 5 says, in rows of 4,096 and the rows' sums again, so that no split in a
-dispute has more blocks than one move can state.
+dispute has more blocks than fit into one move.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Which calls a fused kernel takes: shapes and types of operands, and attributes in their ranges.
 
-A body is made of primitives that broadcast and work on several types, so it has a meaning for operands that its kernel
-was never written for: a gain of one element, a gradient smaller than what it belongs to. Such a program is right, and
-anybody may post it. It runs by its body; `function.recognise` gives a kernel for the forms below alone.
+A body is made of primitives that broadcast and work on several types, so it is defined for operands that its kernel
+does not support: a gain of one element, a gradient smaller than its tensor. Such a program is valid, and anyone may
+post it. It runs by its body; `function.recognise` gives a kernel only for the forms below.
 
 A form has one word for each operand: a letter is a dimension, the same wherever it stands again; a digit is itself;
 `*` is any leading axes, the same again; `-` has rank 0. `b:`, `i:` and `u:` are u8, i32 and u32, the rest is f32; `?`
@@ -93,7 +93,7 @@ RANGES: Mapping[str, Sequence[int]] = {
     "most_exponent": range(-94, 129),
     "reduction": range(3),
 }
-"""Whole-numbered attributes. Beyond them a kernel may stop where the body goes on."""
+"""Ranges of integer attributes. Beyond them a kernel may fail where the body works."""
 FLAGS = frozenset({"gradient_in_windows", "include_padding", "nesterov", "relu", "safe", "tanh"})
 REALS = frozenset({"beta1", "beta2", "decay", "eps", "limit", "momentum", "rate", "weight_decay"})
 

@@ -1,5 +1,5 @@
-"""A program's frame as a search for larger pieces sees it: which function a call runs, what reads a leaf, products and
-changes of single scores (`attention`). A name here is a kernel's, found by program id, never one that somebody gave.
+"""A program's frame as a search for larger pieces sees it: which function a call runs, what reads a leaf, products
+and changes of single scores (`attention`). Names are those of kernels, found by program id, never given ones.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class Product:
 
 @dataclass(frozen=True)
 class Link:
-    """One instruction of a chain of changes: what it reads, and the change, or None if only the shape is another."""
+    """One instruction of a chain of changes: what it reads, and the change, or None if it only changes the shape."""
 
     number: int
     source: int

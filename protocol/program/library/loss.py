@@ -1,8 +1,8 @@
 """Negative log-likelihood of class labels (arithmetic.md section 6: a gather, no one-hot sum) and mean squared error.
 
 As in torch, a row whose label is `ignore` counts for nothing, the mean is over the rows that count, weighted by their
-class, and over no rows at all it is NaN. Total, as every function here: another label outside 0 … C-1 adds zero to the
-loss and to the gradient, and its row counts.
+class, and over no rows at all it is NaN. Like every function here it is total: another label outside 0 … C-1 adds
+zero to the loss and to the gradient, and its row counts.
 
 | `reduction` | loss | its gradient's g |
 |---|---|---|

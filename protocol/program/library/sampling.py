@@ -18,10 +18,10 @@ from protocol.program.library.rows import count_up
 from protocol.program.library.scan import scan
 
 ROUNDS: Final = 32
-"""Swaps of each row: with a chance of 2^-32 none of them moves it."""
+"""Swap-or-not rounds: the chance that none of them moves a row is 2^-32."""
 FIRST_FACTOR: Final = 0x7FEB352D
 SECOND_FACTOR: Final = 0x2C1B3C6D
-"""Odd, so that both products of a round lose nothing."""
+"""Odd, so that both products of a round are invertible."""
 SHIFT: Final = 15
 
 
@@ -54,8 +54,8 @@ def _draw_from_epoch(key: Tensor, step: Tensor, *, batch: int, rows: int, stream
 
 @define("draw_from_epoch", kernel=_draw_from_epoch)
 def draw_from_epoch(b: Builder, key: Value, step: Value, *, batch: int, rows: int, stream: int) -> Value:
-    """u32 [2] key and u32 [] step below 2^31 to i32 [batch]: row numbers in 0 … rows-1, none twice in an epoch, which
-    is rows div batch steps; the rows mod batch that are left over are others in each. `rows` is below 2^31.
+    """u32 [2] key and u32 [] step below 2^31 to i32 [batch]: row numbers in 0 … rows-1, without repetition in an
+    epoch of rows div batch steps; the rows mod batch left over differ in each epoch. `rows` is below 2^31.
 
     An epoch's order is a permutation made by swap-or-not (Hoang, Morris and Rogaway, CRYPTO 2012), which needs no
     power of two and no trial: in each round row x and its partner, pivot - x mod rows, change places or not.

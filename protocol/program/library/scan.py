@@ -1,4 +1,4 @@
-"""One body for every row of some tensors, each on what the one before gave: recurrent layers.
+"""One body for every row of some tensors, each on the result of the one before: recurrent layers.
 
 As with `repeat`, 16 rows are a program that calls the body 16 times, 256 one that calls that 16 times, and so on: a
 program's size does not grow with the number of rows, and a game goes through n of them in log16 n calls.
@@ -18,7 +18,9 @@ from protocol.program.program import Program
 from protocol.program.repeat import WIDTH
 
 Step = Callable[[Any, Sequence[Any], Sequence[Any], Sequence[Any]], tuple[Sequence[Any], Sequence[Any]]]
-"""From the builder, what is carried, a row of each tensor, and what is fixed, to the next carried and the results."""
+"""From the builder, the carried values, a row of each tensor and the fixed values to the next carried values and the
+results.
+"""
 
 
 def scan(
@@ -30,8 +32,8 @@ def scan(
     *,
     reverse: bool = False,
 ) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
-    """What is carried after all rows [T, …], and results [T, …], in the rows' order. With `reverse` the last row comes
-    first.
+    """The carried values after all rows [T, …], and results [T, …], in the rows' order. With `reverse` the last row
+    comes first.
     """
     if isinstance(b, TensorOperations):
         return _on_tensors(b, step, carried, rows, fixed, reverse)

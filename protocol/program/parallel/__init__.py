@@ -1,9 +1,9 @@
 """One step run by several processes, with the bits of one: arithmetic.md section 5, "data-parallel training".
 
 The units of a step program are calls of one callee that do not depend on each other (`units`); `capture` makes them
-with `micro_batches`. Each process runs its share of them and gets the results of the others as they are, bit for bit;
-nothing is added on the way, so no order of processes can show. What is left, every process computes for itself. Not
-here: starting processes (`protocol.execution.workers`), or anything that decides bits.
+with `micro_batches`. Each process runs its share of them and gets the results of the others unchanged, bit for bit;
+nothing is added on the way, so the order of processes has no effect. Every process computes the rest for itself.
+`protocol.execution.workers` starts the processes.
 """
 
 from protocol.program.parallel.errors import ParallelError, PartnerLost, RanksDisagree, TooManyProcesses

@@ -22,7 +22,7 @@ class TooManyProcesses(ParallelError):
 
 
 class PartnerLost(ParallelError):
-    """Another process ended, or the way to it did."""
+    """Another process ended, or the connection to it did."""
 
     def __init__(self, rank: int, size: int, reason: object) -> None:
         got = " ".join(str(reason).split())

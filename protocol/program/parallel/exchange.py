@@ -34,7 +34,7 @@ class Group:
     def exchange(
         self, source: int, types: Sequence[TensorType], results: Sequence[Tensor] | None
     ) -> Transfer:
-        """Begin to send `results`, of these types, if this is process `source`; to receive them otherwise (None)."""
+        """Begin to send `results`, of these types, if this is process `source`; otherwise (None) to receive them."""
         if results is None:
             buffer = torch.empty(sum(map(_aligned_size, types)), dtype=torch.uint8, device=self._device)
         else:
@@ -63,7 +63,7 @@ class Group:
 
 
 class Transfer:
-    """Results under way. `wait` gives them; the sender has them at once, but must wait before it ends the step."""
+    """Results in transit. `wait` returns them; the sender has them at once, but must wait before it ends the step."""
 
     def __init__(
         self,

@@ -51,7 +51,7 @@ class SharedStep:
 
 
 class _Run:
-    """One step of one process: the values at hand, and the results of units that are under way."""
+    """One step of one process: the available values, and results of units in transit."""
 
     def __init__(
         self, program: Program, inputs: Sequence[Tensor], interpreter: Interpreter, group: Group

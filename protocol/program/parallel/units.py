@@ -10,13 +10,14 @@ from protocol.program.liveness import ancestors
 from protocol.program.program import Program
 
 SHARE = 0.5
-"""Of a program's operations that its units must have: sharing less is not worth sending the results."""
+"""Share of a program's operations that its units must have: sharing less does not pay for sending the results."""
 
 
 @kept
 def units(program: Program) -> tuple[int, ...]:
-    """Numbers of the calls of the callee that the program spends most on, where there are several and none of them
-    needs another's results; none otherwise. Read off the program alone: all processes find the same."""
+    """Numbers of the calls of the callee that the program spends most on, if there are several and none of them needs
+    another's results; otherwise none. Depends on the program alone, so all processes find the same.
+    """
     calls: dict[bytes, list[int]] = defaultdict(list)
     for number in program.calls():
         calls[program.callee(number).id].append(number)

@@ -74,7 +74,7 @@ def block_length(instruction: Instruction) -> int:
 
 
 def block_reads(instruction: Instruction, element: int, block: int, _load: Load) -> Iterator[Read]:
-    """The block of each operand's row that this element of the result is made of."""
+    """The block of each operand's row from which this element of the result is computed."""
     length = instruction.operands[0].type.shape[-1]
     count = block_length(instruction)
     for k, row in enumerate(_rows(instruction, element)):
@@ -175,7 +175,7 @@ def _signed(word: int) -> int:
 
 
 def _argmax_word(block: Block) -> int:
-    """Bits of the winning element as they stand, then its index in the whole row."""
+    """Bits of the winning element, then its index in the whole row."""
     row = block.values[0]
     index = reference.argmax(row)
     return floats.canonical(row[index]) << 32 | block.start + index

@@ -118,7 +118,7 @@ def adamw(
 
 @triton.jit
 def canonical_elements(x, count, BLOCK: tl.constexpr):
-    """Every NaN to 0x7fc00000, in place."""
+    """Canonicalise NaNs in place."""
     at = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
     value = tl.load(x + at, mask=at < count, other=0.0)
     tl.store(x + at, canonical(value), mask=(at < count) & (value != value))

@@ -71,7 +71,7 @@ def _max(x, rows, columns, ROWS: tl.constexpr, BLOCK: tl.constexpr):
 
 @triton.jit
 def _power_sum(x, most, rows, columns, ROWS: tl.constexpr, BLOCK: tl.constexpr):
-    """The sum of exp(x - most): the greatest power is exactly 1, so its exponent is 1."""
+    """The sum of exp(x - most): the largest power is exactly 1, so the exponent is 1."""
     total = tl.zeros((ROWS, 1), tl.int64)
     for start in range(0, columns, BLOCK):
         at, there = _places(rows, columns, start, ROWS, BLOCK)

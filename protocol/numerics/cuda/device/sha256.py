@@ -1,7 +1,7 @@
 """The compression function of SHA-256 (FIPS 180-4) for many messages of one length side by side, one for each lane.
 
-Words are u32 in i32 memory. Written for a compiler that unrolls nothing it is not told to: sixteen rounds stand here,
-four times round.
+Words are u32 in i32 memory. Written for a compiler that unrolls only on request: sixteen rounds are written out, in a
+loop of four.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ def _round(a, b, c, d, e, f, g, h, k, w):
 
 @triton.jit
 def _next(w0, w1, w9, w14):
-    """The schedule's word sixteen on."""
+    """The next sixteen words of the schedule."""
     s0 = ((w1 >> 7) | (w1 << 25)) ^ ((w1 >> 18) | (w1 << 14)) ^ (w1 >> 3)
     s1 = ((w14 >> 17) | (w14 << 15)) ^ ((w14 >> 19) | (w14 << 13)) ^ (w14 >> 10)
     return w0 + s0 + w9 + s1
