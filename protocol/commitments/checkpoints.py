@@ -3,8 +3,8 @@
 It is one blob per tensor and a manifest (JSON) that names them with their types, shapes and roots; the manifest's
 blob id names the checkpoint. The manifest is written last, so a checkpoint with a manifest is complete. `write_state`
 saves a state that is in use elsewhere, tensor by tensor. Loading trusts nothing: every tensor root and the state root
-are recomputed. Not the commitment itself: that is the state root (docs/spec/encoding.md section 2), which no file format
-touches.
+are recomputed. Not the commitment itself: that is the state root (docs/spec/encoding.md section 2), which no file
+format touches.
 """
 
 from __future__ import annotations

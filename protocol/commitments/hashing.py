@@ -1,7 +1,7 @@
 """SHA-256 with the two prefixes of RFC 9162 section 2.1.1, one hash at a time or many rows at once.
 
-`merkle.py` arranges these hashes in trees. Implements docs/spec/encoding.md section 2: 0x00 before a leaf, 0x01 before a
-node.
+`merkle.py` arranges these hashes in trees. Implements docs/spec/encoding.md section 2: 0x00 before a leaf, 0x01 before
+a node.
 
 Why `hash_rows` looks as it does (measured, one core with SHA instructions, Python 3.11): hashlib's hash of 1 KiB
 takes 0.56 us, in compiled code, four rows at a time, 0.32 us, without the interpreter's lock, so that other threads
