@@ -92,7 +92,7 @@ PLAN = """
 
 `assay plan FILE --lanes 2,3 --links 100/20,1000,50/10 --speeds 1,1,0.5` measures a step of a task on this machine, and
 what a lane does beside its steps. It says which width, steps a round and density end first, with at most a tenth of the
-time for communication (`--share`), and what that costs. Two lanes are the first two of a list, so name the best machines
+time for communication (`--share`), and what that costs. Two lanes are the first two of a list: name the best machines
 first. The rest is arithmetic (`protocol/lanes/schedule.py`): a lane fetches the W - 1 other messages when it has
 computed, its link up passes a copy for each other lane (with `--bucket` one for all), and whatever passes over a link
 shares its rate. Of 3 lanes at 1/8 and 100 Mbit/s each receives two messages of 0.26 bytes a parameter: of ten million
