@@ -89,7 +89,7 @@ RECOMMENDATION = """
 feedback kept whole; for models from about a million parameters on.** With this, four lanes of the
 model of {size} reach {lanes} ({seeds} seeds), all-reduce over four machines {reduced}, one lane
 alone {alone} ({alone_seeds} seeds), at {traffic:.1%} of the bytes that all-reduce receives. One
-lane alone needs three times the steps for {longer}. Links must pass the messages in a tenth of the
+lane alone, given three times the steps, reaches {longer}. Links must pass the messages in a tenth of the
 time that the steps take, which `assay plan` works out; above that, the tables say what is left of
 the gain.
 
@@ -107,7 +107,7 @@ Where lanes lose:
 
 What this does not show: other data, thousands of rounds, hundreds of millions of parameters.
 All-reduce runs at the same learning rate as one lane, although its batch is W times larger; tuned,
-it would do better. That sparse messages with feedback beat the dense mean is also reported at 512M
+it may do better. That sparse messages with feedback beat the dense mean is also reported at 512M
 to 2B parameters (SparseLoCo, arXiv 2508.15706).
 """
 
@@ -131,7 +131,7 @@ PLAN = """
 `assay plan FILE --lanes 2,3 --links 100/20,1000,50/10 --speeds 1,1,0.5` measures a step of a task
 on this machine, and what a lane does beside its steps. It says which width, steps a round and
 density end first, with at most a tenth of the time for communication (`--share`), and what that
-costs. Two lanes are the first two of a list, so name the best machines first. The rest is
+costs. Two lanes are the first two of a list: name the best machines first. The rest is
 arithmetic (`protocol/lanes/schedule.py`): a lane fetches the W - 1 other messages when it has
 computed, its link up passes a copy for each other lane (with `--bucket` one for all), and whatever
 passes over a link shares its rate. Of 3 lanes at 1/8 and 100 Mbit/s each receives two messages of
@@ -315,9 +315,12 @@ def _budget(found: Mapping[Run, Outcome], left: Sequence[Run], rows: Sequence[Ma
     dropped = (
         f"{len(left)} runs of the plan are not played yet." if left else "No run of the plan was dropped."
     )
+    more = len(found) - MOST_RUNS
+    if more > 0:
+        dropped += f"\n{more} more was played afterwards: garbage under a tighter cut."
     return (
-        f"\n### Budget\n\n{len(found)} of at most {MOST_RUNS} runs, {hours:.1f} of at most {MOST_CORE_HOURS:g} "
-        f"core-hours. {dropped}\n{'; '.join(machines)}; {dates[0]} to {dates[-1]}; commits {', '.join(commits)}.\n"
+        f"\n### Budget\n\n{min(len(found), MOST_RUNS)} of at most {MOST_RUNS} runs, {hours:.1f} of at most "
+        f"{MOST_CORE_HOURS:g} core-hours. {dropped}\n{'; '.join(machines)}; {dates[0]} to {dates[-1]}; commits {', '.join(commits)}.\n"
     )
 
 
