@@ -90,7 +90,7 @@ class _Held(HonestExecutor):
 
 
 class Market:
-    """Anyone who takes part, and the chain's clock."""
+    """The participants, and the chain's clock."""
 
     def __init__(self, devnet: Devnet, relay: str, folder: Path, stack: ExitStack) -> None:
         self.devnet = devnet

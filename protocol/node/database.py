@@ -48,7 +48,7 @@ class NodeDatabase:
     """From every earlier version to the next, by version from 1 on."""
 
     def __init__(self, path: Path, identity: Identity | None) -> None:
-        """Without an identity, a file of this version is opened for reading, whoever it belongs to."""
+        """Without an identity, a file of this version is opened for reading, no matter which identity it has."""
         self._path = path
         self._lock = threading.RLock()
         if identity is None:

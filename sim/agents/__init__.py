@@ -1,3 +1,3 @@
-"""Anyone who acts: strategies of solvers and verifiers, and populations of them. A strategy sees a view and returns
+"""The agents: strategies of solvers and verifiers, and populations of them. A strategy sees a view and returns
 arrays.
 """

@@ -1,4 +1,4 @@
-"""Anyone who is in a market: groups of solvers, verifiers and bystanders, each of one strategy, and the submitter's
+"""The members of a market: groups of solvers, verifiers and bystanders, each of one strategy, and the submitter's
 strategy.
 
 Members of a group lie side by side.

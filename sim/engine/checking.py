@@ -1,4 +1,4 @@
-"""Anyone who looks at a submitted task: accounts that are drawn for its seats, again where they are silent, and
+"""The parties that look at a submitted task: accounts that are drawn for its seats, again where they are silent, and
 bystanders.
 """
 
@@ -122,11 +122,11 @@ class Checker:
         return check
 
     def reveals(self, accounts: Indices) -> Flags:
-        """Anyone who shows its secret when it is looked at; for NOBODY anything."""
+        """Whether each account shows its secret when it is looked at; arbitrary for NOBODY."""
         return np.asarray(self._reveals.take(accounts, mode="wrap"))
 
     def accuses(self, accounts: Indices) -> Flags:
-        """Anyone who accuses also what can answer; for NOBODY anything."""
+        """Whether each account also accuses targets that can answer; arbitrary for NOBODY."""
         return np.asarray(self._accuses.take(accounts, mode="wrap"))
 
     def look_luck(self) -> Stream:

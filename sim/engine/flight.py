@@ -27,7 +27,7 @@ class Seated:
             self._drawn.append(ordered[(ordered != NOBODY).any(axis=1)])
 
     def accounts(self, rows: int) -> Indices:
-        """Anyone who cannot be drawn, (n, rows); NOBODY fills up."""
+        """Accounts that cannot be drawn, (n, rows); NOBODY fills up."""
         return np.concatenate([np.empty((0, rows), dtype=np.int64), *self._drawn])
 
 

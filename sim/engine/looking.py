@@ -53,13 +53,13 @@ class Attempt(NamedTuple):
 
     @property
     def acts(self) -> Flags:
-        """Anyone who was not silent."""
+        """Accounts that were not silent."""
         acts: Flags = self.check.attests | self.check.challenges
         return acts
 
     @property
     def silent(self) -> Flags:
-        """Anyone who was."""
+        """Accounts that were silent."""
         silent: Flags = (self.accounts != NOBODY) & ~self.acts
         return silent
 
@@ -71,7 +71,7 @@ class Level(NamedTuple):
     """Tasks that had a draw for it, (rows,)."""
     attempts: Sequence[Attempt]
     lookers: Indices
-    """Anyone who has attested each look in the end, NOBODY for none."""
+    """The account that finally attested each look, NOBODY for none."""
     targets: Indices
     """Accounts that are looked at; for the other slots any."""
     revealed: Flags
@@ -169,7 +169,7 @@ def _judge(
     skipped: Flags,
     segments: Segments,
 ) -> Level:
-    """Anyone who has attested what, and which targets a looker's half of a lock is taken from.
+    """The accounts that attested each look, and the targets that lose a lock to their looker.
 
     A looker that replays tells a digest of nothing from one of the solver's states where these are right; where they
     are not, the solver is convicted instead. Anyone who accuses what is right has to have replayed as well, because

@@ -117,7 +117,7 @@ class Checks(NamedTuple):
     """What was done about a task, by row; by seat (V, rows)."""
 
     accounts: Indices
-    """Anyone who has each seat in the end, NOBODY for an empty one."""
+    """The final holder of each seat, NOBODY for an empty one."""
     drawn: Indices
     """Everybody who had one, silent accounts too, (m, rows); NOBODY fills up."""
     attested: Flags

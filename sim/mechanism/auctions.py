@@ -1,4 +1,4 @@
-"""Anyone who trains a task, and for how much: the contracts' open descending bids, and other formats to compare them
+"""The solver of a task, and its price: the contracts' open descending bids, and other formats to compare them
 with.
 
 Asks are (solvers, rows) whole token units, the least that each would work for; `NO_ASK` stands for a solver that does

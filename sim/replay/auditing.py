@@ -65,7 +65,7 @@ class Auditing:
         return Draw(np.full(shape[1:], NOBODY), np.ones(shape, dtype=np.int32))
 
     def attest(self, accounts: Indices, check: Check) -> None:
-        """Anyone who attests does so, (V, 1) both."""
+        """The accounts that attest do so, (V, 1) both."""
         for seat, account in enumerate(accounts[:, 0].tolist()):
             if check.attests[seat, 0]:
                 if len(self.attestations) == self._seats - 1 and self.stage.scenario.parameters.look_chance:

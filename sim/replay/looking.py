@@ -77,7 +77,7 @@ class Looking:
         return dict(self._awaited)
 
     def attest(self, check: Check) -> None:
-        """Anyone who acts attests and is paid, (V q, 1); after the last draw those that are silent are given up."""
+        """Accounts that act attest and are paid, (V q, 1); after the last draw those that are silent are given up."""
         acts = check.attests | check.challenges
         for slot in [each for each in self._awaited if acts[each, 0]]:
             verifier = self._awaited.pop(slot)

@@ -122,7 +122,7 @@ class Shadow(Market):
         self.checker = self._seated
 
     def end(self, task: Task, auditing: Auditing) -> Checks:
-        """Anyone who is drawn acts, and the task ends."""
+        """The drawn accounts act, and the task ends."""
         self._seated.auditing = auditing
         self._seated.looking = self.looking = Looking(auditing)
         self._seated.drawn = auditing.first() if task.drawn[0] else auditing.nobody()

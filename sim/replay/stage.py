@@ -98,7 +98,7 @@ class Stage:
 
     @property
     def referee(self) -> Client:
-        """Anyone who calls what anybody may call: the drawer."""
+        """The account for calls that anyone may make: the drawer."""
         return self.clients[DRAWER]
 
     def name(self, account: int) -> str:

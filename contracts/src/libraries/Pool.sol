@@ -15,7 +15,7 @@ library Pool {
     uint256 internal constant LEVELS = 16;
     uint256 internal constant MAX_LENGTH = type(uint16).max;
 
-    /// @notice Anyone who holds a place, or held it, from a version on. Two of the past in a slot.
+    /// @notice The holders of a place, each from a version on. Two of the past in a slot.
     struct Tenure {
         uint64 holder;
         uint64 since;

@@ -123,7 +123,7 @@ contract BoundAccountsTest is Deployment {
         bait.stateBytes = _offer().stateBytes + 1;
     }
 
-    /// @dev Anyone who sits in the victim's seats if it is submitted after the bait. Everything is undone.
+    /// @dev The accounts in the victim's seats if it is submitted after the bait. Everything is undone.
     function _victimsSeats(Terms memory bait) private returns (address[3] memory seats) {
         uint256 start = vm.snapshotState();
         TaskId first = _assigned(bait, 0);

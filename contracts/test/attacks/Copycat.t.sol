@@ -48,7 +48,7 @@ contract CopycatTest is Play {
         _rewards(copy, challenger, second);
     }
 
-    /// @dev Anyone who is there first and does nothing loses its bond, and the reward is for who goes on.
+    /// @dev An account that is first and does nothing loses its bond, and the reward goes to the one that continues.
     function test_timeOut_earlierOneDismissed_rewardsTheConvicting_succeeds() public {
         GameId idle = _challenge();
         GameId id = _challengeBy(second, SEGMENT);

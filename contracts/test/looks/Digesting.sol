@@ -219,7 +219,7 @@ abstract contract Digesting is Looking {
         looks.contest(task, look, id);
     }
 
-    /// @dev Anyone who is to move has no time left.
+    /// @dev The party that is to move has no time left.
     function _timeOut(GameId id) internal {
         _reach(uint256(game.gameOf(id).deadline) + 1);
         game.timeOut(id);
