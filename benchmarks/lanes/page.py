@@ -318,10 +318,9 @@ def _budget(found: Mapping[Run, Outcome], left: Sequence[Run], rows: Sequence[Ma
     more = len(found) - MOST_RUNS
     if more > 0:
         dropped += f"\n{more} more was played afterwards: garbage under a tighter cut."
-    return (
-        f"\n### Budget\n\n{min(len(found), MOST_RUNS)} of at most {MOST_RUNS} runs, {hours:.1f} of at most "
-        f"{MOST_CORE_HOURS:g} core-hours. {dropped}\n{'; '.join(machines)}; {dates[0]} to {dates[-1]}; commits {', '.join(commits)}.\n"
-    )
+    played = f"{min(len(found), MOST_RUNS)} of at most {MOST_RUNS} runs, {hours:.1f} of at most {MOST_CORE_HOURS:g}"
+    where = f"{'; '.join(machines)}; {dates[0]} to {dates[-1]}; commits {', '.join(commits)}"
+    return f"\n### Budget\n\n{played} core-hours. {dropped}\n{where}.\n"
 
 
 def _shaped(shaped: Mapping[str, Any] | None) -> str:
