@@ -148,7 +148,8 @@ def _rows(folder: Path, job: LaneJob, slow: int | None, cases: Sequence[Case]) -
             found = []
             for phase, one in ((2 * number, UNSHAPED), (2 * number + 1, case)):
                 for ways, rates in ((down, one.down), (up, one.up)):
-                    for link, rate in zip(ways, rates or [None] * WIDTH, strict=True):
+                    each: Sequence[float | None] = rates or [None] * WIDTH
+                    for link, rate in zip(ways, each, strict=True):
                         link.mbit = rate
                 for route in routes:
                     route.delay = one.delay
