@@ -16,7 +16,7 @@ SHAPES = {
 STEPS = 1_000
 """Inner steps of a lane, and steps of all-reduce."""
 DIGITS, DIGITS_STEPS = "digits CNN", 300
-"""The size that is no GPT; its loss is the share of held-out images that are taken for others."""
+"""The ResNet on digits, and its steps."""
 CURVES = "0.9M"
 """The size of which the loss is kept on the way, to be compared at equal time."""
 GARBAGE = "garbage for ten rounds"

@@ -1,4 +1,4 @@
-"""Lanes of one job as processes on this machine: `solver lane`, each with a home folder and a port of its own."""
+"""Lanes of one job as processes on this machine: `solver lane`, each with its own home folder and port."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Rounds of lanes over shaped links, beside what the planner's arithmetic says of them.
 
-A job of `solver lane` processes on this machine, each behind links of its own, whose rates change from phase to phase:
+A job of `solver lane` processes on this machine, each behind its own links, whose rates change from phase to phase:
 every case comes after a phase without links. What lanes compute is taken from there, for they share the cores: so only
 the exchange is predicted.
 """

@@ -53,7 +53,7 @@ class Path:
 
 
 class Network:
-    """Proxies in a thread of their own, until the context ends. Losses are drawn by `seed`."""
+    """Proxies in a separate thread, until the context ends. Losses are drawn by `seed`."""
 
     def __init__(self, seed: int = 1) -> None:
         self._random = random.Random(seed)

@@ -10,6 +10,6 @@ which round says a file here; a chain is to say it (docs/lanes.md).
     messages        whether the bytes of a message are one that `emit` can have made
     shelf           the files that a lane keeps and serves
     server          the shelf over HTTP
-    peers           others' announcements and tensors, from whoever has them
+    peers           others' announcements and tensors, from any place that has them
     lane            the rounds of one lane, which go on where they were stopped
 """

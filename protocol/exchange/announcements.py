@@ -122,7 +122,7 @@ class Announcement:
                 raise MessageError(what, expected=f"{name} {expected}", got=str(got))
         if not 0 <= lane < table.width or table.rows[number][lane] is Part.AWAY:
             raise MessageError(
-                what, expected="a lane that trains in this round", got="one that is no member of it"
+                what, expected="a lane that trains in this round", got="one that is not a member of it"
             )
         signer = self._signer()
         if signer != accounts[lane]:

@@ -48,7 +48,7 @@ class Stopped(InternalError):
 
 @dataclass
 class Lane:
-    """Lane `number` of a job, on a shelf of its own. `run` may be called again, in another process too."""
+    """Lane `number` of a job, on its own shelf. `run` may be called again, in another process too."""
 
     job: LaneJob
     members: Members

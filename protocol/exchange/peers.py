@@ -1,4 +1,4 @@
-"""Others' announcements and tensors, from whoever has them: the lane itself, other lanes, mirrors.
+"""Others' announcements and tensors, from any place that has them: the lane itself, other lanes, mirrors.
 
 Nothing is believed: an announcement must be signed by its lane, a tensor must have its root. A place that hands out
 something else, or nothing in time, is asked after all others; so is one that is slow. A place that does not have a file
@@ -62,7 +62,7 @@ class _Standing:
 
 
 class _Clients(AsyncExitStack):
-    """A client for each place that is asked: each has a permit of its own for where its name may lead."""
+    """One client per place: each has its own permit for the hosts that its name may lead to."""
 
     def __init__(self, reach: Reach) -> None:
         super().__init__()

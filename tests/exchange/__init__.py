@@ -1,1 +1,1 @@
-"""Lanes as processes of their own, over HTTP: the bits of the oracle, whatever links and machines do."""
+"""Lanes as separate processes, over HTTP: the bits of the oracle, whatever links and machines do."""

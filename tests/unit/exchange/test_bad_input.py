@@ -87,7 +87,7 @@ WRONG: dict[str, tuple[Callable[[LaneJob, Sequence[Tensor]], list[Tensor]], str]
     "exponent": (_changed(EXPONENT, lambda x: x.fill_(1)), "expected -95 to 0, got 1 to 1"),
     "exponent below": (_changed(EXPONENT, lambda x: x.fill_(-96)), "expected -95 to 0, got -96"),
     "count": (_changed(COUNT, lambda x: x.fill_(2.0)), "expected 1, got 2.0"),
-    "count that is no number": (_changed(COUNT, lambda x: x.fill_(float("nan"))), "expected 1, got nan"),
+    "count that is NaN": (_changed(COUNT, lambda x: x.fill_(float("nan"))), "expected 1, got nan"),
 }
 
 
@@ -158,7 +158,7 @@ def test_a_stranger_is_refused(job: LaneJob, members: Members, state: State) -> 
 def test_a_lane_that_is_away_is_refused(job: LaneJob, state: State, tmp_path: Path) -> None:
     rows = [["counts", "away", "counts"], ["counts"] * 3]
     found = Members.read(members_file(tmp_path / "members.json", URLS, rows), job)
-    with pytest.raises(MessageError, match="no member of it"):
+    with pytest.raises(MessageError, match="not a member of it"):
         announced(job, state).require(job, found.accounts, found.table, 0, 1)
 
 
