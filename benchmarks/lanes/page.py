@@ -272,9 +272,10 @@ def _times(found: Mapping[Run, Outcome]) -> str:
         ways[replace(run, steps=STEPS).text()].append((run, outcome))
     lines = [
         f"\n### At equal time, {CURVES}\n",
-        f"What each way has reached when {RECOMMENDED.text()} is done, where each machine computes as fast as one core",
-        "here and nothing is received while it computes: measured steps, and bytes by the links. Where fewer steps fit",
-        "than a run has, its loss so far counts, with the learning rate that it has then; of several runs the best.\n",
+        f"What each way has reached when {RECOMMENDED.text()} is done, where each machine",
+        "computes as fast as one core here and receives nothing while it computes: measured steps, and bytes by the",
+        "links. Where fewer steps fit than a run has, its loss so far counts, with the learning rate of that step; of",
+        "several runs the best.\n",
         "| what | "
         + " | ".join(f"{link:,} Mbit/s, {s:,.0f} s" for link, s in zip(LINKS, budgets, strict=True))
         + " |",
