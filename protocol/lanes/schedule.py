@@ -3,8 +3,8 @@
 The model. All lanes begin a round together. A lane computes (absorb, H inner steps, emit, and what it does to keep and
 check states), and then fetches the other W - 1 messages. So a message passes from a lane to another when both have
 computed. A lane's link down passes W - 1 messages, and its link up W - 1 copies of its message, or one into a bucket,
-which hands it on when it has all of it. What passes over a link shares its rate: it is through so late as if one message went
-after the other. A round ends when every link has passed what it has to.
+which hands it on when it has all of it. What passes over a link shares its rate: it is through so late as if one
+message went after the other. A round ends when every link has passed what it has to.
 
 This is exact where lanes compute equally long, for then each message has its equal share of both of its links, and the
 slowest link is never kept waiting by another. What no rate explains is `QUESTIONS` round trips. Left out is that a lane
