@@ -17,6 +17,7 @@ from assay import source as sources
 from assay.commands import Context
 from assay.description import read
 from protocol.capture import CapturedStep
+from protocol.exchange.announcements import Announcement
 from protocol.exchange.messages import require_message, tensor_of
 from protocol.exchange.shelf import Shelf
 from protocol.lanes import Lanes, lanes
@@ -134,7 +135,7 @@ def measured(
 
     each = _seconds(step)
     beside: dict[tuple[int, int], float] = {}
-    message_bytes: dict[int, int] = {}
+    fetched: dict[int, int] = {}
     for block in blocks:
         for width in widths:
             job = lanes(captured, width=width, density=Fraction(1, block), inner_steps=1)
@@ -142,9 +143,9 @@ def measured(
             if width == widths[0]:
                 emitting = _emitting(job, emitted)
                 keeping, receiving = _keeping(job, emitted, folder)
-                message_bytes[block] = job.message_bytes
+                fetched[block] = Announcement.bytes_of(job)
             beside[width, block] = absorbing + emitting + keeping + (width - 1) * receiving
-    return Times(each, beside, message_bytes)
+    return Times(each, beside, fetched)
 
 
 def _absorbing(job: Lanes, seed: int) -> tuple[float, State]:

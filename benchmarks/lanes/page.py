@@ -332,8 +332,8 @@ def _shaped(shaped: Mapping[str, Any] | None) -> str:
         "\n### The plan beside shaped links\n",
         f"{shaped['width']} processes of `solver lane` on this machine train a {shaped['model']}, "
         f"{shaped['inner_steps']} steps a round at density {shaped['density']}:",
-        f"messages of {shaped['message_bytes']:,} bytes. Each has its own links, proxies that pass so many bits a "
-        "second",
+        f"messages of {shaped['message_bytes']:,} bytes, announcements of {shaped['announcement_bytes']:,}. Each has "
+        "its own links, proxies that pass so many bits a second",
         "(`python -m benchmarks.lanes --shaped`). "
         f"Means of {shaped['rounds']} rounds, in seconds. The lanes share the cores with each other",
         "and with other work, so only the exchange is predicted: from what they computed in the same case without",

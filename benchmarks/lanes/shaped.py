@@ -23,6 +23,7 @@ from benchmarks.lanes.shaping import Link as Shaped
 from benchmarks.lanes.shaping import Network
 from benchmarks.lanes.shaping import Path as Route
 from benchmarks.lanes.subjects import subject
+from protocol.exchange.announcements import Announcement
 from protocol.exchange.jobs import LaneJob, load_job, write_job
 from protocol.lanes.schedule import MEGABIT, Link, round_seconds
 
@@ -100,6 +101,7 @@ def measure() -> dict[str, Any]:
             "rounds": ROUNDS - 1,
             "density": str(DENSITY),
             "message_bytes": job.lanes.message_bytes,
+            "announcement_bytes": Announcement.bytes_of(job.lanes) - job.lanes.message_bytes,
             "rows": [asdict(row) for row in rows],
             **where(),
         }
@@ -187,7 +189,7 @@ def _row(case: Case, job: LaneJob, unshaped: Measured, found: Measured) -> Row:
     links = [Link(down * MEGABIT, up * MEGABIT) for down, up in zip(*ways, strict=True)]
 
     def predicted(computed: list[list[float]]) -> float:
-        of = job.lanes.message_bytes
+        of = Announcement.bytes_of(job.lanes)
         return mean(round_seconds(one, links, of, trip=2 * case.delay) for one in computed)
 
     computing = mean(map(max, unshaped.computed))

@@ -12,9 +12,9 @@ from types import TracebackType
 from typing import Self
 from urllib.parse import urlsplit
 
-PIECE = 1 << 13
-"""Bytes that are passed on at a time."""
-ON_LINK, UNDER_WAY = 2, 256
+PIECE = 1 << 11
+"""Bytes that are passed on at a time: each waits for those before it on both links, so they are as small as packets."""
+ON_LINK, UNDER_WAY = 4, 1_024
 """Pieces of a connection that wait for a link; that have passed its links and have not arrived."""
 BURST = 0.005
 """Seconds that a link makes up for: what waits for it is told late that it is free."""

@@ -18,7 +18,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from protocol.commitments.roots import state_root
 from protocol.exchange.errors import MessageError
 from protocol.exchange.jobs import LaneJob, first_of
-from protocol.lanes import Membership, Part
+from protocol.lanes import Lanes, Membership, Part
 
 if TYPE_CHECKING:
     from eth_account.signers.local import LocalAccount
@@ -91,6 +91,12 @@ class Announcement:
             "signature": self.signature.hex(),
         }
         return json.dumps(form, separators=(",", ":")).encode()
+
+    @classmethod
+    def bytes_of(cls, lanes: Lanes) -> int:
+        """About how many bytes a lane fetches of another in a round: its announcement and its message."""
+        roots = (bytes(32),) * len(lanes.inner.state)
+        return len(cls(bytes(32), 0, 0, roots, bytes(65)).encode()) + lanes.message_bytes
 
     @cached_property
     def state_root(self) -> bytes:

@@ -52,7 +52,7 @@ class Link:
 @dataclass(frozen=True)
 class Times:
     """What was measured on one machine, in seconds: a `step`, and what a round of a lane takes `beside` its steps, by
-    width and block. `message_bytes` are by block."""
+    width and block. `message_bytes`, with what announces a message, are by block."""
 
     step: float
     beside: Mapping[tuple[int, int], float]
