@@ -153,7 +153,7 @@ def _core() -> Iterator[str]:
 
 def _refused() -> Iterator[str]:
     yield "## Refused\n"
-    yield "Everything else, in one error that names every line and what to do. These have a remedy of their own:\n"
+    yield "Everything else, in one error that names every line and what to do. Each of these has its own remedy:\n"
     yield "| operation | remedy |"
     yield "|---|---|"
     own = {

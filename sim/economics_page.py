@@ -98,7 +98,7 @@ def _head() -> Iterator[str]:
     yield "# Economics: recommended defaults, and why"
     yield ""
     yield "Written by `make studies`, which plays what this code has not played yet (`sim run all --fresh`) and draws"
-    yield "the figures; do not edit. Studies play each point with two seeds and random numbers of its own; a claim is"
+    yield "the figures; do not edit. Studies play each point with two seeds and its own random numbers; a claim is"
     yield "weak where its tolerance is over a tenth of the value and, for a chance, over 0.02 (docs/guide/studies.md)."
     yield "The values are those of `protocol/chain/presets/recommended.toml`, which the deployment, `assay submit` and"
     yield "the simulation read. What the simulation leaves out: `sim/ASSUMPTIONS.md`. The formulas: `sim/theory/`."
@@ -141,7 +141,7 @@ def _parameters() -> Iterator[str]:
         (
             "game cost",
             "a game's gas, and two replays of a segment",
-            "what every seat that spoke up has on a conviction, whoever convicted",
+            "what every seat that spoke up has on a conviction, no matter who convicted",
         ),
         (
             "reward",

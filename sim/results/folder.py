@@ -59,7 +59,7 @@ class Folder:
 
     @classmethod
     def at(cls, path: Path) -> Folder:
-        """The folder as it is. Raises ResultsError when there is no manifest."""
+        """The folder in its present state. Raises ResultsError when there is no manifest."""
         return cls(path, manifest.read(path / manifest.NAME))
 
     def part(self, number: int) -> Path:

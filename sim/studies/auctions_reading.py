@@ -178,7 +178,7 @@ class Seen:
             f"{more:+.0%}{crowd}",
             self._figure(self.bidders, "solver_count", "bidders", "price, tokens a task", self._prices),
             note="Late is the dearest that waiting for the last second can make it: every bid adds a whole extension, "
-            "and the least undercut doubles. Whoever answers at once keeps it from doubling.",
+            "and the least undercut doubles. A bidder that answers at once keeps it from doubling.",
         )
 
     def efficiency(self) -> Finding:

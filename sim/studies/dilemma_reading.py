@@ -168,7 +168,8 @@ def fees(rows: Rows) -> Part:
         f"{first.measured:.1%} to {last.measured:.1%}, for a copy is paid the same and a conviction pays no fee"
     )
     note = "".join(
-        f"Whoever replays is paid for it from {claim.measured:.2f} tokens a segment." for claim in paid
+        f"A verifier that replays is paid for it from {claim.measured:.2f} tokens a segment."
+        for claim in paid
     )
     from sim.figures import Line, lines
 

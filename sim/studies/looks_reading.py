@@ -253,7 +253,7 @@ def price() -> Finding:
             y="% of the price",
         ),
         note=f"By `protocol.tasks.amounts`, for a budget of {_BUDGET:,} tokens at K = {made.segments} on a rollup; "
-        "look chance and lock are chosen anew for each.",
+        "look chance and lock are chosen again for each.",
     )
 
 

@@ -305,9 +305,9 @@ def _retrainers(points: Sequence[Point], seen: Floats) -> Finding:
         f"juries do not find it; {entry:+.3f} where {chance:.1%} are trained again, and {never:+.3f} where nobody "
         f"does; served, it earns {served:+.3f}",
         _drawn(points, seen, terms, served),
-        note="Whoever withholds sees the commitment of who trained again, convicts itself first, and has the reward "
-        f"of {terms.retrain_reward:.2f} budgets. The stake counts on none of that reward, so {least:.2f} budgets "
-        f"suffice where juries find what is withheld. Where {chance:.1%} are trained again it would take "
+        note="A cheater that withholds sees the commitment of who trained again, convicts itself first, and has the "
+        f"reward of {terms.retrain_reward:.2f} budgets. The stake counts on none of that reward, so {least:.2f} "
+        f"budgets suffice where juries find what is withheld. Where {chance:.1%} are trained again it would take "
         f"{entered:.2f}: so many are where all come that are paid for a work of {float(RULES.replay):g} budgets and "
         "fear no accomplice. Where the submitter is not the cheater's, who loses the price too and gets no "
         f"restitution, it is {others:+.3f} where somebody surely trains again. Where nobody does it would take a burn "

@@ -73,7 +73,7 @@ class Lion(Optimizer):
                 momentum.lerp_(p.grad, 1 - high)
 
 
-@entry(ENTRIES, FAMILY, "Lion, a class of one's own")
+@entry(ENTRIES, FAMILY, "Lion, the user's own class")
 def lion() -> Training:
     return classifier(lambda m: Lion(m.parameters(), lr=1e-3))
 
@@ -102,7 +102,7 @@ class Lamb(Optimizer):
                 p.sub_(group["lr"] * trust * way)
 
 
-@entry(ENTRIES, FAMILY, "LAMB, a class of one's own")
+@entry(ENTRIES, FAMILY, "LAMB, the user's own class")
 def lamb() -> Training:
     return classifier(lambda m: Lamb(m.parameters(), lr=0.01))
 
