@@ -347,5 +347,9 @@ def _shaped(shaped: Mapping[str, Any] | None) -> str:
             f"| {row['name']} | {row['exchange']:.2f} | {before:.2f} | {measured:.2f} | {before / measured:.2f} | "
             f"{same:.2f} | {same / measured:.2f} |"
         )
+    lines.append(
+        "\nWithout links, what is left is HTTP, pauses between questions and lanes that wait for a core.\n"
+        "Proxies connect without a delay, which is one of the five round trips that are reckoned for a message."
+    )
     lines.append(f"\n{shaped['hardware']}; {shaped['date']}; commit {shaped['commit']}.")
     return "\n".join(lines) + "\n"
