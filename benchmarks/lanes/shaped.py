@@ -150,8 +150,8 @@ def _rows(folder: Path, job: LaneJob, slow: int | None, cases: Sequence[Case]) -
             found = []
             for phase, one in ((2 * number, UNSHAPED), (2 * number + 1, case)):
                 for ways, rates in ((down, one.down), (up, one.up)):
-                    for link, rate in zip(ways, rates or [None] * WIDTH, strict=True):
-                        link.mbit = rate
+                    for which, link in enumerate(ways):
+                        link.mbit = None if rates is None else rates[which]
                 for route in routes:
                     route.delay = one.delay
                 found.append(_phase(lanes, phase * ROUNDS))

@@ -39,7 +39,7 @@ def test_a_task_becomes_a_job(tmp_path: Path) -> None:
     [
         (("--density", "1/3"), "expected one of 1, 1/8, 1/16, 1/32, 1/64, got 1/3"),
         (("--density", "little"), "expected a fraction such as 1/8, got little"),
-        (("--inner-steps", "7"), "expected a number that divides the task's 100 steps, got 7"),
+        (("--inner-steps", "7"), "expected a number that divides the 100 steps of a lane, got 7"),
     ],
 )
 def test_what_is_no_job_is_refused(tmp_path: Path, arguments: tuple[str, ...], said: str) -> None:
