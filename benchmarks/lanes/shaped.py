@@ -1,6 +1,6 @@
 """Rounds of lanes over shaped links, beside what the planner's arithmetic says of them.
 
-A job of `solver lane` processes on this machine, each behind its own links, whose rates change from phase to phase:
+A job of `solver lane` processes on this machine, each behind links of its own, whose rates change from phase to phase:
 every case comes after a phase without links. What lanes compute is taken from there, for they share the cores: so only
 the exchange is predicted.
 """
@@ -150,9 +150,8 @@ def _rows(folder: Path, job: LaneJob, slow: int | None, cases: Sequence[Case]) -
             found = []
             for phase, one in ((2 * number, UNSHAPED), (2 * number + 1, case)):
                 for ways, rates in ((down, one.down), (up, one.up)):
-                    each: Sequence[float | None] = rates or [None] * WIDTH
-                    for link, rate in zip(ways, each, strict=True):
-                        link.mbit = rate
+                    for which, link in enumerate(ways):
+                        link.mbit = None if rates is None else rates[which]
                 for route in routes:
                     route.delay = one.delay
                 found.append(_phase(lanes, phase * ROUNDS))

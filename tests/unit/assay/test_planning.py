@@ -71,6 +71,7 @@ def test_a_plan_is_said_and_can_be_carried_out(tmp_path: Path, capsys: pytest.Ca
         best["density"],
         best["inner_steps"],
         1.0,
+        0,
         best["lane_steps"],
     )
     job = json.loads((tmp_path / "job" / "job.json").read_text())
@@ -103,4 +104,4 @@ def test_options_are_read_before_anything_is_measured(tmp_path: Path) -> None:
 
 def test_a_lanes_steps_are_whole_rounds(tmp_path: Path) -> None:
     with pytest.raises(PlanError, match="a number that divides the 7 steps of a lane, got 5"):
-        split(context_of("split", tmp_path, False), DIGITS, tmp_path / "job", 2, "1/8", 5, 1.0, 7)
+        split(context_of("split", tmp_path, False), DIGITS, tmp_path / "job", 2, "1/8", 5, 1.0, 0, 7)
