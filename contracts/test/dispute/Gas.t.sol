@@ -68,7 +68,8 @@ contract GameGasTest is Judging, Snapshot {
     }
 
     /// @dev The most expensive judgment: `dot` of two full chunks of random numbers, claimed in a third one. i32 [16,
-    /// 256] times i32 [8, 256] gives i64 [16, 8]. forge-config: default.isolate = true
+    /// 256] times i32 [8, 256] gives i64 [16, 8].
+    /// forge-config: default.isolate = true
     function test_gas_judgeDot_belowTarget_succeeds() public {
         bytes memory x = abi.encodePacked(TypeCode.I32, uint8(2), uint32(16), uint32(256));
         bytes memory y = abi.encodePacked(TypeCode.I32, uint8(2), uint32(8), uint32(256));

@@ -34,8 +34,8 @@ contract ClocksInvariants is Test {
         targetSelector(FuzzSelector(address(handler), actions));
     }
 
-    /// @dev The deadline of the party that is to move: after it anyone ends the game. forge-config:
-    /// default.invariant.runs = 32
+    /// @dev The deadline of the party that is to move: after it anyone ends the game.
+    /// forge-config: default.invariant.runs = 32
     function invariant_aGameEndsWithinTwiceTheClock() public {
         for (uint256 k = 1; k <= game.games(); ++k) {
             GameId id = GameId.wrap(k);

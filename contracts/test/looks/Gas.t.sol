@@ -55,8 +55,8 @@ contract LooksGasTest is Digesting, Snapshot {
     }
 
     /// @dev As many looks as there may be; the queue must not stop at them. Nobody is free, so every try is for
-    /// nothing: Pool.t.sol bounds what a place with a long past adds to each of the 256 tries, 32,000. forge-config:
-    /// default.isolate = true
+    /// nothing: Pool.t.sol bounds what a place with a long past adds to each of the 256 tries, 32,000.
+    /// forge-config: default.isolate = true
     function test_gas_mostLooks_belowTargets_succeeds() public {
         (seats, each, chance) = (8, 4, 10_000);
         for (uint256 k = 8; k < accounts.length; ++k) {
