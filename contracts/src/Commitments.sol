@@ -34,7 +34,7 @@ contract Commitments is ICommitments {
         uint256 fees;
     }
 
-    /// @notice The seat of who has none.
+    /// @notice Stands for the seat of an account that has none.
     uint8 private constant NO_SEAT = type(uint8).max;
     /// @notice Seats below this are seats, others are looks (libraries/Cells.sol).
     uint8 private constant FIRST_LOOK = 32;
@@ -55,8 +55,8 @@ contract Commitments is ICommitments {
 
     /// @dev Per account, so that nobody can take another's commitment by copying it.
     mapping(address account => mapping(bytes32 commitment => Commitment)) private _commitments;
-    /// @dev Anyone who has committed from a seat of the task: the next bond is not single, otherwise a seat could make
-    /// others' bonds double.
+    /// @dev Accounts that have committed from a seat of the task. Their next bond may double; otherwise a seat could
+    /// make the bonds of others double.
     mapping(TaskId task => mapping(address account => bool)) private _single;
     mapping(TaskId task => Paid) private _paid;
 

@@ -14,7 +14,7 @@ import {TaskId} from "./types/Ids.sol";
 import {Seat} from "./types/Seats.sol";
 
 /// @title Juries: claims that data are withheld, and their verdicts (audit.md section 7).
-/// @dev The board draws jurors, takes their votes and punishes who is silent; the market takes what a verdict costs the solver.
+/// @dev The board draws jurors, takes their votes and punishes silent ones; the market charges the solver for a verdict.
 contract Juries is IJuries {
     /// @dev Claims in a seat, of the latest registration that has claimed there.
     struct Counted {

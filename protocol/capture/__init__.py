@@ -1,7 +1,8 @@
-"""`capture`: from a submitter's own torch code to a program that anybody can run without it.
+"""`capture`: turns a submitter's own torch code into a program that anyone can run without that code.
 
-The code runs once, on fake tensors. Every operation that it did is lowered to library functions and primitives, or the
-capture fails with one error that lists all that cannot be lowered. Each stage imports only those above it:
+The code runs once, on fake tensors. Every operation it performs is lowered to library functions and primitives;
+otherwise the capture fails with one error that lists everything that cannot be lowered. Each stage imports only those
+above it:
 
     inputs       the arguments: model and dataset, examined
     tracing      one step of the code as a graph of ATen operations
@@ -13,9 +14,9 @@ capture fails with one error that lists all that cannot be lowered. Each stage i
     result       the step program with all the tensors that it runs on
     preflight    the step traced again, and compared with torch on a few batches
 
-`pipeline` runs the stages in this order; lowering and update write their instructions when `assembly` calls them. All
-share `errors`, `types` (torch's types and those of a program) and `streams` (of random numbers). A stage's module
-`checks` holds what the stage refuses, with the message and the remedy that the submitter reads.
+`pipeline` runs the stages in this order; `assembly` calls lowering and update to write their instructions. All share
+`errors`, `types` (torch's types and a program's) and `streams` (of random numbers). The module `checks` of a stage
+holds what the stage refuses, with the message and the remedy that the submitter reads.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The one error of `capture`: everything that keeps a training step from becoming a program, listed at once."""
+"""The only error of `capture`: lists everything that keeps a training step from becoming a program."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from protocol.errors import AssayError
 class Problem:
     """One thing that cannot be captured: what it is, where the submitter's code asks for it, what to do instead.
 
-    Of an exception, `cause`, the place is told by `traceback`, the submitter's own frames as Python prints them.
+    If the problem is an exception, its `cause`, then `traceback` tells the place: the submitter's own frames, as Python
+    prints them.
     """
 
     what: str
@@ -56,21 +57,21 @@ def raise_any(problems: Iterable[Problem]) -> None:
 
 
 class Problems:
-    """The problems that independent checks found, each once, so that a submitter sees all of them at once."""
+    """The problems that independent checks found, without duplicates, so that a submitter sees all of them at once."""
 
     def __init__(self) -> None:
         self._found: dict[Problem, None] = {}
 
     @contextmanager
     def collected(self) -> Iterator[None]:
-        """Keep the problems of a `CaptureError` that is raised inside, and go on."""
+        """Keep the problems of a `CaptureError` raised inside, and continue."""
         try:
             yield
         except CaptureError as error:
             self.add(error.problems)
 
     def add(self, problems: Iterable[Problem]) -> None:
-        """Keep some problems."""
+        """Add some problems."""
         self._found.update(dict.fromkeys(problems))
 
     def __iter__(self) -> Iterator[Problem]:

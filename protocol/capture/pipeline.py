@@ -1,4 +1,4 @@
-"""The stages of `capture` in order, and the one error with everything that any of them refuses."""
+"""Runs the stages of `capture` in order, and raises one error with everything that any of them refuses."""
 
 from __future__ import annotations
 
@@ -71,30 +71,31 @@ def capture(
 
     `dataset` holds tensors or numpy arrays by name, or is a map-style dataset of items of equal shapes
     (`inputs.dataset.committed`). `objective(model, batch)` returns the f32 scalar loss, or the loss and a dict of f32
-    scalar metrics. `batch` holds `batch_size` rows of every tensor, drawn inside the program; integers arrive as
-    int64, halves as f32. They are drawn with replacement; with `replacement=False` as a `DataLoader` with `shuffle`
-    and `drop_last` does: in epochs, each in its own order, without the rows that fill no batch. `optimizer` is any
-    `torch.optim.Optimizer` over the model's parameters (`optimisers`); its rates, or those of `scheduler`, become a
-    table of `steps` entries. `clip_norm` and `clip_value` limit the gradients as `torch.nn.utils.clip_grad_norm_` and
-    `clip_grad_value_` do, in this order; with the former, the norm before it is the metric `grad_norm`. `bits`
-    replaces rows of the contraction table by role, as in {"vocabulary": (13, 13)} (`analysis.roles`). Buffers that
-    the step writes are part of the state; frozen parameters, those that the loss does not reach and other buffers
-    become constants.
+    scalar metrics. `batch` holds `batch_size` rows of every tensor, drawn inside the program; integers arrive as int64,
+    halves as f32. Rows are drawn with replacement. With `replacement=False` they are drawn as by a `DataLoader` with
+    `shuffle` and `drop_last`: in epochs, each in a new order, dropping the rows that do not fill a batch. `optimizer`
+    is any `torch.optim.Optimizer` over the model's parameters (`optimisers`); its rates, or those of `scheduler`,
+    become a table of `steps` entries. `clip_norm` and `clip_value` limit the gradients as
+    `torch.nn.utils.clip_grad_norm_` and `clip_grad_value_` do, in this order; with `clip_norm`, the norm before
+    clipping is the metric `grad_norm`. `bits` replaces rows of the contraction table, by role (`analysis.roles`), as in
+    {"vocabulary": (13, 13)}. Buffers that the step writes are part of the state; frozen parameters, parameters that the
+    loss does not reach and other buffers become constants.
 
-    With `micro_batches` the batch is divided into that many equal parts, each a unit with a forward and backward its
-    own pass; gradients, loss and metrics are means over the units, and batch norm's statistics follow them in order
-    (`assembly.micro_batches`). It takes the activations of one unit, and up to that many processes can share a step.
+    With `micro_batches` the batch is divided into that many equal parts, each a unit with its own forward and backward
+    pass; gradients, loss and metrics are means over the units, and batch norm's statistics follow the units in order
+    (`assembly.micro_batches`). This needs memory for the activations of one unit only, and up to that many processes
+    can share a step.
 
-    The state has loss and metrics of the last step; with `history` also those of that many last steps, which
-    `step_program.history(state)` gives as a table.
+    The state has loss and metrics of the last step; with `history` also those of that many of the last steps, which
+    `step_program.history(state)` returns as a table.
 
-    `resume` is the final state of an earlier task of the same model and kind of optimiser: training goes on from its
-    parameters, written buffers and optimiser's state. Steps and rates count from 0 again, so `scheduler` says how it
-    goes on; the task needs another seed, or it draws the same batches.
+    `resume` is the final state of an earlier task with the same model and kind of optimiser: training continues from
+    its parameters, written buffers and optimiser state. Steps and rates count from 0 again, so `scheduler` gives the
+    rates from here on; the task needs another seed, or it draws the same batches.
 
     The `preflight` traces the step twice and compares a few steps with torch's (`preflight`); without it, a step that
-    changes from time to time is captured as it is the first time. Model and objective are left as they were. Raises
-    one `CaptureError` with every reason.
+    varies is captured in its first form. Model and objective are left unchanged. Raises one `CaptureError` with every
+    reason.
     """
     phase = Phase("", objective, optimizer, scheduler, clip_norm, clip_value)
     told = _Options(
@@ -119,11 +120,11 @@ def capture_phases(
     preflight: bool = True,
 ) -> CapturedStep:
     """Capture a training step that updates parts of `model` one after the other, such as a discriminator and then a
-    generator, or a head and, from some step on, all the rest.
+    generator, or a head and, from a certain step on, the rest.
 
-    In each step the `phases` follow each other, all on the same rows; each sees what those before it have changed. A
-    phase that does not act in a step is computed all the same, for a program has no branches, and changes nothing. The
-    preflight compares each phase by itself. All else is as in `capture`.
+    In each step the `phases` run one after the other, all on the same rows, and each sees the changes made by those
+    before it. A phase that does not act in a step is still computed, since a program has no branches, but changes
+    nothing. The preflight compares each phase separately. Everything else is as in `capture`.
     """
     require_counts(steps=steps)
     require_phases(phases, steps)
@@ -138,7 +139,7 @@ def capture_phases(
 
 @dataclass(frozen=True)
 class _Options:
-    """What is told besides model, phases and dataset."""
+    """The options, besides model, phases and dataset."""
 
     drawing: Drawing
     steps: int
@@ -150,7 +151,7 @@ class _Options:
 
 @dataclass(frozen=True)
 class _Data:
-    """The committed dataset and an example of a batch, None where counts are refused; whether the model is."""
+    """The committed dataset and an example of a batch, None if counts are refused; and whether the model is refused."""
 
     committed: Mapping[str, Tensor]
     batch: Mapping[str, Tensor] | None
@@ -158,7 +159,7 @@ class _Data:
 
 
 def _captured(model: nn.Module, phases: Sequence[Phase], dataset: Any, told: _Options) -> CapturedStep:
-    """`capture`, of one phase or of several."""
+    """`capture`, for one phase or several."""
     problems = Problems()
     with ExitStack() as stack:
         kept = [stack.enter_context(left_as_it_was(model, phase.objective)) for phase in phases]
@@ -205,7 +206,7 @@ def _captured(model: nn.Module, phases: Sequence[Phase], dataset: Any, told: _Op
 
 
 def _examined(model: nn.Module, dataset: Any, told: _Options, problems: Problems) -> _Data:
-    """The data; adds to `problems` what is refused of counts, data and model."""
+    """The data; adds to `problems` everything refused in counts, data and model."""
     drawing = told.drawing
     with problems.collected():
         require_counts(batch_size=drawing.batch_size, steps=told.steps, micro_batches=drawing.micro_batches)
@@ -236,7 +237,7 @@ def _all_traced(
     kept: Sequence[PythonState],
     problems: Problems,
 ) -> list[TracedStep | None]:
-    """The traced graph of each phase, in operations that have rules; None where it cannot be traced."""
+    """The traced graph of each phase, in operations that have rules; None if it cannot be traced."""
     found: list[TracedStep | None] = []
     for phase, before in zip(phases, kept, strict=True):
         step = None
@@ -262,7 +263,7 @@ def _all_traced(
         mark_distinct(step.graph, constants_of(step))
         expand(step.graph, RULES.__contains__)
         with problems.collected():
-            # A counter may count in every phase.
+            # A counter may be incremented in every phase.
             require_ranges(step, data.committed, told.steps * len(phases))
     return found
 
@@ -274,7 +275,7 @@ def _updates(
     told: _Options,
     problems: Problems,
 ) -> tuple[list[Update | None], list[list[Tensor]]]:
-    """The update of each phase, None where it is refused, and its tables of rates."""
+    """The update of each phase, None if it is refused, and its tables of rates."""
     updates: list[Update | None] = []
     tables: list[list[Tensor]] = []
     steps_refused = not (type(told.steps) is int and 1 <= told.steps < 2**31)
@@ -299,7 +300,9 @@ def _updates(
 
 
 def _training(model: nn.Module, phase: Phase) -> AbstractContextManager[None]:
-    """A phase trains what its optimiser holds; `capture`'s one, which has no name, has to hold all that is trained."""
+    """A phase trains the parameters its optimiser holds; the single unnamed phase of `capture` must hold all trainable
+    ones.
+    """
     return training_only(model, phase.optimizer) if phase.name else nullcontext()
 
 
@@ -310,7 +313,7 @@ def _assembled(
     rates: Mapping[str, Tensor],
     told: _Options,
 ) -> tuple[Assembled, CapturedStep]:
-    """The step program of these parts, with what it runs on."""
+    """The step program of these parts, with its tensors."""
     own = dict(model.named_parameters())
     parameters = {name: as_committed(own[name]) for part in parts for name in part.traced.parameters}
     written = {name: part.traced.buffers[name] for part in parts for name in part.traced.written}
@@ -329,7 +332,7 @@ def _assembled(
 
 
 def _notes(traced: TracedStep, kept: PythonState) -> Iterator[str]:
-    """What the submitter should know."""
+    """Notes for the submitter."""
     yield from left_untouched(traced.untouched)
     yield from unvalidated(traced.distributions)
     yield from not_watched(kept)
@@ -343,8 +346,7 @@ def _traced_again(
     before: PythonState,
     taken: Collection[str],
 ) -> list[Problem]:
-    """Why the step may not be the same every time: another trace, with other learning rates, differs, or Python's
-    values move on."""
+    """Reasons why the step may vary: another trace, with other learning rates, differs, or Python's values change."""
     before.restore_holders_of(is_traced)
     between = PythonState(before.roots)
     try:
@@ -365,7 +367,9 @@ def _traced(
     problems: Problems,
     taken: Collection[str],
 ) -> TracedStep | None:
-    """The traced step. If tracing fails, add to `problems` why, and which operations met until then have no rule."""
+    """The traced step. If tracing fails, adds to `problems` the reason, and the operations without a rule met until
+    then.
+    """
     assert data.batch is not None
     try:
         return trace_step(model, objective, data.batch, model_refused=data.model_refused, taken=taken)

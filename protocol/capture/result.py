@@ -21,7 +21,7 @@ from protocol.program.library import Hint, fusions, hints, kernels
 from protocol.program.step import State, StepProgram
 
 SHOWN = 3
-"""Names that an error lists."""
+"""The number of names that an error lists."""
 
 
 @dataclass(frozen=True)
@@ -35,10 +35,10 @@ class Coverage:
 
 @dataclass(frozen=True)
 class Report:
-    """What passed: the largest relative errors over all batches compared, beside torch's float32, or beside its float64
-    where that was asked; NaN where a tensor is not finite.
+    """Results of the preflight: the largest relative errors over all batches compared, relative to torch's float32, or
+    to its float64 if that was requested; NaN if a tensor is not finite.
 
-    `notes` say what a submitter should know, such as tensors whose difference precision explains.
+    `notes` are for the submitter, such as tensors whose difference is explained by precision.
     """
 
     batches: int
@@ -49,10 +49,11 @@ class Report:
 
 @dataclass(frozen=True)
 class Origin:
-    """What a step was captured from, as it was before: for training it by torch too (`preflight.following`).
+    """The original objects that a step was captured from, in their earlier state, to train it by torch too
+    (`preflight.following`).
 
-    `draws` tells of each phase how its random draws are drawn, by the name of their node in its `traced` graph. A step
-    that is `resumed` starts from another task's state, not from the model's.
+    `draws` describes for each phase how its random numbers are drawn, by the name of their node in its `traced` graph.
+    A step that is `resumed` starts from another task's state, not from the model's.
     """
 
     model: nn.Module
@@ -67,7 +68,7 @@ class Origin:
 class CapturedStep:
     """A training step as data. `dataset` and `constants` are the committed tensors, in the program's order.
 
-    `initial` is the state before the first step, except for its key, which `initial_state` sets.
+    `initial` is the state before the first step, without its key, which `initial_state` sets.
     """
 
     step_program: StepProgram
@@ -76,15 +77,15 @@ class CapturedStep:
     initial: Mapping[str, Tensor]
     coverage_counts: Mapping[tuple[str, str], int]
     notes: tuple[str, ...] = ()
-    """What the submitter should know: parameters that no step changes, differences that precision explains."""
+    """Notes for the submitter: parameters that no step changes, differences that precision explains."""
     preflight: Report | None = None
-    """How near the step came to torch; None where it was not compared."""
+    """How close the step came to torch; None if it was not compared."""
     origin: Origin | None = field(default=None, repr=False, compare=False)
-    """The submitter's own objects, on the submitter's machine alone; None where the step was not made by `capture`."""
+    """The submitter's own objects, only on the submitter's machine; None unless `capture` made the step."""
 
     @property
     def root(self) -> bytes:
-        """The program id, 32 bytes: what a task commits to."""
+        """The program id, 32 bytes, to which a task commits."""
         return self.step_program.program.id
 
     @property
@@ -94,7 +95,7 @@ class CapturedStep:
 
     @cached_property
     def hints(self) -> dict[bytes, Hint]:
-        """Which library functions the program calls; part of the bundle, so that others find the kernels too."""
+        """The library functions that the program calls; part of the bundle, so that others find the kernels too."""
         return hints(self.step_program.program)
 
     @cached_property
@@ -102,16 +103,18 @@ class CapturedStep:
         return Interpreter(kernels(self.step_program.program, self.hints), fuse=fusions)
 
     def initial_state(self, seed: int) -> dict[str, Tensor]:
-        """The state before the first step: the captured model's weights, an optimiser's state of zeros, and `seed`, 64
-        bits, as the key of all random numbers. Raises `ValueError` for a seed of more bits."""
+        """The state before the first step: the captured model's weights, a zero optimiser state, and `seed`, 64 bits,
+        as the key of all random numbers. Raises `ValueError` for a seed of more bits.
+        """
         if not 0 <= seed < 2**64:
             raise ValueError(f"expected a seed of 64 bits, got {seed}")
         words = torch.tensor([seed & 0xFFFFFFFF, seed >> 32], dtype=torch.int64)
         return {name: t.clone() for name, t in self.initial.items()} | {KEY: words.to(torch.int32)}
 
     def step(self, state: State) -> dict[str, Tensor]:
-        """The state after a step from `state`, computed by fused kernels: the same bits on every device and for every
-        number of threads."""
+        """The state after a step from `state`, computed by fused kernels: the same bits on every device and with any
+        number of threads.
+        """
         return self.step_program.step(state, self.fixed, self._interpreter)
 
     def coverage(self) -> tuple[Coverage, ...]:
@@ -124,17 +127,16 @@ class CapturedStep:
 
 
 class LoadError(AssayError):
-    """A trained state that does not fit the model it is loaded into; the model is as it was."""
+    """A trained state does not fit the model it is loaded into; the model is unchanged."""
 
 
 def load_into(model: nn.Module, state: State, strict: bool = False) -> tuple[str, ...]:
     """Copy the parameters and buffers of a trained state into a model, by their names in the model that was captured.
 
     `model` may have been frozen, tied or wrapped since, by `torch.compile` or for several devices. Returns the names of
-    parameters that the state does not have, which training has left as they were: frozen ones, and those that the loss
-    did not reach. Raises `LoadError` if a tensor has another shape, or if the state has nothing of the model; a
-    `strict` one also if the state lacks a parameter, has a tensor that the model does not have, or one that would be
-    rounded.
+    parameters that the state lacks because training did not change them: frozen ones, and those that the loss did not
+    reach. Raises `LoadError` if a tensor has another shape, or if the state has nothing of the model; with `strict`
+    also if the state lacks a parameter, has a tensor that the model lacks, or has one that would be rounded.
     """
     model = _unwrapped(model)
     own = {_plain(name): t for name, t in (*model.named_parameters(), *model.named_buffers())}
@@ -164,7 +166,7 @@ def load_into(model: nn.Module, state: State, strict: bool = False) -> tuple[str
 
 
 def _require_same(parameters: Sequence[str], own: Mapping[str, Tensor], given: Mapping[str, Tensor]) -> None:
-    """Raise LoadError unless a state has all parameters of a model, and nothing else than it has, without loss."""
+    """Raise LoadError unless a state has all parameters of a model and nothing else, and can be loaded without loss."""
     for missing, what in (
         ([name for name in parameters if name not in given], "parameter {} of the model"),
         ([name for name in given if name not in own], "tensor {} of the trained state"),
@@ -187,7 +189,7 @@ def _require_same(parameters: Sequence[str], own: Mapping[str, Tensor], given: M
 
 
 def _unwrapped(model: nn.Module) -> nn.Module:
-    """The model inside of what torch.compile and the modules for several devices put around it."""
+    """The model inside the wrappers of torch.compile and of the modules for several devices."""
     while True:
         if isinstance(inner := getattr(model, "_orig_mod", None), nn.Module):
             model = inner
@@ -198,7 +200,7 @@ def _unwrapped(model: nn.Module) -> nn.Module:
 
 
 def _in_model(name: str, own: Mapping[str, Tensor]) -> str:
-    """The name in a model without wrappers of a tensor of one that may have had some."""
+    """The name, in a model without wrappers, of a tensor from a model that may have them."""
     name = _plain(name)
     while name not in own and name.startswith("module."):
         name = name.removeprefix("module.")
@@ -206,5 +208,5 @@ def _in_model(name: str, own: Mapping[str, Tensor]) -> str:
 
 
 def _plain(name: str) -> str:
-    """A tensor's name without what torch.compile puts between its parts."""
+    """A tensor's name without the parts that torch.compile inserts."""
     return ".".join(part for part in name.split(".") if part != "_orig_mod")

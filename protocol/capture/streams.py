@@ -1,4 +1,4 @@
-"""Which Philox stream every use of random numbers inside a step draws from, so that no two draw the same numbers."""
+"""The Philox stream of every use of random numbers inside a step; no two uses draw the same numbers."""
 
 from __future__ import annotations
 
@@ -9,4 +9,4 @@ FIRST_OPERATION_STREAM = 1
 FIRST_UPDATE_STREAM = 2**31
 """The first random operation of the optimiser's update."""
 STREAMS_OF_A_PART = 2**20
-"""The second part of a step begins that many streams after the first, and so on (`phases`)."""
+"""The second part of a step begins this many streams after the first, and so on (`phases`)."""

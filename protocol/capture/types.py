@@ -1,4 +1,4 @@
-"""Which program type holds a torch type: the one table, the limits that follow from it, and conversions by it.
+"""The one table of which program type holds a torch type, the limits that follow from it, and conversions.
 
 A program has five of the types below (`protocol.numerics.types`). torch insists on int64 for labels and indices; a
 program holds them as i32, and `fits` tells whether it can.
@@ -21,7 +21,7 @@ PROGRAM_TYPES = {
     torch.int64: DType.I32,
     torch.bool: DType.BOOL,
 }
-"""What holds the elements of a torch tensor; a type that is not listed has no form in a program."""
+"""The program type for each torch type; a type that is not listed cannot be represented."""
 
 
 WIDENED = {
@@ -31,7 +31,7 @@ WIDENED = {
     torch.int16: torch.int32,
     torch.uint16: torch.int32,
 }
-"""Types that lose nothing in a type which a program has."""
+"""Types that convert without loss to a type that a program has."""
 
 
 def type_name(dtype: torch.dtype) -> str:
@@ -50,7 +50,7 @@ def fits(t: Tensor) -> bool:
 
 
 def stored_as(dtype: torch.dtype) -> torch.dtype:
-    """The torch type that holds the committed elements of a tensor of a type."""
+    """The torch type in which a tensor's elements are committed, by its type."""
     return torch.int32 if dtype is torch.int64 else dtype
 
 
@@ -61,10 +61,10 @@ def as_committed(t: Tensor) -> Tensor:
 
 
 def as_seen_by_torch(dtype: torch.dtype) -> torch.dtype:
-    """The type in which committed elements reach the objective: int64 for int32, which torch wants for labels."""
+    """The type in which committed elements reach the objective: int64 for int32, as torch requires for labels."""
     return torch.int64 if dtype is torch.int32 else dtype
 
 
 def tensor_type(t: Tensor) -> TensorType:
-    """Type and shape of a tensor in a program. Raises `KeyError` for a type that has no form there."""
+    """Type and shape of a tensor in a program. Raises `KeyError` for a type that cannot be represented."""
     return TensorType(PROGRAM_TYPES[t.dtype], tuple(t.shape))

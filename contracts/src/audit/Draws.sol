@@ -20,8 +20,8 @@ import {Math} from "@openzeppelin/contracts/utils/math/Math.sol";
 
 /// @title The queue of draws, of seats, of looks and of juries, and how one is executed: audit.md sections 1 and 2.
 /// @notice A draw cannot be chosen. Its round is fixed before it is published. Draws are executed in the order in
-/// which they were asked for, also those of tasks that are over. Anyone who is bound or freed by one, or freed
-/// otherwise, takes no part in draws that were asked for before that; nor does a later resignation or registration
+/// which they were requested, including those of tasks that are over. An account that is bound or freed by a draw, or
+/// freed otherwise, takes no part in draws that were requested before; nor does a later resignation or registration
 /// change them.
 abstract contract Draws is Registrations {
     using Cells for Cells.Table;
@@ -103,7 +103,7 @@ abstract contract Draws is Registrations {
             if (picks) drawing.live = _take(audit, drawing.terms, seats, count);
             if (drawing.live && seats != 0) audit.until = uint40(_until(drawing.terms.attestPeriod));
             drawing.until = audit.until;
-            // Anyone who has just committed to a challenge has the time to open it.
+            // An account that has just committed to a challenge still has time to open it.
             until = uint64(Math.max(drawing.until, block.timestamp));
         }
         // The challenge window stays open until a jury ends.

@@ -9,7 +9,7 @@ import {TaskId} from "../types/Ids.sol";
 import {Audit, Registration} from "../types/Seats.sol";
 import {Draws} from "./Draws.sol";
 
-/// @title Who sits in a seat, a look or a jury, and what becomes of the account: audit.md section 3.
+/// @title The holders of seats, looks and jury seats, and what happens to their accounts: audit.md section 3.
 abstract contract SeatCells is Draws {
     using Cells for Cells.Table;
 

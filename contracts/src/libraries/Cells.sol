@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 pragma solidity 0.8.37;
 
-/// @title Who sits in a task's seats, five seats in a storage slot.
+/// @title The holders of a task's seats, five seats per storage slot.
 /// @notice A cell has 48 bits: the number of a registration, 0 for an empty seat, and four flags. Seats are cells 0 ... 31; the look
 /// number `slot` of a level is cell 32 level + slot, and so are jurors, of level 5 (audit.md section 2).
 library Cells {

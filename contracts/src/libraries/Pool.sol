@@ -5,9 +5,9 @@ import {DrawWords} from "./DrawWords.sol";
 import {Refusals} from "./Refusals.sol";
 
 /// @title Who can be drawn, by level, at every version of the past: audit.md section 2.
-/// @notice The registrations of a level lie in an array without gaps, for the party that leaves is replaced by the
-/// last one. Each place keeps who held it since when. So a draw looks up the holders of an earlier version, and
-/// neither those that left before it nor those that came or left after it take any part.
+/// @notice The registrations of a level lie in an array without gaps: one that leaves is replaced by the last one.
+/// Each place records its holders, and since when. So a draw looks up the holders of an earlier version; holders that
+/// left before it, and changes after it, have no effect.
 library Pool {
     using DrawWords for DrawWords.Stream;
 

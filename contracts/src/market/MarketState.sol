@@ -124,7 +124,7 @@ abstract contract MarketState is ITaskMarket {
         _requireChallengeable(task, entry);
         uint64 until = entry.challengeUntil;
         if (block.timestamp <= until) return;
-        // Anyone who is accused by the solver's step tree challenges that, or loses its lock for it.
+        // An account that is accused by the solver's step tree must challenge it, or lose its lock.
         uint64 answers = ILooks(looks).answersUntil(task);
         if (block.timestamp > answers) revert Refusals.TooLate(until, block.timestamp);
     }

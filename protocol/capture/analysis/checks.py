@@ -1,4 +1,4 @@
-"""What `capture` refuses of the option `bits`, and of integers on the committed data.
+"""Refusals concerning the option `bits` and integers computed from the committed data.
 
 `require_bits` raises `CaptureError`; the others return the `Problem` for their caller to collect.
 """
@@ -20,7 +20,7 @@ SMALLER = (
 
 
 def require_bits(overrides: Mapping[str, Any], roles: Collection[str]) -> None:
-    """Refuse what is not a mapping, a name that is not a role, and a value that is not a pair of 13 and 20."""
+    """Refuse anything but a mapping from role names to pairs of 13 and 20."""
     names = ", ".join(roles)
     remedy = f"give two of 13 and 20, as in (20, 13), for one of: {names}"
     if not isinstance(overrides, Mapping):
@@ -37,25 +37,25 @@ def _are_bits(value: Any) -> bool:
 
 
 def index_out_of_range(node: Node, index: Index, value: int, origin: str) -> Problem:
-    """The operation `node` takes an index that torch refuses, made of what `origin` names."""
+    """The operation `node` takes an index that torch refuses, computed from what `origin` names."""
     what = f"{origin} gives {index.operation} the index {value}; torch allows {index}"
     return Problem(what, "correct the data, or the size of what is indexed", source_of(node))
 
 
 def index_unbounded(node: Node, index: Index, low: int, high: int, origin: str) -> Problem:
-    """An index of the operation `node` is not shown to be one that torch allows."""
+    """An index of the operation `node` cannot be shown to be one that torch allows."""
     what = f"{origin} may give {index.operation} any index from {low} to {high}; torch allows {index}"
     return Problem(what, "limit it with .clamp() or % to the size of what is indexed", source_of(node))
 
 
 def too_wide(node: Node, value: int, origin: str) -> Problem:
-    """The operation `node` makes an int64 that a program's i32 does not hold."""
+    """The operation `node` produces an int64 that does not fit a program's i32."""
     what = f"{origin} gives {node.target} the result {value}, an int64 beyond 32 bits"
     return Problem(what, SMALLER, source_of(node))
 
 
 def may_be_too_wide(node: Node, low: int, high: int, origin: str) -> Problem:
-    """The operation `node` is not shown to make integers that an i32 holds."""
+    """The operation `node` cannot be shown to produce only integers that fit an i32."""
     what = f"{origin} may give {node.target} results from {low} to {high}, int64 beyond 32 bits"
     return Problem(what, SMALLER, source_of(node))
 

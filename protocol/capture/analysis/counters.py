@@ -1,4 +1,4 @@
-"""Bounds of the integer buffers that a step writes, over all steps of a task: counters count on."""
+"""Bounds of the integer buffers that a step writes, such as counters, over all steps of a task."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from protocol.capture.analysis.transfers import bounds_of
 
 Buffers = dict[Node, Interval]
 ROUNDS = 3
-"""How often a step is tried for bounds that do not grow."""
+"""The number of times a step is tried in search of bounds that do not grow."""
 
 
 def bounds_over_steps(
@@ -20,9 +20,9 @@ def bounds_over_steps(
 ) -> Buffers:
     """Bounds of `counters` before each of `steps` steps. `known` has the bounds of all other placeholders.
 
-    `counters` are placeholders of `graph`, each with what it first holds and the node of what the step writes into it.
-    Bounds either do not grow, or in no step more than in the first one, which is tried at the steps 0, 1, 2, 4, 8, …;
-    where they grow in another way they are those of i32.
+    `counters` are placeholders of `graph`, each with its initial contents and the node whose result the step writes
+    into it. Supported are bounds that do not grow, and bounds that grow in no step by more than in the first one, which
+    is checked at the steps 0, 1, 2, 4, 8, …; bounds that grow in any other way are those of i32.
     """
     if not counters:
         return {}

@@ -1,4 +1,4 @@
-"""Which operations take indices, and which indices torch allows each."""
+"""Which operations take indices, and which indices torch allows for each."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ ALONG_AN_AXIS = {
     *(aten.gather.default, aten.index_select.default, aten.index_add.default),
     *(aten.scatter.src, aten.scatter.value, aten.scatter_add.default),
 }
-"""Of a tensor, an axis and indices; torch takes no negative ones."""
+"""Arguments: a tensor, an axis and indices. torch allows no negative indices here."""
 FROM_EITHER_END = {
     *(aten.index.Tensor, aten._unsafe_index.Tensor),
     *(aten.index_put.default, aten._unsafe_index_put.default),
 }
-"""Of a tensor and a list of indices for its first axes; negative ones count from the end."""
+"""Arguments: a tensor and a list of indices for its first axes. Negative indices count from the end."""
 OF_LABELS = {aten.nll_loss_forward.default, aten.nll_loss2d_forward.default}
-"""Of log-probabilities, with classes along the second axis (the only one, for one example), and labels."""
+"""Arguments: log-probabilities, with classes along the second axis (the only one, for a single example), and labels."""
 
 
 @dataclass(frozen=True)
 class Index:
-    """The indices `node` that an operation takes, the `allowed` ones, and one more that is `ignored`."""
+    """The index operand `node` of an operation, the `allowed` indices, and one more index that is `ignored`."""
 
     operation: str
     node: Node
@@ -38,11 +38,11 @@ class Index:
     ignored: int | None = None
 
     def allows(self, low: int, high: int) -> bool:
-        """Whether torch takes all from `low` to `high`."""
+        """Whether torch accepts every index from `low` to `high`."""
         return Interval(low, high).inside(self.allowed) or low == high == self.ignored
 
     def wrong(self, values: Tensor) -> Tensor:
-        """Where torch refuses `values`."""
+        """Mask of the `values` that torch refuses."""
         outside = (values < self.allowed.low) | (values > self.allowed.high)
         return outside if self.ignored is None else outside & (values != self.ignored)
 
@@ -52,7 +52,7 @@ class Index:
 
 
 def indices_of(node: Node) -> Iterator[Index]:
-    """The indices that a node of a traced graph takes; none for gradients, which take those of the forward pass."""
+    """The index operands of a node of a traced graph; empty for gradients, which reuse those of the forward pass."""
     args: Any = node.args
     name = str(node.target)
     if node.target is aten.embedding.default:
@@ -79,8 +79,9 @@ def _from_zero(table: Node, axis: int) -> Interval:
 def _one_hot(node: Node) -> int | None:
     """The number of classes if the node compares labels as `torch.nn.functional.one_hot` does while it is traced.
 
-    Then it is made of `arange(classes)`, `unsqueeze(labels, -1)` and `eq`, in this order and at one line. The same
-    comparison in Python unsqueezes first or compares the other way round; it has no range of labels.
+    A traced one-hot consists of `arange(classes)`, `unsqueeze(labels, -1)` and `eq`, in this order and from one line.
+    The same comparison written in Python unsqueezes first or compares the other way round; its labels have no known
+    range.
     """
     labels, classes = node.prev, node.prev.prev
     if node.target is not aten.eq.Tensor or node.args != (labels, classes):

@@ -13,8 +13,9 @@ from torch.fx import Node
 
 @dataclass(frozen=True)
 class Interval:
-    """All integers from `low` to `high`. `drawn` holds where the elements come from if they were only moved: nodes of
-    tensors, and numbers; None if they were computed."""
+    """All integers from `low` to `high`. `drawn` lists where the elements come from if they were only moved: nodes of
+    tensors, and numbers; None if they were computed.
+    """
 
     low: int
     high: int
@@ -22,7 +23,7 @@ class Interval:
 
     @classmethod
     def of(cls, value: int) -> Interval:
-        """One number."""
+        """The interval of one number."""
         return cls(int(value), int(value), frozenset([int(value)]))
 
     @property
@@ -31,19 +32,19 @@ class Interval:
         return self.inside(FULL)
 
     def inside(self, other: Interval) -> bool:
-        """Whether `other` has every number of this one."""
+        """Whether this interval contains every number of `other`."""
         return other.low <= self.low and self.high <= other.high
 
 
 UNKNOWN = Interval(-(2**63), 2**63 - 1)
-"""An int64 of which nothing is known, such as a float of the model turned into an integer."""
+"""An int64 about which nothing is known, such as a float of the model converted to an integer."""
 BIT = Interval(0, 1)
 FULL = Interval(-(2**31), 2**31 - 1)
 """All of i32."""
 
 
 def hull(intervals: Iterable[Interval]) -> Interval:
-    """The least interval that contains all."""
+    """The smallest interval that contains all given ones."""
     every = list(intervals)
     drawn = [each.drawn for each in every if each.drawn is not None]
     return Interval(
@@ -54,26 +55,26 @@ def hull(intervals: Iterable[Interval]) -> Interval:
 
 
 def as_interval(value: Any) -> Interval:
-    """An operand: an interval, or the one of a number, which torch turns into an integer by dropping its fraction."""
+    """An operand as an interval. A number becomes an interval of one integer: torch drops its fraction."""
     if isinstance(value, Interval):
         return value
     return Interval.of(int(value)) if math.isfinite(value) else UNKNOWN
 
 
 def wrapped(x: Interval, dtype: torch.dtype) -> Interval:
-    """What a type narrower than 64 bits makes of an interval: all of the type where it wraps."""
+    """The interval after conversion to a type narrower than 64 bits: the whole range of the type if any value wraps."""
     least, most = torch.iinfo(dtype).min, torch.iinfo(dtype).max
     return x if least <= x.low and x.high <= most else Interval(least, most)
 
 
 def product(x: Interval, y: Interval) -> Interval:
-    """All products of two numbers."""
+    """The interval of all products of two numbers."""
     ends = [a * b for a in (x.low, x.high) for b in (y.low, y.high)]
     return Interval(min(ends), max(ends), x.drawn if y == Interval.of(1) else None)
 
 
 def all_patterns(*values: Any) -> Interval:
-    """The range of all bit patterns as wide as the widest operand's."""
+    """The range of all bit patterns of the widest operand's width."""
     every = [as_interval(value) for value in values]
     bits = max(max(each.high.bit_length(), (-1 - each.low).bit_length()) for each in every)
     return Interval(-(1 << bits) if min(each.low for each in every) < 0 else 0, (1 << bits) - 1)

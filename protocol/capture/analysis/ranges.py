@@ -1,15 +1,15 @@
-"""Integers that a program cannot hold or index with, found on the committed data before a program is written.
+"""Finds integers that a program cannot hold or index with, from the committed data, before a program is written.
 
-torch refuses an index outside a tensor, where a program reads zeros; and torch's int64 is i32 in a program, which
-wraps where torch does not. So every index has to be one that torch allows, and every int64 to fit 32 bits. Bounds are
-found by interval arithmetic (`analysis.intervals`) from the least and the largest values of the dataset, from
-constants, and from buffers, those that the step writes over all steps of the task. Where bounds do not suffice, all
-rows of the dataset are run through torch (`analysis.rows`). What then is not shown to be right is refused. int32 wraps
+torch refuses an index outside a tensor, where a program reads zeros; and torch's int64 is i32 in a program, which wraps
+where torch does not. So every index must be one that torch allows, and every int64 must fit 32 bits. Bounds are found
+by interval arithmetic (`analysis.intervals`) from the smallest and largest values of the dataset, from constants, and
+from buffers, including those that the step writes, over all steps of the task. Where bounds do not suffice, all rows of
+the dataset are run through torch (`analysis.rows`). Whatever cannot be shown to be right is then refused. int32 wraps
 in torch as well.
 
-Not covered, left to the preflight, which compares a few steps: indices that depend on what is trained or drawn at
-random, unless an operation bounds them (`argmax`, `clamp`, `remainder`); and integers made of such floats by a
-conversion, which saturates here at 32 bits, with what is computed of them.
+Not covered, and left to the preflight, which compares a few steps: indices that depend on trained or random values,
+unless an operation bounds them (`argmax`, `clamp`, `remainder`); and integers converted from such floats, which
+saturate here at 32 bits, along with everything computed from them.
 """
 
 from __future__ import annotations
@@ -37,31 +37,31 @@ from protocol.capture.tracing.tracer import TracedStep, constants_of
 
 aten = torch.ops.aten
 OF_NO_NUMBER = torch.iinfo(torch.int64).min
-"""What a conversion makes of infinity and NaN. C++ does not define it; models drop such elements afterwards."""
+"""The result of converting infinity or NaN. C++ does not define it; models drop such elements afterwards."""
 RANDOM = {aten.native_dropout.default, aten.bernoulli.p, aten.rand.default}
 
 
 class Origin(IntFlag):
-    """What a value depends on, beside constants."""
+    """What a value depends on, apart from constants."""
 
     NOTHING = 0
     DATASET = 1
     COUNTERS = 2
     """Integer buffers that the step writes."""
     TRAINED = 4
-    """Parameters, float buffers that the step writes, random masks; and what is refused already."""
+    """Parameters, float buffers that the step writes, random masks; also values that are refused already."""
 
 
 def require_ranges(traced: TracedStep, dataset: Mapping[str, Tensor], steps: int) -> None:
-    """Refuse indices that torch refuses, and int64 beyond 32 bits, in `steps` steps on the committed `dataset`.
+    """Refuse indices that torch refuses, and int64 values beyond 32 bits, in `steps` steps on the committed `dataset`.
 
-    Raises one `CaptureError` with the line of each, with row and value where the dataset alone decides.
+    Raises one `CaptureError` that names the line of each; also the row and the value if the dataset alone decides.
     """
     _Ranges(traced, dataset, steps).check().raise_any()
 
 
 class _Ranges:
-    """One walk over the graph. `bounds` are those of integers, UNKNOWN for floats."""
+    """One walk over the graph. `bounds` holds the bounds of integers, UNKNOWN for floats."""
 
     def __init__(self, traced: TracedStep, dataset: Mapping[str, Tensor], steps: int) -> None:
         self.graph = traced.graph
@@ -136,14 +136,14 @@ class _Ranges:
             raise CaptureError([index_unbounded(node, index, x.low, x.high, self._named(index.node))])
 
     def _all_drawn_are_allowed(self, index: Index, x: Interval) -> bool:
-        """Whether the index only holds elements of tensors, and numbers, that all are allowed."""
+        """Whether the index consists only of elements of tensors, and of numbers, all of which are allowed."""
         return x.drawn is not None and not any(
             bool(index.wrong(torch.tensor(each) if isinstance(each, int) else self.leaves[each].long()).any())
             for each in x.drawn
         )
 
     def _in_32_bits(self, node: Node, found: Interval) -> Interval:
-        """Bounds that fit 32 bits, or UNKNOWN; raises `CaptureError` where integers may not fit."""
+        """Bounds that fit 32 bits, or UNKNOWN. Raises `CaptureError` if the integers may not fit."""
         whole = [operand for operand in node.all_input_nodes if is_integer(operand)]
         if node.target not in TRANSFERS or any(self.bounds[operand] == UNKNOWN for operand in whole):
             return UNKNOWN
@@ -161,7 +161,7 @@ class _Ranges:
         raise CaptureError([may_be_too_wide(node, found.low, found.high, self._named(node))])
 
     def _named(self, node: Node, found: Found | None = None) -> str:
-        """What the elements of a node are made of, with their row if there is one."""
+        """A description of where a node's elements come from, with their row if there is one."""
         above = self.rows.above(node)
         names = ", ".join(name for holder, name in self.names.items() if holder in above)
         if found is not None:

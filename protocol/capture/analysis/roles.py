@@ -1,12 +1,13 @@
-"""Which bits every contraction takes: the table of arithmetic.md section 4, version 2, by where operands come from.
+"""The bits of every contraction: the table of arithmetic.md section 4, version 2, by the origin of the operands.
 
-Rounding to 13 bits biases sums whose terms differ widely in size. Which sums do follows from the origin of their
+Rounding to 13 bits biases sums whose terms differ widely in size. Which sums those are follows from the origin of their
 terms: attention probabilities and the gradients of their scores, gradients summed over tokens, gradients of a
 vocabulary's logits. The contractions themselves are written in `lowering.ops.contractions`.
 
-A convolution's role is its operation's: forward, gradient of the input, gradient of the weight. Its forward pass takes
-20 bits on both sides because a rounding decides which side of zero a ReLU's operand falls, and every ReLU that flips
-turns a whole gradient on or off; a gradient's own rounding changes nothing but itself (docs/numerics.md).
+The role of a convolution follows from its operation: forward, gradient of the input, gradient of the weight. Its
+forward pass takes 20 bits on both sides, because rounding decides on which side of zero a ReLU's operand falls, and
+every ReLU that flips turns a whole gradient on or off; rounding a gradient changes only that gradient
+(docs/numerics.md).
 """
 
 from __future__ import annotations
@@ -27,14 +28,14 @@ Bits = tuple[int, int]
 
 
 class Role(StrEnum):
-    """What a contraction does in a training step."""
+    """The part that a contraction plays in a training step."""
 
     PRODUCT = "product"
     """A forward product, q k^T, dP = dO V^T, dX = G W."""
     ATTENTION = "attention"
-    """With probabilities P or with dS, the gradient of what they were made of: P V, dV, dQ, dK."""
+    """A product with the probabilities P, or with dS, the gradient of the scores: P V, dV, dQ, dK."""
     WEIGHT_GRADIENT = "weight_gradient"
-    """G^T X: the contracted axis is that of tokens or positions."""
+    """G^T X, contracted over tokens or positions."""
     VOCABULARY = "vocabulary"
     """dX = G W where G is the gradient of a `log_softmax`'s operand, such as an LM head's logits."""
     CONVOLUTION = "convolution"
@@ -57,8 +58,9 @@ BITS: Mapping[Role, Bits] = {
     Role.CONVOLUTION_WEIGHT_GRADIENT: (20, 13),
     Role.UPDATE: (20, 20),
 }
-"""Bits of the operand that gives the role (P, dS or G), then of the other one; of a product, left and right; of a
-convolution, image and weight."""
+"""Bits of the operand that gives the role (P, dS or G), then of the other one. For a product: left and right. For a
+convolution: image and weight.
+"""
 
 OPERANDS = {
     aten.mm.default: (0, 1),
@@ -69,7 +71,7 @@ OPERANDS = {
     aten.addmv.default: (1, 2),
     aten.baddbmm.default: (1, 2),
 }
-"""The contractions, and which of their arguments are contracted."""
+"""The contractions, and the indices of their two contracted arguments."""
 
 PROBABILITIES = {aten._softmax.default, aten._safe_softmax.default}
 SCORE_GRADIENTS = {aten._softmax_backward_data.default}
@@ -85,7 +87,7 @@ MOVING = {
     *(aten.slice_backward.default, aten.select_backward.default),
     *(aten.native_dropout.default, aten.native_dropout_backward.default),
 }
-"""Operations that move elements, or put others beside them."""
+"""Operations that move elements, or join them with others."""
 SCALING = {
     *(aten.add.Tensor, aten.sub.Tensor, aten.mul.Tensor, aten.mul.Scalar, aten.div.Tensor, aten.div.Scalar),
     *(aten.where.self, aten.masked_fill.Scalar, aten.masked_fill.Tensor),
@@ -96,7 +98,7 @@ SUMMING = {aten.sum.default, aten.sum.dim_IntList, aten.mean.default, aten.mean.
 
 @dataclass(frozen=True)
 class Roles:
-    """The role of every contraction of a graph, and which nodes are gradients. `table` says what the roles take."""
+    """The role of every contraction of a graph, and which nodes are gradients. `table` holds the bits of each role."""
 
     table: Mapping[Role, Bits]
     gradients: frozenset[Node]
@@ -114,7 +116,7 @@ class Roles:
 
 
 def table_of(overrides: Mapping[str, Bits]) -> dict[Role, Bits]:
-    """The table with some rows replaced, by role name. Raises `CaptureError` for what is not a role or no bits."""
+    """The table with some rows replaced, by role name. Raises `CaptureError` for unknown roles and invalid bits."""
     require_bits(overrides, list(Role))
     return {**BITS, **{Role(name): (value[0], value[1]) for name, value in overrides.items()}}
 
@@ -154,7 +156,7 @@ def roles_of(graph: Graph, trained: int, fixed: int, table: Mapping[Role, Bits] 
 
 
 def _reached(graph: Graph, sources: Iterable[Node]) -> set[Node]:
-    """`sources`, and all nodes that depend on one of them."""
+    """`sources`, and every node that depends on one of them."""
     found = set(sources)
     for node in graph.nodes:
         if any(operand in found for operand in node.all_input_nodes):
@@ -163,7 +165,7 @@ def _reached(graph: Graph, sources: Iterable[Node]) -> set[Node]:
 
 
 def _seeds(graph: Graph, loss: Any) -> list[Node]:
-    """The gradient of the loss with respect to itself, where the backward pass starts."""
+    """The gradient of the loss with respect to itself, from which the backward pass starts."""
     ones = [node for node in graph.nodes if node.target is aten.ones_like.default]
     return [node for node in ones if _origin(node.args[0]) is _origin(loss)]
 
@@ -175,7 +177,7 @@ def _origin(node: Any) -> Any:
 
 
 def _carrying(graph: Graph, sources: set[Any]) -> set[Node]:
-    """Nodes that hold the results of operations `sources`, moved or scaled element by element.
+    """Nodes that hold results of the operations `sources`, only moved or scaled element by element.
 
     A scaling that repeats elements does not count: an expert's output times its gate's probability is not a
     probability.
@@ -191,7 +193,7 @@ def _carrying(graph: Graph, sources: set[Any]) -> set[Node]:
 
 
 def _linear_in(results: Iterable[Any]) -> set[Node]:
-    """`results`, and the nodes that they were made of by moving, scaling and summing alone."""
+    """`results`, and the nodes they were computed from by moving, scaling and summing alone."""
     found: set[Node] = set()
     pending = list(results)
     while pending:

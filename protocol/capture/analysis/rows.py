@@ -1,9 +1,9 @@
-"""What an operation makes of each row of the committed dataset: the graph above it, run by torch on all rows.
+"""What an operation computes from each row of the committed dataset: torch runs the graph above it on all rows.
 
 A batch is drawn with replacement, so any row may stand at any place beside any others. Running the rows in order says
-something about every batch only for elements that are made of one row, by the same operations at every place of the
-batch. Of which rows an element is made is found by moving row numbers through the graph (`_Places`); that places do not
-matter is tested on `PROBES` rows, each repeated at all of them.
+something about every batch only for elements that are computed from a single row, by the same operations at every place
+of the batch. The rows that an element is computed from are found by moving row numbers through the graph (`_Places`).
+That places do not matter is tested on `PROBES` rows, each repeated at all places.
 """
 
 from __future__ import annotations
@@ -27,18 +27,18 @@ from protocol.capture.errors import CaptureError
 
 aten = torch.ops.aten
 AT_ONCE = 1 << 20
-"""Elements of a tensor that are computed at once, of several batches."""
+"""The number of elements of a tensor that are computed at once, over several batches."""
 PROBES = 8
-"""Rows that are repeated at every place of a batch."""
+"""The number of rows that are tried at every place of a batch."""
 JOINING = {aten.cat.default, aten.stack.default}
 """Operations that put the elements of several tensors side by side."""
 WRITING = {aten.slice_scatter.default, aten.select_scatter.default, aten.copy.default}
-"""Operations that put the elements of one tensor at some places of another."""
+"""Operations that write one tensor's elements into another."""
 FILLED = {
     *(aten.zeros_like.default, aten.ones_like.default, aten.full_like.default, aten.fill.Scalar),
     *(aten.new_zeros.default, aten.new_ones.default, aten.new_full.default, aten.zero.default),
 }
-"""Operations whose operand only gives the shape."""
+"""Operations that use only the shape of their operand."""
 ALONG_AXES = {
     *(aten.sum.dim_IntList, aten.cumsum.default, aten.any.dim, aten.any.dims, aten.all.dim, aten.all.dims),
     *(
@@ -51,7 +51,7 @@ ALONG_AXES = {
     ),
     *(aten.mean.dim, aten._softmax.default),
 }
-"""Operations whose second argument is the axes that they mix."""
+"""Operations whose second argument lists the axes that they mix."""
 ELEMENTWISE = {
     *(aten.where.ScalarOther, aten.where.ScalarSelf, aten.where.Scalar, aten.masked_fill.Tensor),
     *(aten.rsub.Tensor, aten.floor_divide.default, aten.floor_divide.Scalar, aten._to_copy.default),
@@ -61,8 +61,8 @@ ELEMENTWISE = {
 
 @dataclass(frozen=True)
 class Found:
-    """What the rows make of one operation: the first element that is `wrong` with its row, None for a constant;
-    otherwise the bounds of all elements, None if other batches may have others.
+    """The result of a search: the first element that is `wrong`, with its row (None for a constant); otherwise the
+    bounds of all elements, None if other batches may have other bounds.
     """
 
     wrong: int | None
@@ -71,8 +71,9 @@ class Found:
 
 
 class Rows:
-    """Runs parts of a traced graph on the dataset. `known` are the tensors of placeholders that no step changes, by
-    node; `dataset` those of the batch, one row per example."""
+    """Runs parts of a traced graph on the dataset. `known` holds the tensors of placeholders that no step changes, by
+    node; `dataset` holds the batch's tensors, with one row per example.
+    """
 
     def __init__(self, graph: Graph, known: Mapping[Node, Tensor], dataset: Mapping[Node, Tensor]) -> None:
         self._order = {node: k for k, node in enumerate(graph.nodes)}
@@ -81,7 +82,7 @@ class Rows:
         self._rows = next(iter(dataset.values())).shape[0]
 
     def find(self, node: Node, wrong: Callable[[Tensor], Tensor]) -> Found:
-        """Look for an element of `node` for which `wrong` holds. `node` depends on the dataset and constants alone."""
+        """Look for an element of `node` for which `wrong` holds. `node` depends only on the dataset and constants."""
         part = self.above(node)
         first, last = _Places(part, self._dataset, self._batch).of(node)
         alone = first >= last
@@ -100,7 +101,7 @@ class Rows:
         return Found(None, None, Interval(min(low), max(high)) if conclusive else None)
 
     def above(self, node: Node) -> list[Node]:
-        """The node and all that it is computed from, in the order of the graph."""
+        """The node and everything it is computed from, in the order of the graph."""
         found, pending = {node}, [node]
         while pending:
             new = [operand for operand in pending.pop().all_input_nodes if operand not in found]
@@ -109,8 +110,9 @@ class Rows:
         return sorted(found, key=self._order.__getitem__)
 
     def _in_order(self, part: list[Node]) -> Iterator[Tensor]:
-        """Row numbers of several batches, [batches, batch], one after the other; the last row fills the last batch.
-        One batch if no row matters."""
+        """Row numbers of several batches, [batches, batch], in order; the last row fills up the last batch. Returns one
+        batch if rows do not matter.
+        """
         count = self._rows if any(node in self._dataset for node in part) else 1
         largest = max(value.numel() for node in part if isinstance(value := node.meta.get("val"), Tensor))
         most = max(1, AT_ONCE // largest)
@@ -120,7 +122,7 @@ class Rows:
             yield rows.reshape(batches, self._batch)
 
     def _run_several(self, part: list[Node], rows: Tensor) -> Tensor:
-        """One result for each batch, at once where torch can."""
+        """One result per batch, computed at once if torch can."""
         if len(rows) > 1:
             with contextlib.suppress(Exception), warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # of operations that torch runs one by one
@@ -156,8 +158,9 @@ class Rows:
 
 
 class _Places:
-    """Of which places of the batch every element is made: tensors of the first and of the last one. An element that
-    no place matters to has a first one beyond its last."""
+    """The batch places that each element is computed from: tensors of the first and of the last place. For an element
+    that depends on no place, the first is greater than the last.
+    """
 
     def __init__(self, part: list[Node], of_batch: Collection[Node], batch: int) -> None:
         self._of_batch, self._batch = of_batch, batch
@@ -166,12 +169,12 @@ class _Places:
             self._found[node] = self._of(node)
 
     def of(self, node: Node) -> tuple[Tensor, Tensor]:
-        """First and last place, each in the shape of the node."""
+        """First and last place, each with the shape of the node."""
         first, last = self._found[node]
         return first, last
 
     def _of(self, node: Node) -> Any:
-        """Both tensors; both lists of tensors where the node has several results."""
+        """Both tensors, or both lists of tensors if the node has several results."""
         target, results = node.target, node.meta.get("val")
         if node.op == "placeholder":
             return self._of_input(node)
@@ -198,7 +201,7 @@ class _Places:
         return place, place
 
     def _gathered(self, node: Node) -> tuple[Tensor, Tensor]:
-        """Any element along the axis, and the index."""
+        """Any element along the axis, and the index itself."""
         given: Any = node.args
         x, axis, index = given[:3]
         found = []
@@ -215,7 +218,7 @@ class _Places:
         return {operand: self._found[operand][side] for operand in node.all_input_nodes}
 
     def _mixed(self, node: Node, result: Tensor) -> tuple[Tensor, Tensor]:
-        """The places of all elements that an element of the result may be made of."""
+        """For each element of the result, the places of all elements it may be computed from."""
         given = [self._found[operand] for operand in node.all_input_nodes] or [
             (torch.tensor(self._batch), torch.tensor(-1))
         ]

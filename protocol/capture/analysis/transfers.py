@@ -1,6 +1,6 @@
-"""Bounds of the integers that an operation makes, from bounds of those that it takes.
+"""Bounds of the integers that an operation computes, from the bounds of its operands.
 
-`TRANSFERS` has every operation whose result may be of integers and that `lowering` has a rule for.
+`TRANSFERS` has every operation that may have an integer result and for which `lowering` has a rule.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from protocol.capture.analysis.intervals import (
 aten = torch.ops.aten
 Transfer = Callable[..., Interval]
 TRANSFERS: dict[OpOverload, Transfer] = {}
-"""`transfer(node, *args, **kwargs)`, with intervals in the place of tensors of integers; UNKNOWN for other tensors."""
+"""`transfer(node, *args, **kwargs)`, with intervals in place of integer tensors; UNKNOWN for other tensors."""
 MOVING = {
     *(aten.detach.default, aten.alias.default, aten.clone.default, aten.lift_fresh_copy.default),
     *(aten.t.default, aten.transpose.int, aten.permute.default, aten.view.default, aten._unsafe_view.default),
@@ -45,15 +45,15 @@ MOVING = {
     *(aten.split.Tensor, aten.split_with_sizes.default, aten.unsafe_split.Tensor, aten.unbind.int),
     *(aten.flip.default, aten.roll.default, aten.repeat.default),
 }
-"""Operations that put elements elsewhere, and take one tensor."""
+"""Operations on one tensor that only move its elements."""
 
 
 def bounds_of(node: Node, known: Mapping[Node, Interval]) -> Interval:
-    """Bounds of what an operation makes of operands with the bounds `known`, in the type that torch gives its result.
+    """Bounds of an operation's result in torch's result type, given the bounds `known` of its operands.
 
-    Those of an int64 may lie outside 64 bits. Of several results, they hold for those of integers.
+    Bounds of an int64 may lie outside 64 bits. If there are several results, the bounds hold for the integer ones.
     """
-    value = node.meta.get("val")  # none, where nobody asked for the result
+    value = node.meta.get("val")  # none if the result was never used
     dtype = value.dtype if isinstance(value, Tensor) else torch.int64
     if dtype is torch.bool:
         return BIT
@@ -77,7 +77,7 @@ def is_integer(node: Node) -> bool:
 
 
 def transfers(*overloads: OpOverload) -> Callable[[Transfer], Transfer]:
-    """Make a function the transfer of some operations."""
+    """Decorator: register a function as the transfer of some operations."""
 
     def register(transfer: Transfer) -> Transfer:
         TRANSFERS.update(dict.fromkeys(overloads, transfer))
@@ -316,7 +316,7 @@ def _not(_: Node, x: Interval) -> Interval:
     *(aten.bitwise_left_shift.Tensor_Scalar, aten.bitwise_left_shift.Tensor),
 )
 def _shifted_up(_: Node, x: Interval, count: Any) -> Interval:
-    """Nothing is left of a shift by less than 0 or more than 63 places."""
+    """A shift by less than 0 or more than 63 places leaves 0."""
     places = as_interval(count)
     shifted = product(x, Interval(1 << min(max(places.low, 0), 63), 1 << min(max(places.high, 0), 63)))
     return shifted if places.inside(Interval(0, 63)) else hull([shifted, Interval.of(0)])

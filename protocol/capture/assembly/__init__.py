@@ -1,1 +1,1 @@
-"""Stage 6: batch draw, lowered graph and update become one step program."""
+"""Stage 6: batch draw, lowered graph and update are assembled into one step program."""

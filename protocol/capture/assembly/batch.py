@@ -15,20 +15,20 @@ from protocol.program.library.sampling import draw_batch, draw_from_epoch
 
 @dataclass(frozen=True)
 class Drawing:
-    """How many rows a step sees, in how many equal parts, and whether a row may come twice in an epoch."""
+    """How many rows a step uses, in how many equal parts, and whether a row may repeat within an epoch."""
 
     batch_size: int
     micro_batches: int = 1
     replacement: bool = True
 
     def draw(self, b: Builder, dataset: Mapping[str, Value], key: Value, step: Value) -> Value:
-        """i32 [B]: the indices of the rows that this step sees."""
+        """i32 [B]: the indices of the rows that this step uses."""
         rows = next(iter(dataset.values())).shape[0]
         index: Value = self._function.call(b, key, step, **self._attributes(rows))
         return index
 
     def drawn(self, rows: int, key: Tensor, step: Tensor) -> Tensor:
-        """What `draw` writes, on tensors."""
+        """The same indices as `draw`, computed on tensors."""
         (index,) = self._function.kernel(self._attributes(rows))((key, step))
         return index
 

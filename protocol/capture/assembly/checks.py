@@ -1,5 +1,4 @@
-"""What `capture` refuses when the parts of a step come together: names that several tensors would have, and a program
-beyond the limits of encoding.md."""
+"""Refusals when the parts of a step are assembled: names that clash, and programs beyond the limits of encoding.md."""
 
 from __future__ import annotations
 
@@ -15,7 +14,7 @@ from protocol.program.types import TensorType
 
 
 def require_distinct(names: Iterable[str]) -> None:
-    """Raise `CaptureError` if a name occurs twice among those of the task's tensors."""
+    """Raise `CaptureError` if a name occurs twice among the task's tensors."""
     taken = [name for name, count in Counter(names).items() if count > 1]
     if taken:
         what = f"several tensors of the task would be called {', '.join(taken)}"
@@ -24,7 +23,9 @@ def require_distinct(names: Iterable[str]) -> None:
 
 
 def require_continued(types: Mapping[str, TensorType], resume: State) -> None:
-    """Raise `CaptureError` for each tensor that the state of an earlier task lacks, or has of another type."""
+    """Raise `CaptureError` for each tensor that is missing from the state of an earlier task, or has another type
+    there.
+    """
     remedy = "resume from a task of this model, with this kind of optimiser and its options"
     found = {name: str(tensor_type(resume[name])) if name in resume else "nothing" for name in types}
     raise_any(
@@ -36,7 +37,7 @@ def require_continued(types: Mapping[str, TensorType], resume: State) -> None:
 
 @contextmanager
 def within_limits() -> Iterator[None]:
-    """Raise `CaptureError` where `protocol.program.check` refuses the program of the step."""
+    """Raise `CaptureError` if `protocol.program.check` refuses the step program."""
     try:
         yield
     except CheckError as error:

@@ -1,11 +1,11 @@
-"""Micro-batches: forward and backward pass of a part of the batch as one program, called once for each part.
+"""Micro-batches: forward and backward pass of a part of the batch as one program, called once per part.
 
 A part is a unit (arithmetic.md section 5): each call rounds its own gradients, and the exact sum over all units,
-divided by their number, is the gradient of the step. No call depends on another, so workers can make them in any order;
-made one after the other, they take the activations of one. Loss and metrics are means over the units in the same way.
-What a model accumulates in buffers, as batch norm does, goes through the units in order, as where torch accumulates
-gradients (`accumulation`). Other f32 buffers that it writes are means, those of other types as the first unit leaves
-them.
+divided by their number, is the gradient of the step. The calls are independent, so workers can run them in any order;
+run one after the other, they need the activations of one unit only. Loss and metrics are means over the units in the
+same way. Buffers that a model accumulates into, as batch norm does, go through the units in order, as when torch
+accumulates gradients (`accumulation`). Of other written buffers, f32 ones are means, and those of other types are taken
+from the first unit.
 """
 
 from __future__ import annotations
@@ -21,22 +21,25 @@ from protocol.program.library.units import MOST, sum_units
 from protocol.program.types import TensorType, contiguous_strides
 
 Evaluate = Callable[[Builder, Sequence[Value], Sequence[Value], Value, Value], Sequence[Value]]
-"""Writes a step's results on its parameters and buffers, a batch, a key, and the counter that keys random numbers."""
+"""Writes the results of a step, given its parameters and buffers, a batch, a key, and the counter that keys random
+numbers.
+"""
 
 
 class Accumulated(NamedTuple):
-    """A buffer that a unit leaves as `share` of what it was, and something more."""
+    """A buffer of which each unit keeps `share` and to which it adds its own contribution."""
 
     given: int
-    """Its place among what `evaluate` is given."""
+    """Its position among the inputs of `evaluate`."""
     share: float
 
 
 SMALL = 1 << 16
-"""Bytes: copying a tensor that is smaller takes less time than an instruction for it alone."""
+"""In bytes: copying a tensor smaller than this takes less time than a separate instruction."""
 MOST_BYTES = 1_600
-"""Bytes of a call's types for tensors that pass by themselves, for operands and for results: both, the batch and the
-concatenated rest must stay below an instruction's 4,096 bytes and 255 operands."""
+"""In bytes: limit for the types of a call's tensors that pass individually, for operands and for results. Both, the
+batch and the concatenated rest must stay below an instruction's 4,096 bytes and 255 operands.
+"""
 
 
 def mean_over_units(
@@ -50,10 +53,11 @@ def mean_over_units(
     units: int,
     accumulated: Mapping[int, Accumulated],
 ) -> list[Value]:
-    """The results of `evaluate`, averaged over `units` equal parts of the rows `index`, i32 [B], but for those that are
-    `accumulated`, by their places.
+    """The results of `evaluate`, averaged over `units` equal parts of the rows `index`, i32 [B], except those that are
+    `accumulated`, given by position.
 
-    The random numbers of a unit are keyed by step * units + unit, which differs for all units while it is below 2^32.
+    The random numbers of a unit are keyed by step * units + unit, which is distinct for all units while it is below
+    2^32.
     """
     rows = index.shape[0] // units
     buffers = [each.given for each in accumulated.values()]
@@ -95,7 +99,7 @@ def mean_over_units(
 def _sums(
     b: Builder, run: Callable[[int], Sequence[Value]], first: int, count: int, divisor: int
 ) -> list[Value]:
-    """Sums over units first … first + count - 1, divided by `divisor`; at most `MOST` results are held per level."""
+    """Sums over units first … first + count - 1, divided by `divisor`; each level holds at most `MOST` results."""
     size = 1
     while size * MOST < count:
         size *= MOST
@@ -110,9 +114,9 @@ def _sums(
 
 
 class CallLayout:
-    """How tensors of some types pass through a call: the largest by themselves, as far as `MOST_BYTES` allows.
+    """How tensors of some types pass through a call: the largest individually, as far as `MOST_BYTES` allows.
 
-    The others are concatenated to one vector per element type.
+    The others are concatenated into one vector per element type.
     """
 
     def __init__(self, types: Sequence[TensorType]) -> None:
@@ -120,7 +124,7 @@ class CallLayout:
         together: dict[DType, list[int]] = defaultdict(list)
         alone, room = [], MOST_BYTES
         for k in sorted(range(len(types)), key=lambda k: -types[k].nbytes):
-            size = len(types[k].encode()) + 4  # an operand names its leaf too
+            size = len(types[k].encode()) + 4  # an operand also names its leaf
             if types[k].nbytes >= SMALL and size <= room:
                 alone.append(k)
                 room -= size
@@ -129,7 +133,7 @@ class CallLayout:
         self._groups = [[k] for k in sorted(alone)] + [sorted(group) for group in together.values()]
 
     def pack(self, b: Builder, values: Sequence[Value]) -> list[Value]:
-        """The operands or results of the call that hold `values`, which have the layout's types."""
+        """The call's operands or results that hold `values`, which have the layout's types."""
         return [
             values[group[0]]
             if len(group) == 1
@@ -138,7 +142,7 @@ class CallLayout:
         ]
 
     def unpack(self, b: Builder, passed: Sequence[Value]) -> list[Value]:
-        """The values of the layout's types, from what `pack` made of them."""
+        """The values of the layout's types, from the output of `pack`."""
         found: dict[int, Value] = {}
         for group, value in zip(self._groups, passed, strict=True):
             at = 0

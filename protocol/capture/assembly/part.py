@@ -1,4 +1,4 @@
-"""One part of a step program: a traced graph, the update that its gradients make, and when it acts."""
+"""One part of a step program: a traced graph, the update by its gradients, and the steps in which it acts."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from protocol.program.step import METRIC
 
 @dataclass(frozen=True)
 class Part:
-    """`rates` are names of constants, one table for each group of the optimiser. The part acts in each `every`-th step
-    from step `first` on. `number` tells it from other parts of the step, `name` its metrics from theirs.
+    """`rates` are names of constants, one table per group of the optimiser. The part acts in every `every`-th step from
+    step `first` on. `number` identifies the part within the step, `name` prefixes its metrics.
     """
 
     traced: TracedStep
@@ -28,25 +28,25 @@ class Part:
 
     @property
     def always(self) -> bool:
-        """Whether it acts in every step."""
+        """Whether the part acts in every step."""
         return self.every == 1 and self.first == 0
 
     @property
     def measured(self) -> list[str]:
-        """Names in the state of the loss and of the objective's metrics."""
+        """State names of the loss and of the objective's metrics."""
         return [self.metric(name) for name in ("loss", *self.traced.metrics)]
 
     @property
     def metrics(self) -> list[str]:
-        """Names in the state of all its metrics, the update's last."""
+        """State names of all metrics; those of the update come last."""
         return [*self.measured, *map(self.metric, self.update.metrics)]
 
     def metric(self, name: str) -> str:
-        """The name of a metric in the state."""
+        """The state name of a metric."""
         return f"{METRIC}{self.name}.{name}" if self.name else METRIC + name
 
     @property
     def streams(self) -> tuple[int, int]:
-        """The first streams of its graph's and of its update's random numbers."""
+        """The first random-number streams of the graph and of the update."""
         skipped = self.number * STREAMS_OF_A_PART
         return FIRST_OPERATION_STREAM + skipped, FIRST_UPDATE_STREAM + skipped

@@ -1,8 +1,8 @@
-"""The state that a step turns into the next one: its tensors' names, types, order and first contents.
+"""The state that a step maps to the next state: its tensors' names, types, order and initial contents.
 
-The state is, in this order (encoding.md section 4): parameters, the optimiser's own tensors, the buffers that the model
-writes (int64 counters as i32), `step` (u32), `key` (u32 [2]), then `metric.loss` and the other metrics, then, where the
-state keeps a history, all metrics of its last N steps: `history`, f32 [metrics, N], step s in column s mod N.
+The state consists, in this order (encoding.md section 4), of: parameters, the optimiser's own tensors, the buffers that
+the model writes (int64 counters as i32), `step` (u32), `key` (u32 [2]), then `metric.loss` and the other metrics, then,
+if the state keeps a history, all metrics of its last N steps: `history`, f32 [metrics, N], step s in column s mod N.
 """
 
 from __future__ import annotations
@@ -27,8 +27,9 @@ KEY = "key"
 def state_types(
     parts: Sequence[Part], parameters: Mapping[str, Tensor], constants: Collection[str], history: int
 ) -> dict[str, TensorType]:
-    """Types of the state's tensors by name, in order. Raises `CaptureError` unless all names are distinct, those of
-    `constants` included."""
+    """Types of the state's tensors by name, in order. Raises `CaptureError` unless all names, including those of
+    `constants`, are distinct.
+    """
     trained = {name: tensor_type(p) for name, p in parameters.items()}
     scalar = TensorType(DType.F32, ())
     written = {name: tensor_type(part.traced.buffers[name]) for part in parts for name in part.traced.written}
@@ -47,12 +48,12 @@ def state_types(
 
 
 def metrics_of(parts: Sequence[Part]) -> list[str]:
-    """Names in the state of all metrics."""
+    """State names of all metrics."""
     return [name for part in parts for name in part.metrics]
 
 
 def buffers_of(resume: State | None, traced: TracedStep) -> dict[str, Tensor]:
-    """The buffers that a step writes, as an earlier task has left them, where their shapes are the same."""
+    """The written buffers as an earlier task left them, if their shapes are the same."""
     given = {name: (resume or {}).get(name) for name in traced.written}
     return {name: t for name, t in given.items() if t is not None and t.shape == traced.buffers[name].shape}
 
@@ -60,8 +61,8 @@ def buffers_of(resume: State | None, traced: TracedStep) -> dict[str, Tensor]:
 def resumed(
     types: Mapping[str, TensorType], parts: Sequence[Part], resume: State | None
 ) -> dict[str, Tensor]:
-    """What an earlier task has left of a state with these tensors, but for its key, step and what it measured. Raises
-    `CaptureError` if a tensor is not there or is of another type.
+    """The tensors taken over from an earlier task's state: all but its key, its step and its measurements. Raises
+    `CaptureError` if a tensor is missing or has another type.
     """
     if resume is None:
         return {}
@@ -71,8 +72,9 @@ def resumed(
 
 
 def initial_tensors(types: Mapping[str, TensorType], of_model: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """The state before the first step: copies of `of_model`, the parameters, written buffers and what the optimiser
-    begins with; otherwise zeros."""
+    """The state before the first step: copies of `of_model`, that is the parameters, the written buffers and the
+    optimiser's initial tensors; zeros for everything else.
+    """
     zeros = {name: torch.zeros(type_.shape, dtype=type_.dtype.storage) for name, type_ in types.items()}
     return zeros | {name: t.clone() for name, t in of_model.items()}
 

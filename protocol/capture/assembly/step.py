@@ -1,4 +1,4 @@
-"""The step program: draw a batch, run the traced graphs on it, each followed by its update, count the step.
+"""The step program: draw a batch, run each traced graph on it followed by its update, increment the step.
 
 Inputs are the state (`assembly.state`), the dataset and the constants, in this order; outputs are the next state.
 """
@@ -31,11 +31,12 @@ from protocol.program.types import TensorType
 
 @dataclass(frozen=True)
 class Assembled:
-    """The program, the types of the state's tensors by name and in order, and how often each ATen operation became
-    what (`result.Coverage`).
+    """The program, the types of the state's tensors by name and in order, and how often each ATen operation became what
+    (`result.Coverage`).
 
-    `with_gradients` is the program with more outputs, the gradients of all parts in their parameters' order before any
-    clipping; `draws` tells of each part how random draws are drawn, by the name of their node in its traced graph.
+    `with_gradients` is the program with additional outputs: the gradients of all parts, in the order of their
+    parameters, before any clipping. `draws` describes for each part how its random numbers are drawn, by the name of
+    their node in its traced graph.
     """
 
     program: Program
@@ -56,8 +57,8 @@ def assemble(
     """Write the program.
 
     `constants` holds, by name, the buffers that are only read and one learning-rate table per parameter group. The
-    traced graphs are of a step on one of the equal parts of a batch. The state keeps the metrics of `history` steps.
-    Raises `CaptureError` with all unsupported operations, or for tensors of the same name.
+    traced graphs compute a step on one of the equal parts of a batch. The state keeps the metrics of `history` steps.
+    Raises `CaptureError` with all unsupported operations, or if two tensors have the same name.
     """
     b = Builder("step")
     types = state_types(parts, parameters, constants, history)
@@ -85,8 +86,8 @@ def assemble(
 
 
 class _Written:
-    """One part, written into the program: what it changes is replaced in `known`, values by their names, but for
-    metrics, which `measure` replaces.
+    """One part as written into the program: values that it changes are replaced in `known`, by name, except metrics,
+    which `measure` replaces.
     """
 
     def __init__(
@@ -131,7 +132,7 @@ class _Written:
         self._replace(b, known, {name: b.reshape(x, ()) for name, x in self._metrics.items()})
 
     def _replace(self, b: Builder, known: dict[str, Value], after: Mapping[str, Value]) -> None:
-        """Where the part acts."""
+        """Replace values, but only in steps in which the part acts."""
         for name, value in after.items():
             known[name] = value if self._acts is None else b.select(self._acts, value, known[name])
 
@@ -146,7 +147,7 @@ class _Written:
 
 
 def _accumulated(part: Part) -> dict[int, Accumulated]:
-    """What goes through the units in order, by its place among the results."""
+    """The accumulated buffers, by their position among the results."""
     traced = part.traced
     names = (*traced.parameters, *traced.buffers)
     first = len(traced.parameters) + len(part.measured)
@@ -159,7 +160,7 @@ def _accumulated(part: Part) -> dict[int, Accumulated]:
 
 
 def _schedule(b: Builder, part: Part, step: Value) -> tuple[Value, Value]:
-    """How often the part has acted before this step, i32, and whether it acts in it."""
+    """How often the part has acted before this step, i32, and whether it acts in this step."""
     since = b.sub(step, b.i32(part.first))
     times = quotient(b, since, part.every)
     on_time = b.eq(b.mul(times, b.i32(part.every)), since)

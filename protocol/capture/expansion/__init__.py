@@ -1,8 +1,8 @@
-"""Operations that have no rule, written in torch by those that have one: each node is replaced by what it consists of.
+"""Operations without a rule, rewritten in terms of operations that have one: each node is replaced by its expansion.
 
-What an operation consists of is torch code: torch's own decomposition, or a function of `expansion.ops`. A gradient
-that ATen has as one operation is what autograd makes of the expanded forward pass. So a program has no more kinds of
-instruction for it, and what it computes can be read where torch's users can read it.
+An expansion is torch code: torch's own decomposition, or a function of `expansion.ops`. A gradient that ATen has as one
+operation is what autograd derives from the expanded forward pass. So no new kinds of instruction are needed in a
+program, and users of torch can read what is computed.
 
-Not here: operations that have a rule (`lowering.ops`); how they are computed exactly.
+Not here: operations that have a rule (`lowering.ops`), and their exact arithmetic.
 """

@@ -1,5 +1,6 @@
-"""Writes at places that no two elements share: they are sums onto zeros. The gradient of a sort makes such, and code
-whose indices are the same in every step, as those of a triangle are."""
+"""Writes to places that are all distinct: these are sums onto zeros. The gradient of a sort makes such writes, and so
+does code whose indices are the same in every step, such as those of a triangle.
+"""
 
 from __future__ import annotations
 
@@ -19,14 +20,14 @@ ORDERINGS = {aten.sort.default, aten.sort.stable, aten.topk.default}
 SAME = {aten.alias.default, aten.detach.default, aten.clone.default}
 PUTS = {aten.index_put.default, aten._unsafe_index_put.default}
 DISTINCT = "distinct"
-"""Whether the indices of a node in `PUTS` are known to be, in its `meta`."""
+"""Key of a node's `meta`: whether the indices of a node in `PUTS` are known to be distinct."""
 MOST_INDICES = 1 << 20
-"""That are looked at for it."""
+"""The largest number of indices that are checked."""
 ZEROS = {aten.zeros.default, aten.zeros_like.default, aten.new_zeros.default}
 
 
 def add_where_distinct(graph: Graph) -> None:
-    """Make a scatter onto zeros, along the axis of an ordering at the places that it gave, a scatter that adds."""
+    """Make a scatter onto zeros add, if its axis and its places are those of an ordering."""
     for node in graph.nodes:
         if node.target is aten.scatter.src and _origin(node.args[0]).target in ZEROS:
             axis, places = node.args[1], _origin(node.args[2])
@@ -35,7 +36,7 @@ def add_where_distinct(graph: Graph) -> None:
 
 
 def are_distinct(places: Any) -> bool:
-    """Whether a node's places along one axis come from an ordering of one axis, which gives none twice."""
+    """Whether a node's places along one axis come from an ordering of that axis, which returns each place once."""
     found: Any = _origin(places)
     if found.target is not operator.getitem or found.args[1] != 1 or found.meta["val"].dim() != 1:
         return False
@@ -43,7 +44,7 @@ def are_distinct(places: Any) -> bool:
 
 
 def mark_distinct(graph: Graph, constants: Mapping[Node, Tensor]) -> None:
-    """Find writes by index at places that are `constants`, or made of them alone, and that are distinct."""
+    """Record for writes by index, at places computed from `constants` alone, whether the places are distinct."""
     known: dict[Node, Any] = dict(constants)
     for node in graph.nodes:
         if node.target in PUTS and not (len(node.args) > 3 and node.args[3]):
@@ -53,7 +54,7 @@ def mark_distinct(graph: Graph, constants: Mapping[Node, Tensor]) -> None:
 
 
 def _constant(node: Node, known: dict[Node, Any]) -> Any:
-    """The value of a node of integers that is made of constants alone; None of any other."""
+    """The value of an integer node that is computed from constants alone; None for any other node."""
     if node not in known:
         known[node] = None
         operands = [_constant(each, known) for each in node.all_input_nodes]
@@ -65,7 +66,7 @@ def _constant(node: Node, known: dict[Node, Any]) -> Any:
 
 
 def _is_of_integers(node: Node) -> bool:
-    """Whether a node computes some integers, the same whenever it does."""
+    """Whether a node computes at most `MOST_INDICES` integers, the same every time."""
     values = tree_leaves(node.meta.get("val"))
     if isinstance(node.target, OpOverload):
         fixed = torch.Tag.nondeterministic_seeded not in node.target.tags
@@ -77,7 +78,7 @@ def _is_of_integers(node: Node) -> bool:
 
 
 def _are_distinct(indices: list[Tensor | None], shape: torch.Size) -> bool:
-    """Whether integers along some axes choose every place once at most."""
+    """Whether integers along some axes select every place at most once."""
     given = [(t, size) for t, size in zip(indices, shape) if t is not None]
     if any(t.dtype is torch.bool for t, _ in given):
         return False
@@ -88,7 +89,7 @@ def _are_distinct(indices: list[Tensor | None], shape: torch.Size) -> bool:
 
 
 def _is_along(ordering: Any, axis: int) -> bool:
-    """Whether a node orders along an axis."""
+    """Whether a node is an ordering that runs along an axis."""
     if ordering.target not in ORDERINGS:
         return False
     schema = ordering.target._schema.arguments

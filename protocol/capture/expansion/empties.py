@@ -1,4 +1,4 @@
-"""Empty tensors that code writes into part by part, as rotary embeddings do: zeros, once every element is written."""
+"""Empty tensors that code fills part by part, as rotary embeddings do: zeros if every element is written."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ OVERWRITING = {
 }
 """Operations whose result does not depend on what their first operand held."""
 WRITES = {aten.select_scatter.default, aten.slice_scatter.default}
-"""Operations that show the elements of one tensor in the place of some of another."""
+"""Operations that put one tensor's elements in place of some of another's."""
 PARTS = {
     *(aten.select.int, aten.slice.Tensor, aten.alias.default, aten.view.default),
     *(aten.transpose.int, aten.permute.default, aten.unsqueeze.default),
 }
-"""Operations that only show elements."""
+"""Operations that only view elements."""
 
 
 def zeros_where_written(graph: Graph) -> None:
-    """Make zeros of the empty tensors whose elements are all written before anything computes with one. Others stay,
-    for lowering to refuse.
+    """Replace by zeros the empty tensors whose elements are all written before they are first used in a computation.
+    Others stay, for lowering to refuse.
     """
     for node in list(graph.nodes):
         if node.target in EMPTY and not is_overwritten(node) and _is_written(node):
@@ -40,14 +40,14 @@ def zeros_where_written(graph: Graph) -> None:
 
 
 def is_overwritten(node: Node) -> bool:
-    """Whether nothing depends on what a tensor holds."""
+    """Whether nothing depends on the tensor's contents."""
     return all(user.target in OVERWRITING and node not in user.args[1:] for user in node.users)
 
 
 def _is_written(node: Node) -> bool:
     """Whether all elements of an empty tensor are written before an operation computes with one."""
     written = {node: torch.zeros(node.meta["val"].shape, dtype=torch.bool)}
-    """Of tensors that hold some of its elements, which of them are."""
+    """By tensor that holds some of the elements: a mask of those that are written."""
     for user in list(node.graph.nodes):
         if user.target in OVERWRITING and not any(x in written for x in user.args[1:]):
             continue

@@ -1,4 +1,4 @@
-"""The pass over a traced graph that replaces every operation without a rule by what it consists of."""
+"""The pass over a traced graph that replaces every operation without a rule by its expansion."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ INHERITED = (SOURCE_KEY, BACKWARD_KEY)
 
 
 def expand(graph: Graph, has_rule: Callable[[OpOverload], bool]) -> None:
-    """Replace nodes, and nodes of what replaces them, until each has a rule or no expansion; lines stay known."""
+    """Replace nodes, and the nodes that replace them, until each has a rule or no expansion. Source lines are kept."""
     add_where_distinct(graph)
     zeros_where_written(graph)
     waiting = [node for node in graph.nodes if node.op == "call_function"]
@@ -34,8 +34,8 @@ def expand(graph: Graph, has_rule: Callable[[OpOverload], bool]) -> None:
 
 
 def is_expanded(node: Node, has_rule: Callable[[OpOverload], bool]) -> bool:
-    """Whether a node is written in other operations: it has an expansion, and no rule that takes it. One that draws
-    from a generator of the submitter's own has none.
+    """Whether a node is to be expanded: it has an expansion, and no rule takes it. A node that draws from a generator
+    of the submitter's is not.
     """
     target = node.target
     if (
@@ -48,7 +48,7 @@ def is_expanded(node: Node, has_rule: Callable[[OpOverload], bool]) -> bool:
 
 
 def _replaced(graph: Graph, node: Node) -> list[Node]:
-    """Put the operations that a node consists of in its place; the new nodes."""
+    """Replace a node by its expansion; returns the new nodes."""
     expansion = expansion_of(node.target)  # type: ignore[arg-type]
     assert expansion is not None, "it is expanded"
     operands = node.all_input_nodes
@@ -64,7 +64,7 @@ def _replaced(graph: Graph, node: Node) -> list[Node]:
         with mode:
             inner = make_fx(functionalize(run), tracing_mode="fake")(*values).graph
     except Exception:
-        return []  # it does not hold for these operands, or torch refuses them: the node is refused by its name
+        return []  # not valid for these operands, or torch refuses them: the node is refused by its name
     inner.eliminate_dead_code()
     made: list[Node] = []
     known: dict[Node, Any] = {}
@@ -84,7 +84,9 @@ def _replaced(graph: Graph, node: Node) -> list[Node]:
 
 
 def _as_declared(found: Any, declared: Any) -> Any:
-    """What an expansion returned, in the types that torch gives the operation's results; several as a plain tuple."""
+    """The results of an expansion, converted to the types that torch gives the operation's results; several as a plain
+    tuple.
+    """
     if isinstance(found, Tensor):
         assert found.shape == declared.shape, f"{tuple(declared.shape)} is {tuple(found.shape)}"
         return found if found.dtype is declared.dtype else found.to(declared.dtype)
@@ -92,7 +94,7 @@ def _as_declared(found: Any, declared: Any) -> Any:
 
 
 def _hand_over(graph: Graph, node: Node, results: Any) -> None:
-    """Let the users of a node use `results`, one node or several, and drop it."""
+    """Redirect the users of a node to `results`, one node or several, and erase it."""
     if isinstance(results, Node):
         node.replace_all_uses_with(results)
     else:

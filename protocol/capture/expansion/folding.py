@@ -1,5 +1,6 @@
-"""Tables that a step computes of constants alone in float64, such as those of rotary embeddings: made once, as torch
-makes them, and kept as literals. No program has the type, and nothing of a table depends on data or on what is trained.
+"""Tables that a step computes from constants alone in float64, such as those of rotary embeddings: computed once by
+torch and kept as literals. No program has the type float64, and such a table depends neither on data nor on trained
+values.
 """
 
 from __future__ import annotations
@@ -21,11 +22,11 @@ from protocol.capture.tracing.tracer import TracedStep, constants_of
 from protocol.capture.types import PROGRAM_TYPES, as_committed, fits
 
 MOST_ELEMENTS: Final = 1 << 24
-"""Of a tensor that is made for it."""
+"""The largest number of elements of a tensor that is computed for a table."""
 
 
 def folded(traced: TracedStep, taken: Collection[str] = ()) -> TracedStep:
-    """The step with literals in the place of such tables; their names are not in `taken`."""
+    """The step with such tables replaced by literals, whose names are not in `taken`."""
     known: dict[Node, Any] = dict(constants_of(traced))
     graph, found = traced.graph, dict[Node, Tensor]()
     with torch.no_grad():
@@ -53,20 +54,20 @@ def folded(traced: TracedStep, taken: Collection[str] = ()) -> TracedStep:
 
 
 def _is_held(node: Node) -> bool:
-    """Whether a program has the type of a node's result."""
+    """Whether a program can hold the type of a node's result."""
     value = node.meta.get("val")
     return isinstance(value, Tensor) and value.dtype in PROGRAM_TYPES
 
 
 def _is_outside(node: Node) -> bool:
-    """Whether a node gives something in a type that no program has."""
+    """Whether a node has a result in a type that no program has."""
     return any(
         t.dtype not in PROGRAM_TYPES for t in tree_leaves(node.meta.get("val")) if isinstance(t, Tensor)
     )
 
 
 def _value(node: Node, known: dict[Node, Any]) -> Any:
-    """What a node gives that is made of constants alone; None of any other."""
+    """The value of a node that is computed from constants alone; None for any other node."""
     if node not in known:
         known[node] = None
         if node.op == "get_attr":  # a literal in a type that no program has
@@ -83,7 +84,7 @@ def _value(node: Node, known: dict[Node, Any]) -> Any:
 
 
 def _is_fixed(node: Node) -> bool:
-    """Whether an operation gives the same whenever it runs, and no more than is made for a table."""
+    """Whether an operation gives the same result every time and is small enough to be computed for a table."""
     if node.target is operator.getitem:
         return True
     if not isinstance(node.target, OpOverload) or torch.Tag.nondeterministic_seeded in node.target.tags:
@@ -93,7 +94,7 @@ def _is_fixed(node: Node) -> bool:
 
 
 def _erase(graph: Graph, node: Node) -> None:
-    """A node that nobody uses, and what it alone used."""
+    """Erase a node without users, and the nodes that only it used."""
     if node.users or node.op not in ("call_function", "get_attr"):
         return
     operands = node.all_input_nodes

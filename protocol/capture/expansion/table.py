@@ -16,22 +16,24 @@ Expansion = Callable[..., Any]
 ExpansionT = TypeVar("ExpansionT", bound=Expansion)
 
 EXPANSIONS: dict[OpOverload, Expansion] = {}
-"""What an overload consists of: a function of the same arguments with the same results."""
+"""The expansion of each overload: a function with the same arguments and results."""
 OF_LIBRARIES: dict[str, Expansion] = {}
-"""The same for overloads of other libraries, which need not be installed, by name."""
+"""The same for overloads of other libraries, by name, since these need not be installed."""
 BEYOND_RULES: dict[OpOverload, Callable[[Node], bool]] = {}
-"""Of an overload that has a rule, which nodes its rule does not take: they are expanded."""
+"""For an overload that has a rule: which nodes that rule does not take; they are expanded."""
 
 
 def expansion_of(overload: OpOverload) -> Expansion | None:
-    """What an overload consists of, if anything."""
+    """The expansion of an overload, if there is one."""
     return EXPANSIONS.get(overload) or OF_LIBRARIES.get(str(overload))
 
 
 def expands(
     *overloads: OpOverload, where: Callable[[Node], bool] | None = None
 ) -> Callable[[ExpansionT], ExpansionT]:
-    """Make a function the expansion of some overloads; `where` says of which nodes, if others have a rule."""
+    """Decorator: register a function as the expansion of some overloads; `where` selects the nodes if they also have a
+    rule.
+    """
 
     def register(expansion: ExpansionT) -> ExpansionT:
         EXPANSIONS.update(dict.fromkeys(overloads, expansion))
@@ -43,17 +45,17 @@ def expands(
 
 
 def expands_as_torch(*overloads: OpOverload, where: Callable[[Node], bool] | None = None) -> None:
-    """Take torch's own decomposition for some overloads."""
+    """Use torch's own decomposition for some overloads."""
     for overload in overloads:
         expands(overload, where=where)(decomposition_table[overload])
 
 
 def gradients(forward: Callable[..., Tensor], operands: Sequence[Tensor], g: Tensor) -> tuple[Tensor, ...]:
-    """What autograd makes of g, the gradient at forward(*operands), at the operands."""
+    """The gradients that autograd derives with respect to the operands, for g, the gradient at forward(*operands)."""
     back: Callable[[Tensor], tuple[Tensor, ...]] = torch.func.vjp(forward, *operands)[1]
     return back(g)
 
 
 def gradient(forward: Callable[[Tensor], Tensor], x: Tensor, g: Tensor) -> Tensor:
-    """`gradients` of one operand."""
+    """`gradients` with respect to one operand."""
     return gradients(forward, [x], g)[0]

@@ -1,4 +1,4 @@
-"""What `capture` refuses of its arguments: counts, the dataset, the model. Every function raises `CaptureError`."""
+"""Refusals of `capture`'s arguments: counts, the dataset, the model. Every function raises `CaptureError`."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ DATASET = (
 
 
 def require_code(model: Any, objective: Any) -> None:
-    """Refuse a model that is not a module of Python code, layers that have no tensors yet, and an objective that
+    """Refuse a model that is not a module of Python code, layers without initialised tensors, and an objective that
     cannot be called with a model and a batch.
     """
     if not isinstance(model, nn.Module):
@@ -65,14 +65,14 @@ def require_counts(**counts: int) -> None:
 
 
 def require_equal_parts(batch_size: int, micro_batches: int) -> None:
-    """Refuse a batch that cannot be divided into equal parts, for which a mean of means is not the batch's mean."""
+    """Refuse a batch that cannot be divided equally: the mean of the parts' means would not be the batch's mean."""
     if batch_size % micro_batches:
         what = f"a batch of {batch_size} rows in {micro_batches} micro-batches"
         raise CaptureError([Problem(what, "give a number of micro-batches that divides the batch size")])
 
 
 def require_enough_rows(dataset: Mapping[str, Tensor], batch_size: int, replacement: bool) -> None:
-    """Refuse a batch, drawn without replacement, that has more rows than the dataset."""
+    """Refuse a batch, drawn without replacement, with more rows than the dataset."""
     rows = len(next(iter(dataset.values())))
     if not replacement and batch_size > rows:
         what = f"a batch of {batch_size} rows without replacement, of a dataset of {rows}"
@@ -80,8 +80,8 @@ def require_enough_rows(dataset: Mapping[str, Tensor], batch_size: int, replacem
 
 
 def require_dataset(dataset: Mapping[str, Tensor]) -> None:
-    """Refuse an empty dataset, what is not a dense tensor in memory, types that it may not have, integers beyond i32,
-    and tensors of different lengths.
+    """Refuse an empty dataset, values that are not dense tensors in memory, unsupported types, integers beyond i32, and
+    tensors of different lengths.
     """
     if not isinstance(dataset, Mapping):
         raise CaptureError([Problem(f"the dataset is {_kind(dataset)}", DATASET)])
@@ -117,21 +117,21 @@ def require_dataset(dataset: Mapping[str, Tensor]) -> None:
 
 
 def other_names(number: int, item: Collection[str], first: Collection[str]) -> Problem:
-    """An item of a dataset has other names than the first one."""
+    """An item of the dataset has other names than the first one."""
     has, had = (", ".join(names) or "nothing" for names in (item, first))
     what = f"item {number} of the dataset has {has}, the first one {had}"
     return Problem(what, "give all items the same names, in the same number")
 
 
 def other_shape(number: int, name: str, shape: torch.Size, first: torch.Size) -> Problem:
-    """An item has numbers of another shape under a name than the first one."""
+    """An item's values under a name have another shape than those of the first item."""
     shapes = f"shape {tuple(shape)}, in the first item {tuple(first)}"
     remedy = "pad all rows to one length, and add a mask that says which elements count"
     return Problem(f"item {number} of the dataset has {name!r} of {shapes}", remedy)
 
 
 def item_raises(number: int, error: Exception) -> Problem:
-    """A dataset has no item of a number below its length."""
+    """The dataset raises an error for an item number below its length."""
     what = f"item {number} of the dataset raises {type(error).__name__}: {error}"
     remedy = (
         "let dataset[k] give item k for each k below len(dataset); pass a table's columns by name, as arrays"
@@ -140,20 +140,20 @@ def item_raises(number: int, error: Exception) -> Problem:
 
 
 def no_item(number: int, item: Any) -> Problem:
-    """An item has no names."""
+    """An item has no names for its values."""
     what = f"item {number} of the dataset is of type {type(item).__name__}"
     return Problem(what, "let items be dicts or tuples of tensors")
 
 
 def no_number(number: int, name: str, value: Any) -> Problem:
-    """An item has something else than numbers."""
+    """An item holds something other than numbers."""
     what = f"item {number} of the dataset has {name!r} of type {type(value).__name__}, which is not a number"
     return Problem(what, "leave it out, or turn it into numbers")
 
 
 def require_types(model: nn.Module) -> None:
-    """Refuse parameters and float buffers that are not f32, integer buffers beyond i32, tensors without elements, and
-    those that are sparse or on no device.
+    """Refuse parameters and float buffers that are not f32, integer buffers beyond i32, and tensors that are empty,
+    sparse or on no device.
 
     An int64 buffer, such as a counter, is i32 in a program.
     """
@@ -176,8 +176,9 @@ def require_types(model: nn.Module) -> None:
 
 
 def require_separate_memory_and_no_hooks(model: nn.Module) -> None:
-    """Refuse tensors that share memory, since an update in place would change both, and parameters with hooks, which
-    torch runs after the gradient that is traced."""
+    """Refuse tensors that share memory, since an update in place would change both; and parameters with hooks, since
+    torch runs these after the traced gradient.
+    """
     problems = []
     end, before = 0, ""
     for first, last, name in sorted(_span(t, name) for name, t in tensors_of(model) if _has_memory(t)):
@@ -195,7 +196,7 @@ def require_separate_memory_and_no_hooks(model: nn.Module) -> None:
 
 
 def not_watched(kept: PythonState) -> Iterator[str]:
-    """The note on Python objects that are too many to be compared from step to step, if they are."""
+    """A note that there are too many Python objects to compare between steps, if so."""
     if kept.unwatched:
         yield (
             f"model and objective keep more than {python_state.MOST_OBJECTS:,} Python objects: those from "
@@ -204,7 +205,7 @@ def not_watched(kept: PythonState) -> Iterator[str]:
 
 
 def _kind(value: Any) -> str:
-    """What a value is, for a message."""
+    """A description of a value, for a message."""
     return "None" if value is None else f"of type {type(value).__name__}"
 
 
@@ -213,7 +214,7 @@ def _own(module: nn.Module) -> list[Tensor]:
 
 
 def _takes_two(function: Any) -> bool:
-    """Whether a function can be called with two arguments; one that hides its signature is believed."""
+    """Whether a function accepts two arguments; assumed if it hides its signature."""
     try:
         inspect.signature(function).bind(None, None)
     except TypeError:
@@ -224,7 +225,7 @@ def _takes_two(function: Any) -> bool:
 
 
 def _not_plain(t: Any) -> list[tuple[str, str]]:
-    """What a value is instead of a dense tensor with elements in memory, and the remedy; empty if it is one."""
+    """A description and remedy for a value that is not a dense tensor with elements in memory; empty if it is one."""
     if not isinstance(t, Tensor):
         return [(_kind(t), "pass torch.tensor(...) or torch.from_numpy(...) of it")]
     if t.is_nested:
@@ -246,6 +247,6 @@ def _has_memory(t: Tensor) -> bool:
 
 
 def _span(t: Tensor, name: str) -> tuple[int, int, str]:
-    """The first address of a tensor and the one after its last."""
+    """The first address of a tensor's memory, and the one after the last."""
     reach = sum((size - 1) * stride for size, stride in zip(t.shape, t.stride()))
     return t.data_ptr(), t.data_ptr() + (reach + 1) * t.element_size(), name

@@ -1,4 +1,4 @@
-"""The dataset as it is committed, and an example of the batch that the objective sees."""
+"""The committed dataset, and an example of the batch that the objective sees."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ from protocol.capture.types import WIDENED, as_committed, as_seen_by_torch, stor
 
 
 def committed(dataset: Any) -> dict[str, Tensor]:
-    """The tensors as they are committed: f32, u8, bool, or i32 in place of int64; one row per example.
+    """The tensors to commit: f32, u8, bool, or i32 in place of int64; one row per example.
 
-    `dataset` holds tensors or numpy arrays by name, or is a map-style dataset, such as torch's or Hugging Face's,
-    whose items are dicts or tuples of equal shapes; those of a tuple are called 0, 1, …. What it holds is copied,
-    except read-only memory-mapped numpy arrays whose type is committed without conversion: these may be larger than
-    memory.
+    `dataset` holds tensors or numpy arrays by name, or is a map-style dataset, such as torch's or Hugging Face's, whose
+    items are dicts or tuples of equal shapes; the entries of a tuple are named 0, 1, …. The contents are copied, except
+    read-only memory-mapped numpy arrays whose type is committed without conversion, so these may be larger than memory.
 
-    Raises `CaptureError` for what `require_dataset` refuses, for rows of unequal shapes, and for values of no number.
+    Raises `CaptureError` for anything `require_dataset` refuses, for rows of unequal shapes, and for non-numeric
+    values.
     """
     items = _stacked(dataset) if _is_map_style(dataset) else dataset
     tensors = {name: _tensor(x) for name, x in items.items()} if isinstance(items, Mapping) else items
@@ -39,7 +39,7 @@ def committed(dataset: Any) -> dict[str, Tensor]:
 
 
 def example_batch(dataset: Mapping[str, Tensor], batch_size: int) -> dict[str, Tensor]:
-    """Zeros in the types and shapes of a batch of the committed `dataset` as the objective sees it."""
+    """Zeros with the types and shapes of a batch of the committed `dataset`, as the objective sees it."""
     return {
         name: torch.zeros((batch_size, *t.shape[1:]), dtype=as_seen_by_torch(t.dtype))
         for name, t in dataset.items()
@@ -47,11 +47,11 @@ def example_batch(dataset: Mapping[str, Tensor], batch_size: int) -> dict[str, T
 
 
 def _tensor(x: Any) -> Any:
-    """The tensor converted to a program's type where that loses nothing; anything else unchanged."""
+    """The tensor converted to a program's type if nothing is lost; anything else unchanged."""
     if isinstance(x, np.ndarray):
         try:
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore", UserWarning)  # torch has no tensor that cannot be written to
+                warnings.simplefilter("ignore", UserWarning)  # torch has no read-only tensors
                 x = torch.from_numpy(x if x.dtype.isnative else x.astype(x.dtype.newbyteorder("=")))
         except (TypeError, ValueError):
             return x
@@ -59,7 +59,7 @@ def _tensor(x: Any) -> Any:
 
 
 def _kept(x: Any, t: Tensor) -> Tensor:
-    """The tensor as it is committed, without a copy of what is mapped."""
+    """The tensor to commit; memory-mapped data are not copied."""
     mapped = isinstance(x, np.memmap) and x.mode == "r" and t.is_contiguous()
     if not mapped or stored_as(t.dtype) is not t.dtype or (t.is_floating_point() and bool(t.min().isnan())):
         return as_committed(t)
@@ -70,7 +70,7 @@ def _kept(x: Any, t: Tensor) -> Tensor:
 
 
 def _is_map_style(dataset: Any) -> bool:
-    """Whether it has items by number, as a `torch.utils.data.Dataset` has, and not merely a sequence or tensor."""
+    """Whether it has numbered items, as a `torch.utils.data.Dataset` has, and is not merely a sequence or tensor."""
     kind = type(dataset)
     return not isinstance(dataset, Mapping | Tensor | np.ndarray | list | tuple | str | bytes) and (
         hasattr(kind, "__getitem__") and hasattr(kind, "__len__")
@@ -102,7 +102,7 @@ def _stacked(dataset: Any) -> dict[str, Tensor]:
 
 
 def _row(item: Any, number: int, problems: Problems) -> Iterator[tuple[str, Tensor]]:
-    """The numbers of an item, by name."""
+    """The numeric values of an item, by name."""
     if isinstance(item, Mapping):
         parts = dict(item)
     elif isinstance(item, tuple | list):

@@ -1,4 +1,4 @@
-"""The tensors of a model by name, and where its modules keep them."""
+"""The tensors of a model by name, and the places where its modules hold them."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ def tensors_of(model: nn.Module) -> list[tuple[str, Tensor]]:
 
 
 def with_attributes(copy: Tensor, original: Tensor) -> Tensor:
-    """`copy`, a plain tensor, with the attributes that Python code set on `original`; a parameter if that is one."""
+    """`copy`, a plain tensor, with attributes that Python code set on `original`; a parameter if `original` is one."""
     vars(copy).update({name: value for name, value in vars(original).items() if name not in vars(copy)})
     if isinstance(original, nn.Parameter):
-        copy._is_param = True  # what `isinstance(…, nn.Parameter)` asks for
+        copy._is_param = True  # checked by `isinstance(…, nn.Parameter)`
     return copy
 
 
 def places(model: nn.Module) -> dict[str, str]:
-    """From the dotted path of every place where a module keeps a tensor to that tensor's name in `tensors_of`.
+    """Maps the dotted path of every place where a module holds a tensor to that tensor's name in `tensors_of`.
 
-    A tied tensor has several places. A module that is used twice in the model has its places once, so that a tensor
-    put there for a while can be taken away again.
+    A tied tensor has several places. A module that is used twice in the model has its places listed once, so that a
+    tensor can be put there temporarily and taken away again.
     """
     names = {id(t): name for name, t in tensors_of(model)}
     return {

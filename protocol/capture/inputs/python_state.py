@@ -1,7 +1,7 @@
-"""What model and objective keep in Python: attributes, closures, globals and containers, compared and put back.
+"""The Python values that model and objective keep: attributes, closures, globals and containers, compared and restored.
 
-A program has the tensors of its state and nothing else. A number that Python counts on from step to step, a flag that
-it sets once, or a list that grows is invisible to it; `PythonState` is how `capture` sees them.
+A program has only the tensors of its state. It cannot see a number that Python increments from step to step, a flag
+that is set once, or a list that grows; `PythonState` detects these for `capture`.
 """
 
 from __future__ import annotations
@@ -57,18 +57,18 @@ from protocol.capture.inputs.python_values import (
 )
 
 MOST_OBJECTS = 200_000
-"""Objects that are looked at; what lies beyond is not compared."""
+"""The largest number of objects that are examined; any others are not compared."""
 MOST_ELEMENTS = 4_096
-"""Elements of a container that have their own names; the numbers and texts behind them are compared together."""
+"""The number of a container's elements that get names; numbers and texts after these are compared together."""
 PLAIN = (Tensor, nn.Parameter, nn.Buffer)
-"""Tensors whose attributes Python code may set; those of a trace have attributes of torch's."""
+"""Tensors whose attributes Python code may set; traced tensors have attributes of torch's."""
 TABLES = ("_parameters", "_buffers", "_modules")
 """Attributes of a module that hold tensors and modules by name."""
 
 
 @dataclass(frozen=True)
 class Change:
-    """A value that is not what it was: where it is kept, and both values as text."""
+    """A value that changed: where it is kept, and both values as text."""
 
     where: str
     before: str
@@ -76,19 +76,21 @@ class Change:
 
 
 class PythonState:
-    """What can be reached from some roots, by name. Tensors are not compared: a trace refuses those that are neither
-    the model's nor the batch's."""
+    """Everything that can be reached from some roots, by name. Tensors are not compared: a trace refuses those that
+    belong neither to the model nor to the batch.
+    """
 
     def __init__(self, roots: Mapping[str, Any]) -> None:
         self.roots = dict(roots)
         self._values: dict[str, Any] = {}
         self._holders: list[tuple[Callable[[], Iterable[Any]] | None, Callable[[], None]]] = []
-        """Of everything that can be changed in place: what it holds now, or None where nobody can tell, and how to put
-        back what it held."""
+        """For everything that can be changed in place: its present contents, or None if they cannot be read, and a
+        function that restores its contents.
+        """
         self._kept: list[Any] = []
-        """All that was looked at, so that no identity is given again while states are compared."""
+        """Everything examined, kept alive so that no identity is reused while states are compared."""
         self._globals: set[tuple[int, str, bool]] = set()
-        """Module globals that were looked at, by their table, name, and whether they are an installed package's."""
+        """Module globals examined, by their table, name, and whether they belong to an installed package."""
         self._times: Counter[str] = Counter()
         seen: set[int] = set()
         pending = deque((where, value, True) for where, value in self.roots.items())
@@ -105,35 +107,35 @@ class PythonState:
                 if not own:
                     del self._holders[holders:]
         self.unwatched = pending[0][0] if pending else ""
-        """Where the walk ended with objects left; empty if it has seen all."""
+        """Where the walk stopped with objects remaining; empty if it examined all."""
         self._values["the state of Python's random numbers"] = random.getstate()
         self._values["the state of NumPy's random numbers"] = state_of_generator(np.random.mtrand._rand)
 
     def changes(self, later: PythonState) -> list[Change]:
-        """What differs in `later`, which has the same roots."""
+        """The differences in `later`, which has the same roots."""
         names = dict.fromkeys((*self._values, *later._values))
         pairs = ((name, self._values.get(name, _Absent), later._values.get(name, _Absent)) for name in names)
         return [Change(name, _text(a), _text(b)) for name, a, b in pairs if _differ(a, b)]
 
     def restore(self) -> None:
-        """Put back every attribute, closure, global and container."""
+        """Restore every attribute, closure, global and container."""
         for _, restore in self._holders:
             restore()
 
     def restore_holders_of(self, unwanted: Callable[[Any], bool]) -> None:
-        """Put back those that hold something `unwanted` by now, or may do so; all others stay unchanged."""
+        """Restore those that now hold something `unwanted`, or may hold it; all others stay unchanged."""
         for now, restore in self._holders:
             if now is None or any(map(unwanted, now())):
                 restore()
 
     def _add(self, where: str, value: Any) -> None:
-        """A value to compare. Two variables may have one name: the second is `name (2)`."""
+        """Add a value to compare. If two variables have the same name, the second is called `name (2)`."""
         self._times[where] += 1
         count = self._times[where]
         self._values[where if count == 1 else f"{where} ({count})"] = value
 
     def _inside(self, where: str, value: Any) -> Items:
-        """What an object holds, by name."""
+        """The contents of an object, by name."""
         if isinstance(value, Tensor):
             return self._attributes(where, value) if type(value) in PLAIN else ()
         if isinstance(value, np.ndarray):
@@ -174,7 +176,7 @@ class PythonState:
         return self._instance(where, value)
 
     def _container(self, where: str, value: Any) -> Items:
-        """A container that changes in place: its length counts as a separate value."""
+        """A container that changes in place; its length is compared as a separate value."""
         kind = kind_of(value)
         self._changeable(value)
         self._add(f"len({where})", kind.__len__(value))
@@ -193,14 +195,14 @@ class PythonState:
         return self._named(where, [(f"{where}[{k}]", x) for k, x in enumerate(elements)])
 
     def _named(self, where: str, items: list[tuple[str, Any]]) -> Items:
-        """The elements of a container, of a long one without the numbers and texts at its end."""
+        """The elements of a container by name; for a long one, without the numbers and texts at its end."""
         first, rest = items[:MOST_ELEMENTS], items[MOST_ELEMENTS:]
         if rest:
             self._add(f"{where} behind {first[-1][0]}", tuple(x for _, x in rest if isinstance(x, LEAVES)))
         return [*first, *(item for item in rest if not isinstance(item[1], LEAVES))]
 
     def _changeable(self, value: Any) -> None:
-        """Remember how to put back what a container holds."""
+        """Remember how to restore a container's contents."""
         kind, copy = kind_of(value), flat(value)
 
         def restore() -> None:
@@ -219,7 +221,7 @@ class PythonState:
     def _cell(self, where: str, cell: CellType) -> Items:
         try:
             held = cell.cell_contents
-        except ValueError:  # nothing was assigned yet
+        except ValueError:  # not yet assigned
             return ()
         self._holders.append((lambda: (cell.cell_contents,), partial(_set, cell, "cell_contents", held)))
         return ((where, held),)
@@ -249,8 +251,8 @@ class PythonState:
     ) -> list[tuple[str, Any]]:
         """The globals of a module, and of modules among them, that have one of `names`.
 
-        Of an installed module that is reached by attribute, where much may live that runs beside the step, numbers,
-        texts and lengths alone, and those that a function uses which is `called` from outside.
+        For an installed module, where many values may be unrelated to the step, only numbers, texts and lengths; also
+        those that a function found there uses, but not those of functions that this one calls in turn (`called`).
         """
         found: list[tuple[str, Any]] = []
         library = in_library(file := table.get("__file__") or STANDARD)
@@ -277,7 +279,9 @@ class PythonState:
         return found
 
     def _cached(self, where: str, function: Any) -> Items:
-        """A function with `functools.lru_cache`, whose results cannot be read: they go once there are new ones."""
+        """A function with `functools.lru_cache`. Its results cannot be read, so they are cleared once there are new
+        ones.
+        """
         known = function.cache_info().misses
 
         def restore() -> None:
@@ -292,8 +296,9 @@ class PythonState:
         return [(where, function.__wrapped__), *((f"a result of {where}", x) for x in held)]
 
     def _class(self, class_: type) -> Items:
-        """Attributes of the submitter's class, and what its methods refer to; of an installed package's class, which
-        may serve others too, the methods of modules alone."""
+        """Attributes of the submitter's class, and what its methods refer to. For a class of an installed package,
+        which may have other users too, only the methods of modules.
+        """
         file = getattr(sys.modules.get(class_.__module__), "__file__", None) or STANDARD
         installed = is_installed(file)
         if in_library(file) or (installed and not issubclass(class_, nn.Module)):
@@ -313,7 +318,7 @@ class PythonState:
         return found
 
     def _instance(self, where: str, value: Any) -> Items:
-        """Attributes; of a module its submodules, but not its tensors, which are the program's state."""
+        """Attributes; for a module also its submodules, but not its tensors, which are the program's state."""
         if (state := state_of_generator(value)) is not None:
             self._add(where, state)
             return ()
@@ -327,13 +332,13 @@ class PythonState:
         return found
 
     def _attributes(self, where: str, value: Any) -> list[tuple[str, Any]]:
-        """Attributes in a `__dict__` or in slots."""
+        """Attributes, in a `__dict__` or in slots."""
         dot = f"{where}." if where else ""
         found = []
         for name, slot in slots_of(type(value)):
             try:
                 held = slot.__get__(value)
-            except AttributeError:  # nothing was assigned yet
+            except AttributeError:  # not yet assigned
                 continue
             self._holders.append((partial(_entry_of_slot, slot, value), partial(slot.__set__, value, held)))
             found.append((f"{dot}{name}", held))
@@ -353,7 +358,7 @@ class PythonState:
 
 @contextmanager
 def left_as_it_was(model: nn.Module, objective: Any) -> Iterator[PythonState]:
-    """Model and objective have the same attributes, containers and closures afterwards, whatever happens inside."""
+    """Restore the attributes, containers and closures of model and objective afterwards, whatever happens inside."""
     kept = PythonState({"": model, "objective": objective})
     try:
         yield kept
@@ -362,11 +367,11 @@ def left_as_it_was(model: nn.Module, objective: Any) -> Iterator[PythonState]:
 
 
 class _Absent:
-    """In place of a value that is in one of two states only."""
+    """Placeholder for a value that exists in only one of two states."""
 
 
 def _is_table(value: Any) -> bool:
-    """Whether it is the dict in which a cached function finds the places of its results."""
+    """Whether it is the dict in which a cached function looks up its results."""
     return type(value) is dict and any(type(x).__name__ == "_lru_list_elem" for x in value.values())
 
 
@@ -375,7 +380,7 @@ def _entry(table: Mapping[str, Any], name: str) -> Iterable[Any]:
 
 
 def _set(owner: Any, name: str, value: Any) -> None:
-    """Where it is another one: members of an enumeration cannot be set, and do not change."""
+    """Set an attribute if its value differs: members of an enumeration cannot be set, and do not change."""
     if getattr(owner, name, _Absent) is not value:
         setattr(owner, name, value)
 

@@ -1,6 +1,6 @@
-"""How a value that Python keeps is read: the elements of containers, slots, positions of iterators, plain memory.
+"""How to read a value that Python keeps: elements of containers, slots, positions of iterators, plain memory.
 
-Nothing here changes a value or runs code of the submitter's, but for `__reduce__` of iterators.
+Nothing here changes a value or runs the submitter's code, except `__reduce__` of iterators.
 """
 
 from __future__ import annotations
@@ -32,14 +32,16 @@ import torch
 from torch import nn
 
 KINDS = (OrderedDict, dict, list, deque, set)
-"""Containers that change in place. Their own methods are called, since a subclass may compute or refuse in its."""
+"""Containers that change in place. The methods of these types are called directly, since those of a subclass may
+compute or refuse.
+"""
 CACHED = type(lru_cache(len))
 LEAVES = (bool, int, float, complex, str, bytes, type(None))
 LIBRARIES = tuple(str(Path(str(package.__file__)).parent) + os.sep for package in (torch, np))
-"""Folders of torch and NumPy, whose code keeps nothing of the submitter's."""
+"""Folders of torch and NumPy, whose code holds no values of the submitter's."""
 STANDARD = sysconfig.get_path("stdlib") + os.sep
 INSTALLED = tuple(STANDARD + name + os.sep for name in ("site-packages", "dist-packages"))
-"""Folders inside Python's own library with packages that are looked at."""
+"""Folders inside Python's own library whose packages are examined."""
 
 Items = Iterable[tuple[str, Any]]
 
@@ -52,13 +54,14 @@ def in_library(path: str) -> bool:
 
 
 def is_installed(path: str) -> bool:
-    """Whether a file belongs to an installed package, whose globals may hold what runs around the step."""
+    """Whether a file belongs to an installed package, whose globals may be unrelated to the step."""
     return not {"site-packages", "dist-packages"}.isdisjoint(Path(path).parts)
 
 
 def is_own(value: Any) -> bool:
-    """Whether what it holds is put back: the submitter's, and a module's. Live objects of libraries, which others may
-    use beside the step, are compared only."""
+    """Whether the contents are restored: those of the submitter's objects and of modules are. Live objects of
+    libraries, which may have other users besides the step, are only compared.
+    """
     if isinstance(
         value, (*KINDS, nn.Module, tuple, frozenset, CellType, MethodType, partial, CACHED, property)
     ):
@@ -73,14 +76,16 @@ def is_own(value: Any) -> bool:
 
 
 def slots_of(class_: type) -> Iterator[tuple[str, Any]]:
-    """The slots that a class of Python code and its bases declare."""
+    """The slots that a Python class and its bases declare."""
     for base in class_.__mro__:
         if "__slots__" in vars(base):
             yield from ((k, x) for k, x in vars(base).items() if isinstance(x, MemberDescriptorType))
 
 
 def wrapped_by(where: str, function: FunctionType) -> Items:
-    """What a function of a library calls that it was given: a decorator's closure and attributes."""
+    """The functions that a library's function was given and calls, such as a decorator's: in its closure and
+    attributes.
+    """
     cells = [c.cell_contents for c in function.__closure__ or () if c != CellType()]
     held = (*cells, *vars(function).values())
     return [(where, x) for x in held if isinstance(x, FunctionType | MethodType | MappingProxyType)]
@@ -92,27 +97,28 @@ def kind_of(container: Any) -> Any:
 
 
 def keys_of(container: Any) -> list[Any]:
-    """The keys of a dict, whatever its class makes of iteration."""
+    """The keys of a dict, even if its class overrides iteration."""
     return list(kind_of(container).__iter__(container))
 
 
 def flat(container: Any) -> list[Any]:
-    """The elements; of a dict keys and values by turns."""
+    """The elements; for a dict, keys and values alternate."""
     if isinstance(container, dict):
         return [x for key in keys_of(container) for x in (key, dict.__getitem__(container, key))]
     return list(kind_of(container).__iter__(container))
 
 
 def names_of(code: CodeType) -> set[str]:
-    """Names of globals and attributes in a function and in those written inside it; also those written as texts, as in
-    `getattr(module, "name")`."""
+    """Names of globals and attributes in a function and in functions nested in it; also names given as text, as in
+    `getattr(module, "name")`.
+    """
     inner = (names_of(c) for c in code.co_consts if isinstance(c, CodeType))
     texts = (c for c in code.co_consts if isinstance(c, str) and c.isidentifier())
     return {*code.co_names, *texts}.union(*inner)
 
 
 def state_of_generator(value: Any) -> Any:
-    """The state of a generator of random numbers; None for anything else."""
+    """The state of a random number generator; None for anything else."""
     if isinstance(value, random.Random):
         return value.getstate()
     if isinstance(value, np.random.RandomState):
@@ -134,14 +140,16 @@ def digest_of(value: Any) -> Any:
 
 
 def digest_of_array(array: np.ndarray[Any, Any]) -> str:
-    """Of what it holds; a file that is mapped for reading alone is not read for it, and may be larger than memory."""
+    """A digest of an array's contents. A file that is mapped read-only is not read for this, as it may be larger than
+    memory.
+    """
     if isinstance(array, np.memmap) and array.mode == "r":
         return f"{array.filename} at {array.offset}"
     return hashlib.sha256(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data).hexdigest()
 
 
 def position_of(value: Any) -> Any:
-    """How far an iterator has come: where its code stands, how much is left, and the numbers of its state."""
+    """The position of an iterator: where its code stands, how much is left, and the numbers of its state."""
     if isinstance(value, GeneratorType):
         frame = value.gi_frame
         numbers = {} if frame is None else {k: x for k, x in frame.f_locals.items() if isinstance(x, LEAVES)}

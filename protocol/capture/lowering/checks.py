@@ -1,7 +1,7 @@
-"""What `capture` refuses of a traced graph: operations without a rule, uses that a rule has no exact form for.
+"""Refusals of a traced graph: operations without a rule, and uses for which a rule has no exact form.
 
-A rule raises `Unsupported` beside the arithmetic that it guards, as only the rule knows its limits. `lowering.lower`
-turns each into a `Problem` with the node's source line and raises all of them together.
+A rule raises `Unsupported` next to the arithmetic concerned, as only the rule knows its limits. `lowering.lower` turns
+each into a `Problem` with the node's source line and raises all of them together.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ REMEDIES = {
 
 
 class Unsupported(InternalError):
-    """Raised by a rule: this use of the operation has no exact form. `remedy` says what the submitter can do."""
+    """Raised by a rule if this use of the operation has no exact form. `remedy` tells the submitter what to do."""
 
     remedy: str
 
@@ -43,22 +43,22 @@ class Unsupported(InternalError):
 
 
 def wrong_type(dtype: DType) -> Unsupported:
-    """The operation is not computed on operands of this type; its rule raises the error."""
+    """An error for a rule to raise: the operation is not supported for operands of this type."""
     return Unsupported(f"on {dtype.name.lower()}", "convert with .float() first")
 
 
 def unsupported(node: torch.fx.Node, error: Exception) -> Problem:
-    """A node has no rule, its rule refuses it, or the program refuses what the rule wrote."""
+    """A node has no rule, its rule refuses it, or the program refuses what its rule wrote."""
     remedy = error.remedy if isinstance(error, Unsupported) else DEFAULT_REMEDY
     return Problem(f"{node.target}: {error}", remedy, source_of(node))
 
 
 def made_inside(user: torch.fx.Node) -> Problem:
-    """The node `user` takes a tensor that the code spells out in a type that no program has."""
+    """The node `user` takes a tensor literal of a type that no program has."""
     return Problem("a tensor made inside the step", CONSTANT, source_of(user))
 
 
 def remedy_of(name: str) -> str:
-    """What to do instead of an operation that has no rule, by its name without the overload."""
+    """What to use instead of an operation without a rule, by its name without the overload."""
     algebra = name.startswith(("linalg_", "_linalg_"))
     return REMEDIES.get(name, LINEAR_ALGEBRA if algebra else DEFAULT_REMEDY)

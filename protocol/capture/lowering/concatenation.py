@@ -8,22 +8,22 @@ from protocol.program.builder import Builder, Value
 from protocol.program.instruction import MAX_INSTRUCTION_BYTES, MAX_OPERANDS
 
 OPERAND_BYTES = 4
-"""Of an operand beside its type: the leaf."""
+"""Size of an operand apart from its type: the leaf."""
 OTHER_BYTES = 16
-"""Of the instruction beside its operands and the type of its result: opcode, first leaf, counts, axis; 9 are used."""
+"""Size of an instruction apart from operands and result type: opcode, first leaf, counts, axis; 9 are used."""
 
 
 def concatenated(b: Builder, pieces: Sequence[Value], axis: int = 0) -> Value:
-    """One or more tensors as one along an axis, as few at a time as an instruction takes."""
+    """One or more tensors concatenated along an axis, by instructions with as many operands as allowed."""
     while len(pieces) > 1:
         pieces = [group[0] if len(group) == 1 else b.concat(group, axis) for group in _groups(pieces)]
     return pieces[0]
 
 
 def _groups(pieces: Sequence[Value]) -> Iterator[list[Value]]:
-    """The pieces in order, as many together as one instruction holds."""
+    """The pieces in order, in groups that fit one instruction."""
     group: list[Value] = []
-    # A result has the rank of the operands, and so a type of the same length.
+    # A result has the rank of the operands, so its type has the same length.
     size = start = OTHER_BYTES + len(pieces[0].type.encode())
     for piece in pieces:
         needed = OPERAND_BYTES + len(piece.type.encode())

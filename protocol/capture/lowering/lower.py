@@ -1,7 +1,7 @@
-"""From a graph of ATen operations to instructions: every node by the rule for its operation, nothing by default.
+"""Lowers a graph of ATen operations to instructions: every node by the rule for its operation; there is no default.
 
-Importing this module registers all rules. A node that has no rule, or whose rule refuses it, is a `Problem`; all of
-them are collected and raised together.
+Importing this module registers all rules. A node without a rule, or refused by its rule, is a `Problem`; all of them
+are collected and raised together.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def lower(lowering: Lowering, graph: torch.fx.Graph, inputs: Sequence[View]) -> 
         elif node.op == "call_function":
             try:
                 rule = rule_of(node)
-                # Where an operand is missing, a problem found before explains it.
+                # A missing operand is explained by an earlier problem.
                 if all(operand in known for operand in node.all_input_nodes):
                     known[node] = _apply(lowering, node, rule, known)
             except (Unsupported, ProgramError) as error:
@@ -49,7 +49,7 @@ def lower(lowering: Lowering, graph: torch.fx.Graph, inputs: Sequence[View]) -> 
             held = getattr(graph.owning_module, str(node.target))
             if isinstance(held, Tensor) and held.numel():
                 problems.update(dict.fromkeys(map(made_inside, node.users)))
-            else:  # no elements, which `torch.cat` ignores, or a generator of random numbers, which rules refuse
+            else:  # a tensor without elements, ignored by `torch.cat`, or a random number generator, refused by rules
                 known[node] = None if isinstance(held, Tensor) else held
     raise_any(problems)
     (outputs,) = graph.output_node().args
@@ -57,7 +57,7 @@ def lower(lowering: Lowering, graph: torch.fx.Graph, inputs: Sequence[View]) -> 
 
 
 def without_rule(graph: torch.fx.Graph) -> list[Problem]:
-    """The operations of a graph that have no rule; of an unfinished graph, those whose results other operations use."""
+    """The operations of a graph that have no rule. In an unfinished graph, only those whose results are used."""
     if any(node.op == "output" for node in graph.nodes):
         graph.eliminate_dead_code()
     found: list[Problem] = []
@@ -90,8 +90,9 @@ def _apply(
 
 
 def _in_traced_type(lowering: Lowering, traced: Any, result: Lowered) -> Lowered:
-    """A rule's result, cast to the type of the traced one. Raises `Unsupported` if the shapes differ, so that a rule
-    which leaves something out does not pass in silence."""
+    """A rule's result, cast to the traced type. Raises `Unsupported` if the shapes differ, so that a rule that leaves
+    something out does not go unnoticed.
+    """
     if isinstance(result, tuple) and isinstance(traced, tuple | list):
         return tuple(_in_traced_type(lowering, *pair) for pair in zip(traced, result))
     if not isinstance(result, View) or not isinstance(traced, Tensor):

@@ -21,7 +21,7 @@ RULES: dict[OpOverload, Rule] = {}
 
 
 def lowers(*overloads: OpOverload) -> Callable[[RuleT], RuleT]:
-    """Make a function the rule of some overloads."""
+    """Decorator: register a function as the rule of some overloads."""
 
     def register(rule: RuleT) -> RuleT:
         RULES.update(dict.fromkeys(overloads, rule))

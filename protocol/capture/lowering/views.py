@@ -1,7 +1,7 @@
-"""Tensors as views: a value of the program read by an offset and strides, so that a transpose costs nothing.
+"""Tensors as views: a program value read with an offset and strides, so that a transpose costs nothing.
 
-Every ATen view is one affine map over a value. torch itself works out the map, on a meta tensor. An instruction
-(`strided`) is written only when a rule needs the elements in order.
+Every ATen view is one affine map over a value. torch itself computes the map, on a meta tensor. An instruction
+(`strided`) is written only if a rule needs the elements in order.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ class View:
     strides: Shape
     offset: int = 0
     _copies: dict[tuple[Shape, Shape, int], Value] = field(default_factory=dict, repr=False)
-    """Copies made so far, shared by all views of one origin."""
+    """Copies made so far, shared by all views of the same value."""
 
     @classmethod
     def of(cls, value: Value) -> View:
-        """A value unchanged."""
+        """A view of a whole value."""
         return cls(value, value.shape, contiguous_strides(value.shape))
 
     @property
@@ -41,7 +41,7 @@ class View:
 
     @property
     def whole(self) -> bool:
-        """Whether this is the value itself under its own shape."""
+        """Whether this is the value itself in its own shape."""
         shape = self.value.shape
         return (
             self.shape == shape
@@ -50,7 +50,7 @@ class View:
         )
 
     def elements(self, b: Builder) -> Value:
-        """The view as a value of its shape, copied by one `strided` where it is not the value itself."""
+        """The view as a value of its shape, copied by one `strided` unless it is the value itself."""
         if self.whole:
             return self.value
         key = (self.shape, self.strides, self.offset)
@@ -72,7 +72,7 @@ class View:
         return View(self.value, shape, strides, self.offset, self._copies)
 
     def apply(self, b: Builder, operation: Callable[..., Tensor], *args: Any, **kwargs: Any) -> View:
-        """The view that an ATen view operation makes of this one, after a copy where torch would have to make one."""
+        """The result of an ATen view operation on this view, after a copy if torch would have to make one."""
         try:
             meta = operation(self._meta(), *args, **kwargs)
         except RuntimeError:  # torch: "view size is not compatible with input tensor's size and stride"
@@ -85,8 +85,9 @@ class View:
         return View(self.value, shape, strides, int(meta.storage_offset()), self._copies)
 
     def _copied(self, b: Builder, operation: Callable[[Tensor], Tensor]) -> View:
-        """A copy of the view in order. Where its last two axes are swapped in memory and `operation` can view them so,
-        they stay swapped: a product then reads k^T from k without a copy."""
+        """A contiguous copy of the view. If its last two axes are swapped in memory and `operation` can view them so,
+        they stay swapped: a product then reads k^T from k without a copy.
+        """
         transposed = (
             self.transposed() if len(self.shape) > 1 and self.strides[-2] < self.strides[-1] else self
         )

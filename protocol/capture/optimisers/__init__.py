@@ -1,1 +1,1 @@
-"""Stage 5: the optimiser and its scheduler become instructions of the update and tables of learning rates."""
+"""Stage 5: the optimiser becomes instructions of the update, and its scheduler tables of learning rates."""

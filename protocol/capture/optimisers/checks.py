@@ -1,4 +1,6 @@
-"""What `capture` refuses of the optimiser, its scheduler and the limits of gradients. Each raises `CaptureError`."""
+"""Refusals of the optimiser, its scheduler and the limits of gradients. Each raises `CaptureError` or returns a
+`Problem`.
+"""
 
 from __future__ import annotations
 
@@ -17,11 +19,13 @@ from protocol.capture.optimisers.phases import Phase
 from protocol.capture.tracing.sources import source_of_error, traceback_of
 
 NAME: Final = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
-"""Of a phase."""
+"""The name of a phase."""
 
 
 def require_phases(phases: Sequence[Phase], steps: int) -> None:
-    """Refuse no phases, names that metrics cannot have or that are taken, and phases that act in none of `steps`."""
+    """Refuse an empty list of phases, names that are taken or unusable for metrics, and phases that act in none of
+    `steps`.
+    """
     if not phases:
         raise CaptureError([Problem("there are no phases", "pass at least one")])
     names = [phase.name for phase in phases]
@@ -44,7 +48,7 @@ def require_phases(phases: Sequence[Phase], steps: int) -> None:
 
 
 def require_optimizer(optimizer: Any) -> None:
-    """Refuse what is not an optimiser of torch, such as None or a list of several."""
+    """Refuse anything but a torch optimiser, such as None or a list of several."""
     if not isinstance(optimizer, Optimizer):
         what = f"the optimiser is {'None' if optimizer is None else f'of type {type(optimizer).__name__}'}"
         remedy = "pass one torch.optim.Optimizer, built on the model's parameters"
@@ -52,20 +56,20 @@ def require_optimizer(optimizer: Any) -> None:
 
 
 def outside_state(optimizer: Optimizer, what: str) -> Problem:
-    """The optimiser keeps, beside the tensors and numbers of each parameter, something that a step changes."""
+    """A step changes something that the optimiser keeps besides the tensors and numbers of each parameter."""
     remedy = "keep it in the state of each parameter, as a tensor or a number"
     return Problem(f"{type(optimizer).__name__} changes {what} in a step", remedy)
 
 
 def step_raises(optimizer: Optimizer, error: Exception) -> Problem:
-    """The optimiser's step fails on gradients like those that it will get, without a closure."""
+    """The optimiser's step fails on gradients like those it will get, called without a closure."""
     remedy = "use one whose step() takes dense gradients alone, and asks for no second loss"
     what = f"the step of this {type(optimizer).__name__} raises {type(error).__name__}: {error}"
     return Problem(what, remedy, source_of_error(error), traceback_of(error), error)
 
 
 def reads_numbers(optimizer: Optimizer, source: str) -> Problem:
-    """A line of the optimiser's asks a tensor, a rate or a count of steps for its number."""
+    """A line of the optimiser reads the number in a tensor, a rate or a count of steps."""
     what = f"{type(optimizer).__name__} decides something by what a tensor, its rate or its count of steps is"
     return Problem(
         what, "compute with tensors: torch.where for `if`, a power of one half for math.sqrt", source
@@ -73,7 +77,7 @@ def reads_numbers(optimizer: Optimizer, source: str) -> Problem:
 
 
 def computes_otherwise(optimizer: Optimizer, name: str, error: float) -> Problem:
-    """The traced update is not what torch computes; `error` is relative, after a few steps."""
+    """The traced update differs from torch's; `error` is relative, after a few steps."""
     what = (
         f"{type(optimizer).__name__}, traced, moves {name} otherwise than it does in torch: {error:.2g} off"
     )
@@ -81,7 +85,7 @@ def computes_otherwise(optimizer: Optimizer, name: str, error: float) -> Problem
 
 
 def require_limits(**limits: float | None) -> None:
-    """Refuse a limit that is not positive and finite; None is not a limit."""
+    """Refuse a limit that is not positive and finite; None means no limit."""
     raise_any(
         Problem(f"{name}={limit}", "give a positive, finite limit, or None for no clipping")
         for name, limit in limits.items()
@@ -92,7 +96,7 @@ def require_limits(**limits: float | None) -> None:
 def require_same_parameters(
     parameters: Mapping[str, nn.Parameter], reached: Collection[str], optimizer: Optimizer
 ) -> None:
-    """Refuse one of the parameters `reached` that is in no group, and a tensor in a group that is not a parameter."""
+    """Refuse a parameter among `reached` that is in no group, and a tensor in a group that is not a parameter."""
     held = {id(p) for group in optimizer.param_groups for p in group["params"] if p.requires_grad}
     problems = [
         Problem(f"the optimiser does not hold parameter {name}", "freeze it, or pass it to the optimiser")
@@ -106,9 +110,11 @@ def require_same_parameters(
 
 
 def require_new(optimizer: Optimizer) -> None:
-    """Refuse an optimiser that has stepped, since the program begins with its first step, and hooks on its steps."""
+    """Refuse an optimiser that has already stepped, since the program begins with its first step, or with hooks on its
+    steps.
+    """
     problems = []
-    # Some keep zeros and a count of no steps from when they were built.
+    # Some optimisers create zeros and a step count of 0 when they are built.
     if any(kept and kept.get("step", 1) > 0 for kept in optimizer.state.values()):
         what = "the optimiser has stepped already: what it keeps would be lost"
         problems.append(Problem(what, "build a new optimiser on the model's parameters"))
@@ -122,7 +128,7 @@ def require_new(optimizer: Optimizer) -> None:
 
 
 def require_own_scheduler(scheduler: LRScheduler, optimizer: Optimizer) -> None:
-    """Refuse a scheduler of another optimiser, and one whose `step` asks for an argument, such as a metric."""
+    """Refuse a scheduler of another optimiser, and one whose `step` requires an argument, such as a metric."""
     if not isinstance(scheduler, LRScheduler) or scheduler.optimizer is not optimizer:
         what = "the scheduler does not belong to the optimiser"
         raise CaptureError([Problem(what, "build it on this optimiser")])
@@ -136,7 +142,7 @@ def require_own_scheduler(scheduler: LRScheduler, optimizer: Optimizer) -> None:
 
 
 def require_all_steps(scheduler: LRScheduler, steps: int) -> None:
-    """Refuse a schedule of a fixed length that ends before the last of `steps`, as a one-cycle schedule may."""
+    """Refuse a fixed-length schedule that ends before the last of `steps`, as a one-cycle schedule may."""
     length = getattr(scheduler, "total_steps", steps)
     if length < steps:
         what = f"{type(scheduler).__name__} has {length} steps, the task {steps}"

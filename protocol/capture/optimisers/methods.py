@@ -1,7 +1,8 @@
-"""Optimisers that have kernels: what each keeps in the state, and the library function of its update.
+"""Optimisers that have kernels: their tensors in the state, and the library function of their update.
 
-Hyperparameters are read from the submitter's own parameter groups; learning rates are data (`schedules`). Names in the
-state: a slot is `<parameter>.<slot>`, a scalar of group k `optimizer.<k>.<scalar>`. All others are traced (`traced`).
+Hyperparameters are read from the submitter's own parameter groups; learning rates are data (`schedules`). In the state,
+a slot is named `<parameter>.<slot>`, a scalar of group k `optimizer.<k>.<scalar>`. All other optimisers are traced
+(`traced`).
 """
 
 from __future__ import annotations
@@ -22,15 +23,15 @@ from protocol.program.types import TensorType
 
 Values = tuple[Value, ...]
 OTHER_OPTIONS = ("maximize", "dampening")
-"""Options of torch's optimisers that the kernels do not follow."""
+"""Options of torch's optimisers that the kernels do not support."""
 
 
 @dataclass(frozen=True)
 class Method:
     """How the parameters of one group are updated.
 
-    The state holds `slots` for every parameter, of its shape, and `scalars`, f32 [], for the group; all start at zero.
-    `prepare(b, scalars, rate)` returns the next scalars and the values that the updates of all parameters share;
+    The state holds `slots` for every parameter, with its shape, and `scalars`, f32 [], for the group; all start at
+    zero. `prepare(b, scalars, rate)` returns the next scalars and the values that all parameters' updates share;
     `update(b, parameter, gradient, slots, common)` returns the next parameter and slots.
     """
 
@@ -42,8 +43,8 @@ class Method:
 
 @dataclass(frozen=True)
 class Methods:
-    """A method for every group. `group` is every parameter's index into `methods`, by the parameter's name; in the
-    state groups are counted from `first_group`.
+    """A method per group. `group` maps each parameter's name to its index in `methods`; in the state, groups are
+    counted from `first_group`.
     """
 
     methods: Sequence[Method]
@@ -91,7 +92,9 @@ class Methods:
 
 
 def has_method(optimizer: Optimizer) -> bool:
-    """Whether it is of a type that has kernels, no subclass, as torch has it, with options that they take."""
+    """Whether the optimiser is exactly of a type that has kernels, as in torch and not a subclass, with options they
+    support.
+    """
     step = vars(optimizer).get("step")
     replaced = step is not None and not hasattr(step, "_wrapped_by_lr_sched")
     others = any(group.get(key) for group in optimizer.param_groups for key in OTHER_OPTIONS)
@@ -99,13 +102,13 @@ def has_method(optimizer: Optimizer) -> bool:
 
 
 def methods(optimizer: Optimizer, group: Mapping[str, int], first_group: int = 0) -> Methods:
-    """The methods of all groups of an optimiser that has one (`has_method`)."""
+    """The methods of all groups of an optimiser for which `has_method` holds."""
     make = METHODS[type(optimizer)]
     return Methods([make(options) for options in optimizer.param_groups], group, first_group)
 
 
 def _alone(_b: Builder, _scalars: Values, rate: Value) -> tuple[Values, Values]:
-    """No scalars; the updates share the rate alone."""
+    """No scalars; the updates share only the rate."""
     return (), (rate,)
 
 

@@ -1,7 +1,7 @@
-"""Tensors in the place of Python's numbers, while an optimiser is traced: its rate and its count of steps are data.
+"""Tensors in place of Python numbers while an optimiser is traced: its rate and its step count are data.
 
-An optimiser's code adds a multiple, takes a root by `math.sqrt`, the smaller one by `min`: each then does the same with
-tensors. What decides something by a number is refused.
+An optimiser's code adds a multiple, takes a root with `math.sqrt`, or the smaller number with `min`: each of these then
+works on tensors. A decision by a number is refused.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from torch.utils._pytree import tree_map
 ENDS_IN_PLACE = "_"
 LESS_EXACT = (torch.bfloat16, torch.float16)
 DECIDING = ("__bool__", "__int__", "__float__", "__index__")
-"""Methods of a traced tensor that need its number."""
+"""Methods of a traced tensor that need its value."""
 
 
 def _of_several(function: Any) -> Any:
-    """A function of two tensors for several operands, some of which are numbers."""
+    """A function of two tensors, extended to several operands, some of which are numbers."""
 
     def found(*given: Any) -> Any:
         numbers = given if len(given) > 1 else tuple(given[0])
@@ -40,20 +40,20 @@ OF_TENSORS = {
     math: {"sqrt": torch.sqrt, "exp": torch.exp, "log": torch.log, "pow": torch.pow, "fabs": torch.abs},
     builtins: {"min": _of_several(torch.minimum), "max": _of_several(torch.maximum)},
 }
-"""Functions of numbers, by module, and what they are of numbers that are tensors in a trace."""
+"""Functions of numbers, by module, and their replacements for tensors."""
 
 
 @contextmanager
 def tensors_as_numbers() -> Iterator[None]:
-    """Let code compute with tensors where it has numbers otherwise."""
+    """Let code compute with tensors in place of numbers."""
     with _functions_of_tensors(), _Factors():
         yield
 
 
 class _Factors(TorchFunctionMode):
-    """Takes a tensor where torch wants a number as a factor, `x.add_(y, alpha=rate)`, or makes one of it, `x.item()`.
+    """Accepts a tensor where torch requires a number as a factor, `x.add_(y, alpha=rate)`, or converts one, `x.item()`.
 
-    What an optimiser computes in bfloat16 is computed in float32, as programs have no other floats.
+    Computation in bfloat16 is done in float32, as programs have no other floats.
     """
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:

@@ -1,4 +1,4 @@
-"""Phases of a step, one after the other: each a loss and its own optimiser, as in adversarial training."""
+"""Phases of a step, run one after the other: each has a loss and an optimiser, as in adversarial training."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from protocol.capture.tracing.step import Objective
 @dataclass(frozen=True)
 class Phase:
     """A forward and backward pass by `objective`, then the update of the parameters that `optimizer` holds; all others
-    are as if they were frozen. Options are as in `capture`.
+    are treated as frozen. Options are as in `capture`.
 
-    It acts in step `first` (they count from 0) and in each `every`-th step from there on; rates of `scheduler` are for
-    the steps in which it acts. Its metrics are called `<name>.loss`, and so on.
+    It acts in step `first` (counted from 0) and in every `every`-th step from then on; the rates of `scheduler` are for
+    the steps in which it acts. Its metrics are named `<name>.loss`, and so on.
     """
 
     name: str
@@ -32,13 +32,13 @@ class Phase:
     first: int = 0
 
     def times(self, steps: int) -> int:
-        """In how many of that many steps it acts."""
+        """The number of steps, out of the given number, in which it acts."""
         return max(0, -(-(steps - self.first) // self.every))
 
 
 @contextmanager
 def training_only(model: nn.Module, optimizer: Optimizer) -> Iterator[None]:
-    """All parameters but those of the optimiser are frozen meanwhile."""
+    """Freeze all parameters but the optimiser's inside the context."""
     own = {id(p) for group in optimizer.param_groups for p in group["params"]}
     others = [p for p in model.parameters() if p.requires_grad and id(p) not in own]
     for p in others:

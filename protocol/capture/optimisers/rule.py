@@ -1,4 +1,4 @@
-"""What every way to update parameters offers: the kernels' (`methods`) and the optimiser's own code (`traced`)."""
+"""The interface of all ways to update parameters: kernels (`methods`) and the optimiser's own code (`traced`)."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from protocol.program.types import TensorType
 
 
 class Rule(Protocol):
-    """An update of parameters by their gradients; clipping comes before it."""
+    """An update of parameters by their gradients, after clipping."""
 
     @property
     def initial(self) -> Mapping[str, Tensor]:
-        """State tensors that are not zero before the first step, by name."""
+        """State tensors, by name, that are not zero before the first step."""
 
     def state(self, parameters: Mapping[str, TensorType]) -> list[tuple[str, TensorType]]:
         """Names and types of the optimiser's state, in order."""

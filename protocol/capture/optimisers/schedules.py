@@ -1,6 +1,6 @@
-"""Learning rates as data: one f32 per step and parameter group, read from torch's own scheduler by running it.
+"""Learning rates as data: one f32 per step and parameter group, obtained by running torch's own scheduler.
 
-No party computes a cosine this way. After the last entry the rate is zero, because `gather` reads zero there.
+This way no party computes a cosine. After the last entry the rate is zero, because `gather` reads zero there.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def learning_rates(optimizer: Optimizer, scheduler: LRScheduler | None, steps: i
 
     Runs `scheduler` over all steps, then restores it and the optimiser's options. Parameters are not touched. Raises
     `CaptureError` for a scheduler of another optimiser, and for one that needs a metric, changes other options, ends
-    before the last step, or gives a step no finite rate.
+    before the last step, or yields a rate that is not finite.
     """
     if scheduler is None:
         return [torch.full((steps,), rate_of(group), dtype=torch.float32) for group in optimizer.param_groups]
@@ -63,14 +63,15 @@ def learning_rates(optimizer: Optimizer, scheduler: LRScheduler | None, steps: i
 
 
 def rate_of(group: Mapping[str, Any]) -> float:
-    """The rate of a group; 0 where its optimiser has none, or finds it by itself."""
+    """The rate of a group; 0 if its optimiser has none, or determines it itself."""
     return float(group["lr"]) if group.get("lr") is not None else 0.0
 
 
 @contextmanager
 def as_in_another_step(optimizer: Any, scheduler: Any) -> Iterator[None]:
-    """Other learning rates, another count of the scheduler's steps, and an optimiser's state with other tensors, for
-    code that reads them to be found out."""
+    """Change the learning rates, the scheduler's step count, and the tensors in the optimiser's state, to detect code
+    that reads them.
+    """
     state = optimizer.state if isinstance(optimizer, Optimizer) else {}
     tensors = dict(state)
     groups = optimizer.param_groups if isinstance(optimizer, Optimizer) else []

@@ -1,9 +1,9 @@
-"""The update of any optimiser, traced as the model is: its `step` runs on fake tensors, and the graph is lowered.
+"""The update of any optimiser, traced like the model: its `step` runs on fake tensors, and the graph is lowered.
 
-Rates are inputs, and so is what the optimiser keeps of each parameter, numbers that a step changes as tensors. What
-it keeps before its first step is found by running that step and noting what is put there. Where that depends on
-gradients, as a momentum that begins with the first one, the first step has its own graph. The graphs are then run
-beside the optimiser itself for a few steps, and must do the same.
+Inputs are the rates and the optimiser's state of each parameter, with numbers that a step changes as tensors. The
+initial state is found by running the first step and recording what is stored. If this depends on gradients, as for a
+momentum that begins with the first one, the first step has a separate graph. The graphs are then run beside the
+optimiser itself for a few steps, and must give the same results.
 """
 
 from __future__ import annotations
@@ -43,17 +43,17 @@ from protocol.program.builder import Value
 from protocol.program.types import TensorType
 
 STEPS = 4
-"""Steps that are compared."""
+"""The number of steps that are compared."""
 MOST_ERROR = 1e-3
-"""Relative to how far a parameter moves."""
+"""Error relative to how far a parameter moves."""
 MOST_ERROR_OF_LESS_EXACT = 0.1
-"""The same where the optimiser computes in bfloat16, with 8 bits."""
+"""The same for an optimiser that computes in bfloat16, with 8 bits."""
 SEED = 7
 
 
 @dataclass(frozen=True)
 class Entry:
-    """A tensor, or a number that changes, kept of one parameter under a key, and its value before the first step."""
+    """A tensor, or a number that changes, stored for a parameter under a key, and its value before the first step."""
 
     parameter: str
     key: str
@@ -61,14 +61,14 @@ class Entry:
 
     @property
     def name(self) -> str:
-        """Its name in the state."""
+        """The entry's name in the state."""
         return f"{self.parameter}.{self.key}"
 
 
 @dataclass(frozen=True)
 class Traced:
-    """An update as graphs. Their placeholders are parameters, gradients, the state's entries, rates, each in order,
-    their outputs parameters and entries; `first`, for the first step alone, has no entries among its placeholders.
+    """An update as graphs. Their placeholders are parameters, gradients, state entries and rates, each in order; their
+    outputs are parameters and entries. `first`, used only for the first step, has no placeholders for entries.
     """
 
     parameters: tuple[str, ...]
@@ -119,8 +119,8 @@ class Traced:
 
 
 def trace_update(optimizer: Optimizer, parameters: Mapping[str, nn.Parameter]) -> Traced:
-    """The update of some parameters, by name. Raises `CaptureError` for what is not a function of parameters,
-    gradients, rates and state; the optimiser is left as it was.
+    """The update of some parameters, by name. Raises `CaptureError` unless it is a function of parameters, gradients,
+    rates and state. The optimiser is restored.
     """
     with left_as_it_was(optimizer):
         tracer = _Tracer(optimizer, parameters)
@@ -133,7 +133,7 @@ def trace_update(optimizer: Optimizer, parameters: Mapping[str, nn.Parameter]) -
 
 
 class _Tracer:
-    """Runs an optimiser's step: itself on gradients that are made up, and on fake tensors in its parameters' place."""
+    """Runs an optimiser's step: the real one on made-up gradients, and on fake tensors in place of its parameters."""
 
     def __init__(self, optimizer: Optimizer, parameters: Mapping[str, nn.Parameter]) -> None:
         self._optimizer = optimizer
@@ -147,8 +147,8 @@ class _Tracer:
         self._is_less_exact = False
 
     def entries(self) -> tuple[tuple[Entry, ...], bool]:
-        """What the optimiser keeps, and whether its first step is another one: what that puts somewhere depends on
-        gradients, or is a number that only the steps after it change.
+        """The optimiser's entries, and whether its first step differs: that is, if it stores something that depends on
+        gradients, or a number that only later steps change.
         """
         runs = [self._first_steps(seed) for seed in (SEED, SEED + 1)]
         found, begins = [], False
@@ -203,7 +203,7 @@ class _Tracer:
             raise CaptureError([reads_numbers(self._optimizer, each.source) for each in recorder.problems])
         for node in reversed(graph.nodes):
             if isinstance(node.target, OpOverload) and node.target.namespace == "profiler":
-                graph.erase_node(node)  # torch's own, around every step
+                graph.erase_node(node)  # added by torch around every step
         expand(graph, RULES.__contains__)
         return graph
 
@@ -231,7 +231,7 @@ class _Tracer:
                 raise CaptureError([computes_otherwise(self._optimizer, name, error)])
 
     def _first_steps(self, seed: int) -> dict[tuple[str, str], list[Any]]:
-        """What the first step puts somewhere, and what is there after it and after another, by parameter and key."""
+        """What the first step stores, and what is stored after it and after another, by parameter and key."""
         generator = torch.Generator().manual_seed(seed)
         parameters = list(self._parameters.values())
         found: dict[tuple[str, str], list[Any]] = {}
@@ -255,7 +255,7 @@ class _Tracer:
         kept: Mapping[str, Kept],
         rates: Sequence[Tensor],
     ) -> dict[str, Kept]:
-        """One step on tensors in the place of the parameters; what it keeps of each after it."""
+        """One step on tensors in place of the parameters; returns what is stored for each afterwards."""
         optimizer, by_name = self._optimizer, {}
         for (name, p), t, g in zip(self._parameters.items(), tensors, gradients, strict=True):
             by_name[name] = with_attributes(t, p).requires_grad_()
@@ -294,7 +294,7 @@ def _nothing() -> Kept:
 
 
 def _in_float32(p: Tensor) -> Tensor:
-    """A copy; a parameter of another type is refused by itself."""
+    """A float32 copy; a parameter of another type is refused elsewhere."""
     return p.detach().float().clone()
 
 
@@ -303,7 +303,7 @@ def _functional(tensors: list[Tensor]) -> list[Tensor]:
 
 
 def _contents(x: Any, like: Tensor) -> Tensor:
-    """What a functional tensor holds after all writes, in the type and shape that it has before them."""
+    """The contents of a functional tensor after all writes, in the type and shape it had before them."""
     t = x if isinstance(x, Tensor) else torch.full((), x, dtype=like.dtype)
     if isinstance(t, FunctionalTensor):
         torch._sync(t)  # type: ignore[attr-defined, no-untyped-call]

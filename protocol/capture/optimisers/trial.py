@@ -1,6 +1,6 @@
-"""A few real steps of an optimiser, on its own parameters and gradients that are made up, after which all is as before.
+"""A few real steps of an optimiser, on its own parameters and made-up gradients, after which everything is restored.
 
-A program has no place for what an optimiser changes beside parameters and what it keeps of each: such is refused.
+An optimiser that changes anything besides parameters and its state of each is refused: a program has no place for it.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from protocol.capture.optimisers.checks import outside_state, step_raises
 from protocol.capture.optimisers.numbers import LESS_EXACT
 
 Kept = dict[str, Any]
-"""What an optimiser keeps of one parameter."""
+"""The optimiser's state of one parameter."""
 OF_TORCH = {"state", "param_groups", "defaults", "step", "_opt_called", "_step_count"}
-"""Attributes that every optimiser has, or that a scheduler gives it."""
+"""Attributes that every optimiser has, or receives from a scheduler."""
 DEPTH = 4
 
 
 class Noting(dict[str, Any]):
-    """What is kept of a parameter; notes what is put under a key first, as it is then."""
+    """The state of one parameter; notes the first value stored under each key."""
 
     def __init__(self, held: Mapping[str, Any]) -> None:
         super().__init__()
@@ -42,7 +42,7 @@ class Noting(dict[str, Any]):
         super().__setitem__(key, value)
 
     def setdefault(self, key: str, default: Any = None) -> Any:
-        """Through `__setitem__`, as `update`."""
+        """Uses `__setitem__`, as `update` does."""
         if key not in self:
             self[key] = default
         return self[key]
@@ -53,7 +53,7 @@ class Noting(dict[str, Any]):
 
 
 class _States(defaultdict[Any, Any]):
-    """What is kept, by parameter: each in a `Noting`, as a whole too."""
+    """The optimiser's state by parameter: each value is a `Noting`, even if it is assigned as a whole."""
 
     def __missing__(self, key: Any) -> Noting:
         self[key] = {}
@@ -65,8 +65,8 @@ class _States(defaultdict[Any, Any]):
 
 
 class Trial:
-    """Real steps inside of a `with`. `states` is what is kept by now; `less_exact`, whether anything was computed in a
-    type with fewer bits than float32.
+    """Runs real steps inside a `with`. `states` is the present state; `less_exact` tells whether anything was computed
+    in a type with fewer bits than float32.
     """
 
     def __init__(self, optimizer: Optimizer) -> None:
@@ -96,7 +96,7 @@ class Trial:
             group.update(options)
 
     def step(self, parameters: Sequence[nn.Parameter], gradients: Sequence[Tensor]) -> None:
-        """One step. Raises `CaptureError` if it raises, or changes what is neither a parameter nor kept of one."""
+        """Run one step. Raises `CaptureError` if it fails, or changes anything but parameters and their state."""
         optimizer = self._optimizer
         for p, g in zip(parameters, gradients, strict=True):
             p.grad = g.to(p.dtype)
@@ -119,7 +119,7 @@ class Trial:
             raise CaptureError([outside_state(optimizer, what) for what in sorted(changed)])
 
     def _beside(self) -> dict[str, Any]:
-        """Everything that a step must leave unchanged, by what it is called."""
+        """Everything that a step must leave unchanged, by description."""
         own = {
             f"the attribute {name}": _plain(x)
             for name, x in vars(self._optimizer).items()
@@ -145,8 +145,8 @@ class _Types(TorchDispatchMode):
 
 @contextmanager
 def left_as_it_was(optimizer: Optimizer) -> Iterator[None]:
-    """Give the optimiser back the attributes that it had, lists and dicts among them what they held, and parameters
-    their gradients, which nobody sees in between.
+    """Afterwards restore the optimiser's attributes, including the contents of lists and dicts, and the parameters'
+    gradients, which are hidden inside.
     """
     gradients = [(p, p.grad) for group in optimizer.param_groups for p in group["params"]]
     for p, _ in gradients:
@@ -169,7 +169,9 @@ def left_as_it_was(optimizer: Optimizer) -> Iterator[None]:
 
 
 def _plain(x: Any, depth: int = DEPTH) -> Any:
-    """A value that is equal as long as nothing in `x` changes; parameters and other objects count by who they are."""
+    """A value that compares equal as long as nothing in `x` changes; parameters and other objects are compared by
+    identity.
+    """
     if isinstance(x, Tensor) and not isinstance(x, nn.Parameter):
         return tuple(x.shape), float(x.detach().double().sum()), id(x)
     if isinstance(x, list | tuple) and depth:

@@ -1,6 +1,6 @@
 """The second half of a step: gradients are clipped, then a rule updates the parameters and the optimiser's state.
 
-`methods` has the rule of optimisers with kernels, `traced` that of all others, `schedules` the tables of rates.
+`methods` has the rule for optimisers with kernels, `traced` the rule for all others, `schedules` the tables of rates.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ GRADIENT_NORM = "grad_norm"
 
 @dataclass(frozen=True)
 class Update:
-    """How a step changes the parameters. `clip_norm` limits the norm of all gradients together, `clip_value` each
-    element after that; None is not a limit.
+    """How a step changes the parameters. `clip_norm` limits the joint norm of all gradients, `clip_value` then limits
+    each element; None means no limit.
     """
 
     rule: Rule
@@ -47,7 +47,7 @@ class Update:
         gradients: Mapping[str, Value],
         rates: Sequence[Value],
     ) -> dict[str, Value]:
-        """The parameters, the optimiser's state and the metrics after the step. `rates` holds one f32 [] a group."""
+        """The parameters, the optimiser's state and the metrics after the step. `rates` holds one f32 [] per group."""
         b = lowering.builder
         metrics: dict[str, Value] = {}
         if self.clip_norm is not None:
@@ -67,10 +67,10 @@ def update_of(
     resumed: bool = False,
     first_group: int = 0,
 ) -> Update:
-    """The update of those of the trainable `parameters` that the loss has `reached`, by name: torch leaves the others,
-    which have no gradient, and keeps nothing of them. Where training is `resumed`, no step is the optimiser's first.
-    `first_group` is the number of its first group among those of all optimisers. Raises one `CaptureError` with all
-    that the checks refuse.
+    """The update of those trainable `parameters` that the loss has `reached`, by name: torch skips the others, which
+    have no gradient, and keeps no state for them. If training is `resumed`, no step is the optimiser's first.
+    `first_group` is the number of its first group among those of all optimisers. Raises one `CaptureError` with
+    everything that the checks refuse.
     """
     problems = Problems()
     with problems.collected():

@@ -1,4 +1,4 @@
-"""What the preflight refuses. Each function returns the `Problem` for its caller to raise."""
+"""Refusals of the preflight. Each function returns the `Problem` for its caller to raise."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ DRAWN = "draw them by torch, whose random numbers are the state's in a program, 
 
 
 def moved(change: Change) -> Problem:
-    """A value that Python keeps is another one after the next step."""
+    """A value that Python keeps has changed after the next step."""
     if change.where.startswith("the state of "):
         return Problem(f"the step draws from {change.where.removeprefix('the state of ')}", DRAWN)
     return Problem(f"{change.where} changes from {change.before} to {change.after} in a step", KEEP)
 
 
 def traced_otherwise(what: str, first: Node, second: Node) -> Problem:
-    """Two traces of the step differ in a node."""
+    """Two traces of the step differ at a node."""
     remedy = (
         "make it a constant, an entry of the dataset, or a buffer of the model that tensor operations write"
     )
@@ -34,7 +34,7 @@ def traced_otherwise(what: str, first: Node, second: Node) -> Problem:
 
 
 def asks_for_the_time(function: str, source: str) -> Problem:
-    """A line of the submitter's calls a clock."""
+    """A line of the submitter's code calls a clock."""
     remedy = "take it out of the objective and the model: in a program no time passes"
     return Problem(f"the step asks for the time, {function}", remedy, source)
 
@@ -47,7 +47,7 @@ def refused_by_torch(error: Exception) -> Problem:
 
 
 def run_otherwise(differences: str) -> Problem:
-    """torch computes something else when the step runs than it did when it was traced."""
+    """torch's result when the step runs differs from the one traced."""
     return Problem(
         f"the step computes another result when it runs than it did when it was traced: {differences}",
         "look for values that Python keeps between steps, or that depend on what the batch holds",
@@ -66,7 +66,7 @@ def not_finite(found: NotFinite) -> str:
 
 
 def not_finite_in_one(found: NotFinite) -> Problem:
-    """A tensor of the exact step holds NaN or infinity in other elements than torch's."""
+    """A tensor of the exact step holds NaN or infinity in other elements than torch's does."""
     where = "torch and the program, in other elements" if found.in_torch and found.in_program else ""
     where = where or ("torch, not in the program" if found.in_torch else "the program, not in torch")
     remedy = (

@@ -1,7 +1,7 @@
 """Whether the submitter's code asks for the time while it runs.
 
-A decision by the time of day leaves no trace in two traces a second apart. So every call of a clock is refused,
-whatever comes of it.
+A decision by the time of day cannot be seen in two traces a second apart. So every call of a clock is refused, even if
+its result has no effect.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ CLOCKS = frozenset(
     )
 )
 MOMENTS = {(datetime, "now"), (datetime, "utcnow"), (datetime, "today"), (date, "today")}
-"""Constructors of the present moment, which are made again at each look-up."""
+"""Constructors of the present moment, which are new objects at each look-up."""
 
 
 @contextmanager
@@ -49,7 +49,7 @@ def asked_clocks(found: list[Problem]) -> Iterator[None]:
             found.append(problem)
 
     before, collects = sys.getprofile(), gc.isenabled()
-    gc.disable()  # what is called when garbage is collected may ask for the time, and is none of the submitter's
+    gc.disable()  # finalisers run by the garbage collector may ask for the time, and are not the submitter's
     sys.setprofile(watch)
     try:
         yield

@@ -1,7 +1,7 @@
-"""How far the exact step is from torch, and whether that is near enough.
+"""How far the exact step is from torch, and whether that is close enough.
 
-A tensor passes where its direction and its size agree, or where it is hardly further off than torch's own float32:
-of a chaotic network, such as a deep one with batch norm over few examples, float32 itself says little.
+A tensor passes if its direction and size agree, or if it is hardly further off than torch's own float32. In a chaotic
+network, such as a deep one with batch norm over few examples, even float32 is a poor guide.
 """
 
 from __future__ import annotations
@@ -18,12 +18,13 @@ from protocol.capture.preflight.reference import Results
 LEAST_COSINE = 0.999
 MOST_NORM = 0.02
 MOST_LOSS = 1e-3
-"""Relative."""
+"""Relative error."""
 TIMES_FLOAT32 = 4.0
-"""How often float32's own error is allowed."""
+"""The allowed multiple of float32's own error."""
 NEGLIGIBLE = 1e-3
-"""Of a tensor beside all tensors of its kind, by root mean square: such a gradient is zero but for rounding, as that of
-a bias before a batch norm is."""
+"""Root mean square of a tensor relative to all tensors of its kind. A gradient below this is zero except for rounding,
+like that of a bias before a batch norm.
+"""
 
 
 TINY = torch.finfo(torch.float64).tiny
@@ -31,8 +32,9 @@ TINY = torch.finfo(torch.float64).tiny
 
 @dataclass(frozen=True)
 class Difference:
-    """One tensor of the exact step beside the reference: cosine, norm over norm, and the error's norm relative to the
-    reference's; `error_of_float32` is the latter for torch's float32."""
+    """Compares one tensor of the exact step with the reference: cosine, ratio of norms, and norm of the error relative
+    to the reference's; `error_of_float32` is the relative error of torch's float32.
+    """
 
     name: str
     cosine: float
@@ -61,7 +63,8 @@ def differences(exact: Results, reference: Results, in_float32: Results) -> Iter
 @dataclass(frozen=True)
 class NotFinite:
     """A tensor of the step that holds NaN or infinity: in torch's float32, in the exact step, or in the same elements
-    of both."""
+    of both.
+    """
 
     name: str
     in_torch: bool
@@ -80,7 +83,7 @@ def not_finite(exact: Results, plain: Results) -> Iterator[NotFinite]:
 
 
 def measure(name: str, ours: Tensor, true: Tensor) -> Difference:
-    """Cosine, norm and error of `ours` beside `true`."""
+    """Cosine, norm and error of `ours` compared with `true`."""
     a, b = (x.detach().double().flatten() for x in (ours, true))
     size, of_ours = float(b.norm()), float(a.norm())
     scale = max(size, TINY)
@@ -92,7 +95,7 @@ def measure(name: str, ours: Tensor, true: Tensor) -> Difference:
 def _passes(found: Difference, kind: str, true: Tensor, ours: Tensor, near: Tensor, total: float) -> bool:
     if not true.is_floating_point():
         return bool(torch.equal(true.long(), ours.long()))
-    if not near.isfinite().all():  # float32 itself overflows, in the same places
+    if not near.isfinite().all():  # float32 itself overflows, in the same elements
         return bool(torch.equal(near.isfinite(), ours.isfinite()))
     if found.error <= TIMES_FLOAT32 * found.error_of_float32:
         return True
@@ -107,7 +110,7 @@ LOSS, GRADIENT, BUFFER = "", "gradient of ", "buffer "
 
 
 def _kinds(*results: Results) -> Iterator[tuple[Any, ...]]:
-    """The kind of tensor, then the tensors of that kind by name in each of the `results`."""
+    """The kind of tensor, then the tensors of that kind by name, for each of the `results`."""
     for kind, of in (
         (LOSS, lambda r: {"loss": r.loss}),
         (GRADIENT, lambda r: r.gradients),

@@ -1,7 +1,7 @@
-"""The same training by plain float32 torch, step by step beside the exact one: the submitter's own model, objective,
-optimiser and scheduler, on the batches and random numbers of the program.
+"""The same training in plain float32 torch, step by step beside the exact one: the submitter's own model, objective,
+optimiser and scheduler, on the program's batches and random numbers.
 
-It trains the model that was captured, so it is for a process that has no other use for it.
+It trains the captured model itself, so the process must not need the model for anything else.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from protocol.program.step import METRIC, State
 
 
 class Following:
-    """Torch's training of a captured step. `seconds` are what its steps took; those of a step that draws random numbers
-    are none, for drawing the program's takes longer than drawing torch's (`timed`).
+    """Torch's training of a captured step. `seconds` are the durations of its steps; a step that draws random numbers
+    has none, because drawing the program's numbers takes longer than drawing torch's (`timed`).
     """
 
     def __init__(self, captured: CapturedStep, origin: Origin) -> None:
@@ -38,8 +38,8 @@ class Following:
         return any(bool(of_phase) for of_phase in self._origin.draws)
 
     def step(self, state: State) -> dict[str, float]:
-        """One step on the batch that the program draws from `state`; the losses by the names of their metrics. Only
-        phases that act in this step have one. Raises what the submitter's code raises.
+        """Run one step on the batch that the program draws from `state`; returns the losses by metric name, only of
+        phases that act in this step. Raises whatever the submitter's code raises.
         """
         began = time.perf_counter()
         losses = {
@@ -54,7 +54,7 @@ class Following:
         return losses
 
     def timed(self, state: State) -> None:
-        """One step more with torch's own random numbers, for its time alone."""
+        """Run one more step with torch's own random numbers, only to measure its time."""
         began = time.perf_counter()
         for number, phase in enumerate(self._origin.phases):
             if _acts(phase, int(state[STEP])):
@@ -62,7 +62,7 @@ class Following:
         self.seconds.append(time.perf_counter() - began)
 
     def _acted(self, number: int, phase: Phase, state: State, as_program: bool) -> float:
-        """A phase's forward and backward pass on each unit, and its update; the mean loss."""
+        """Run a phase's forward and backward pass on each unit, and its update; returns the mean loss."""
         model, optimizer = self._origin.model, phase.optimizer
         with ExitStack() as stack:
             if phase.name:
@@ -92,7 +92,7 @@ class Following:
         return sum(losses) / len(losses)
 
     def _units(self, state: State) -> Iterator[tuple[Mapping[str, Tensor], int]]:
-        """The batches of the step's equal parts, and the counters that key their draws."""
+        """The batches of the step's equal parts, and the counters that key their random numbers."""
         drawing, rows = self._origin.drawing, next(iter(self._dataset.values())).shape[0]
         index = drawing.drawn(rows, state[KEY], state[STEP]).long()
         first = int(state[STEP]) * drawing.micro_batches
@@ -101,18 +101,18 @@ class Following:
 
 
 def following(captured: CapturedStep) -> Following | None:
-    """Torch's side of a captured step; None where it does not start from the model's present state."""
+    """Torch's side of a captured step; None unless the step starts from the model's present state."""
     origin = captured.origin
     return None if origin is None or origin.resumed else Following(captured, origin)
 
 
 def apart(ours: Mapping[str, float], theirs: Mapping[str, float]) -> float:
-    """The largest distance of two losses of one name, relative but for small ones."""
+    """The largest difference between two losses of the same name; relative, except for small ones."""
     return max((abs(ours[name] - loss) / max(abs(loss), FLOOR) for name, loss in theirs.items()), default=0.0)
 
 
 FLOOR = 0.1
-"""Of a loss: below it the distance is absolute, in tenths."""
+"""Losses below this are compared by absolute difference, in tenths."""
 
 
 def _rows(dataset: Mapping[str, Tensor], index: Tensor) -> Mapping[str, Tensor]:

@@ -1,7 +1,8 @@
-"""Where a difference begins: every operation of the traced graph, given the exact step's own operands, beside torch.
+"""Finds where a difference begins: compares every operation of the traced graph with torch, on the exact step's
+operands.
 
-An operation that is far from torch on the same operands computes something else; if there is none, the difference is
-what the number formats make of a long chain of operations, and more bits help.
+An operation that is far from torch on the same operands computes something else. If there is none, the difference
+results from the number formats over a long chain of operations, and more bits help.
 """
 
 from __future__ import annotations
@@ -35,9 +36,9 @@ from protocol.program.types import TensorType
 
 aten = torch.ops.aten
 MOST_ERROR = 0.02
-"""Relative error of an operation that no number format explains."""
+"""A relative error of an operation that no number format explains."""
 SUMS = {aten.sum.default, aten.sum.dim_IntList, aten.mean.default, aten.mean.dim}
-"""Operations whose terms may cancel: their error is measured beside the sum of the terms' absolute values."""
+"""Operations whose terms may cancel: their error is measured relative to the sum of the terms' absolute values."""
 CONTRACTIONS: Mapping[Any, tuple[int, ...]] = {
     **OPERANDS,
     aten.convolution.default: (0, 1),
@@ -48,16 +49,17 @@ CONTRACTIONS: Mapping[Any, tuple[int, ...]] = {
 }
 """Operations whose operands are rounded to a number of bits below the largest element of a row or block."""
 ROUNDING = 2.0**-12
-"""Of the largest element: twice what 13 bits, the fewest of any role, may change."""
+"""Relative to the largest element: twice the change from rounding to 13 bits, the fewest of any role."""
 UNDERFLOW = 2.0**-100
-"""Of an element: below it, products and their scales leave the normal numbers of float32."""
+"""Elements below this have products and scales that leave float32's normal numbers."""
 TINY = torch.finfo(torch.float64).tiny
 
 
 @dataclass(frozen=True)
 class LocalError:
-    """One operation on the exact step's operands: its error relative to torch's result in float64, and how many times
-    the error it is that the operation's number formats explain."""
+    """One operation on the exact step's operands: its error relative to torch's float64 result, and the ratio of the
+    error to what the operation's number formats explain.
+    """
 
     operation: str
     source: str
@@ -68,7 +70,7 @@ class LocalError:
 def local_errors(
     traced: TracedStep, roles: Roles, state: State, batch: Mapping[str, Tensor], draws: Draws, counter: int
 ) -> Iterator[LocalError]:
-    """The error of every operation in the order of the graph."""
+    """The error of every operation, in the order of the graph."""
     exact = _values(traced, roles, inputs_of(traced, state, batch), state["key"], counter)
     known: dict[Node, Any] = {}
     for node in traced.graph.nodes:
@@ -98,7 +100,7 @@ def local_errors(
 def _values(
     traced: TracedStep, roles: Roles, inputs: Sequence[Tensor], key: Tensor, counter: int
 ) -> dict[Node, Tensor]:
-    """What the exact step computes for every node that is one tensor."""
+    """The exact step's value of every node that is a single tensor."""
     graph = traced.graph
     nodes = [node for node in graph.nodes if node.op == "call_function" and _is_one_tensor(node)]
     output = graph.output_node()
@@ -125,19 +127,19 @@ def _values(
 
 
 def _is_one_tensor(node: Node) -> bool:
-    """Whether a node has one result, whose elements mean something."""
+    """Whether a node has one result, whose elements are defined."""
     return isinstance(node.meta["val"], Tensor) and "empty" not in str(node.target)
 
 
 def _maker(node: Node) -> Node:
-    """The operation whose result a node is, or is one of."""
+    """The operation that a node is a result of."""
     operand = node.args[0] if node.target is operator.getitem else node
     assert isinstance(operand, Node)
     return operand
 
 
 def _explained(node: Node, known: Mapping[Node, Any], draws: Draws) -> float:
-    """The norm of the error that cancelling terms and rounded operands explain beside a relative one."""
+    """The norm of the error, in addition to a relative one, that cancelling terms and rounded operands explain."""
     maker = _maker(node)
     place = None if maker is node else node.args[1]
     args, kwargs = (map_arg(x, known.__getitem__) for x in (maker.args, maker.kwargs))
@@ -172,7 +174,9 @@ def _norm(x: Tensor) -> float:
 
 
 def _error(ours: Tensor, true: Tensor) -> float:
-    """The norm of the error; of types without fractions the number of wrong elements, to be compared with all."""
+    """The norm of the error; for integers and bools, the number of wrong elements, to be compared with the number of
+    all.
+    """
     if not true.is_floating_point():
         return float((ours.long() != true.long()).sum())
     finite = true.isfinite() & (true.abs() <= torch.finfo(torch.float32).max)

@@ -1,6 +1,6 @@
-"""The same step by torch: the submitter's own code as it stands, and the traced graph in a type of one's choice.
+"""The same step by torch: the submitter's own code unchanged, and the traced graph in a chosen type.
 
-Both take the program's batch and the program's random numbers, so that only arithmetic can make a difference.
+Both use the program's batch and random numbers, so that only arithmetic can differ.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from protocol.program.step import State
 
 aten = torch.ops.aten
 RANDOM = (aten.native_dropout.default, aten.bernoulli.p, aten.bernoulli_.float, aten.rand.default)
-"""What draws in torch and has a rule in `lowering.ops.random`; `bernoulli_` is `bernoulli` in a trace."""
+"""Operations that draw in torch and have a rule in `lowering.ops.random`; `bernoulli_` is `bernoulli` in a trace."""
 IN_PLACE = {
     aten.normal_.default: aten.normal_functional.default,
     aten.uniform_.default: aten.uniform.default,
@@ -37,12 +37,12 @@ IN_PLACE = {
     aten.bernoulli_.Tensor: aten.bernoulli.Tensor,
     aten.random_.to: aten.random.to,
 }
-"""What draws in place, and its name in a trace."""
+"""Operations that draw in place, and their names in a trace."""
 
 
 @dataclass(frozen=True)
 class Results:
-    """What a step computes, by name: the loss, f32 or f64 scalar, gradients of the parameters, and written buffers."""
+    """What a step computes, by name: the loss (f32 or f64 scalar), gradients of the parameters, and written buffers."""
 
     loss: Tensor
     gradients: Mapping[str, Tensor]
@@ -58,11 +58,11 @@ class Draws:
         self._next = 0
 
     def __bool__(self) -> bool:
-        """Whether the step draws any."""
+        """Whether the step draws any random numbers."""
         return bool(self._draws)
 
     def draw(self, func: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-        """What `func`, one of `RANDOM`, returns when it draws the program's next numbers."""
+        """The result of `func`, one of `RANDOM`, computed from the program's next numbers."""
         draw = self._draws[self._next]
         self._next += 1
         if func is aten.rand.default:
@@ -83,13 +83,13 @@ class Draws:
         return x * ones * (0.0 if p == 1 else 1.0 / (1.0 - p)), ones.bool()
 
     def _ones(self, draw: Draw | None, x: Tensor, keep: float) -> Tensor:
-        if draw is None or draw.below is None:  # nothing is drawn where all elements are kept, or none
+        if draw is None or draw.below is None:  # nothing is drawn if all elements are kept, or none
             return torch.full(x.shape, float(math.floor(keep * 2**32) >= 2**32))
         return drawn(self._key, self._counter, draw.stream, tuple(x.shape), draw.below)
 
 
 class Drawn(TorchDispatchMode):
-    """torch's random numbers are the program's while it is active."""
+    """Replaces torch's random numbers by the program's while it is active."""
 
     def __init__(self, draws: Draws) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
@@ -119,7 +119,7 @@ def by_torch(
     batch: Mapping[str, Tensor],
     draws: Draws,
 ) -> Results:
-    """The step by the submitter's own code in float32, with the tensors of `state` in the model's place."""
+    """Run the step in float32 with the submitter's own code, with the tensors of `state` in the model."""
     tensors = dict(zip((*traced.parameters, *traced.buffers), inputs_of(traced, state, {})))
     leaves = [tensors[name].clone().requires_grad_() for name in traced.parameters]
     tensors |= dict(zip(traced.parameters, leaves))
@@ -143,14 +143,14 @@ def in_type(value: Any, dtype: torch.dtype) -> Any:
 
 
 def call(target: Any, args: Any, kwargs: Any, dtype: torch.dtype, draws: Draws) -> Any:
-    """An operation of the graph with `dtype` in place of float32, and with the program's random numbers."""
+    """Run an operation of the graph with `dtype` in place of float32, and with the program's random numbers."""
     args, kwargs = (tree_map(lambda x: dtype if x is torch.float32 else x, given) for given in (args, kwargs))
     if target in RANDOM:
         return draws.draw(target, args, kwargs)
-    if target is aten.view.default:  # a kernel may lay out its result otherwise than it was traced
+    if target is aten.view.default:  # a kernel may lay out its result differently from the trace
         target = aten.reshape.default
     before = torch.get_default_dtype()
-    torch.set_default_dtype(dtype)  # of tensors that are made without a type
+    torch.set_default_dtype(dtype)  # for tensors created without a type
     try:
         return target(*args, **kwargs)
     finally:
@@ -165,14 +165,14 @@ class _InType(Interpreter):
         self._dtype, self._draws = dtype, draws
 
     def call_function(self, target: Any, args: Any, kwargs: Any) -> Any:
-        """One operation."""
+        """Run one operation."""
         return call(target, args, kwargs, self._dtype, self._draws)
 
 
 def by_graph(
     traced: TracedStep, state: State, batch: Mapping[str, Tensor], draws: Draws, dtype: torch.dtype
 ) -> Results:
-    """The step by torch's own operations as they were traced, in `dtype` instead of float32."""
+    """Run the step with torch's own operations as traced, in `dtype` instead of float32."""
     inputs = [in_type(t, dtype) for t in inputs_of(traced, state, batch)]
     with torch.no_grad():
         found = _InType(traced.graph, dtype, draws).run(*inputs, enable_io_processing=False)
@@ -187,7 +187,7 @@ def by_graph(
 def inputs_of(traced: TracedStep, state: State, batch: Mapping[str, Tensor]) -> list[Tensor]:
     """The first placeholders of the traced graph in their own types: parameters, buffers, and the batch's tensors.
 
-    What the step neither trains nor writes is not in the state, and so of `traced`.
+    Tensors that the step neither trains nor writes are not in the state, so they are taken from `traced`.
     """
     tensors = [
         *(state[name] for name in traced.parameters),
@@ -199,8 +199,8 @@ def inputs_of(traced: TracedStep, state: State, batch: Mapping[str, Tensor]) -> 
 
 
 def mean(units: Sequence[Results], accumulated: Collection[str]) -> Results:
-    """The results of a step from those of its equal parts. Of buffers those that are `accumulated` are as the last
-    part leaves them; what is not a float is as the first one does.
+    """The results of a step from those of its equal parts. Buffers that are `accumulated` are taken from the last part;
+    other floats are means, and anything else is taken from the first part.
     """
     first, last = units[0], units[-1]
     return Results(

@@ -1,7 +1,7 @@
-"""Whether every step does what the traced one did: the code is traced twice, and Python's values are watched.
+"""Whether every step does what the traced one did: the code is traced twice, and Python's values are compared.
 
-A trace holds one path through the submitter's code. Whatever the next step would do otherwise, because a counter went
-on, a flag was set, a clock moved or a random number was drawn, is missing in the program.
+A trace holds one path through the submitter's code. Anything the next step would do differently, because a counter
+advanced, a flag was set, time passed or a random number was drawn, is missing from the program.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from protocol.capture.tracing.tracer import TracedStep
 
 
 def moved(before: PythonState, after: PythonState) -> list[Problem]:
-    """The problems of values that are not what they were a step before."""
+    """The problems of values that changed since the previous step."""
     return [checks.moved(change) for change in before.changes(after)]
 
 
 def traced_otherwise(first: TracedStep, second: TracedStep) -> Iterator[Problem]:
-    """The first difference between two traces of the same step, if there is any."""
+    """The first difference between two traces of the same step, if there is one."""
     ours, theirs = list(first.graph.nodes), list(second.graph.nodes)
     numbers = {node: k for nodes in (ours, theirs) for k, node in enumerate(nodes)}
     for a, b in zip(ours, theirs):
@@ -64,7 +64,7 @@ def _called(node: Node) -> str:
 
 
 def _leaves(node: Node, numbers: dict[Node, int]) -> Iterator[Any]:
-    """Operands and literals in order; a node as its number in its graph, a tensor of the code as itself."""
+    """Operands and literals in order; nodes as their numbers in the graph, tensors of the code unchanged."""
     if node.op == "get_attr":
         assert isinstance(node.target, str)
         yield getattr(node.graph.owning_module, node.target)

@@ -1,4 +1,4 @@
-"""The preflight: a few steps from the program's own first states, exactly and by torch, compared."""
+"""The preflight: runs a few steps from the program's own initial state, exactly and by torch, and compares them."""
 
 from __future__ import annotations
 
@@ -31,20 +31,20 @@ from protocol.program.library import fusions, hints, kernels
 from protocol.program.step import METRIC, State
 
 BATCHES = 2
-"""Steps that are compared."""
+"""The number of steps that are compared."""
 SEED = 0
-"""The state's key, and so which batches and draws are seen."""
+"""The state's key, which determines the batches and random numbers used."""
 SHOWN = 3
-"""Differences that an error names."""
+"""The number of differences that an error lists."""
 ATTEMPTS = 8
-"""Runs in float32 that a step which seems to run otherwise is compared with."""
+"""The number of float32 runs that a step is compared with if it seems to run differently from its trace."""
 NUDGE = 2.0**-22
-"""Relative: four roundings of float32."""
+"""Relative size: four roundings of float32."""
 
 
 @dataclass(frozen=True)
 class Preflight:
-    """A captured step of one part and all that it was made of."""
+    """A captured step of one part, and everything it was made from."""
 
     model: nn.Module
     objective: Objective
@@ -55,11 +55,11 @@ class Preflight:
 
     @property
     def traced(self) -> TracedStep:
-        """The graph of the step's one part."""
+        """The graph of the step's only part."""
         return self.part.traced
 
     def run(self) -> Report:
-        """Compare `BATCHES` steps in a row. Raises `CaptureError`."""
+        """Compare `BATCHES` consecutive steps. Raises `CaptureError`."""
         state: State = self.captured.initial_state(SEED)
         before: PythonState | None = None
         notes: dict[str, None] = {}
@@ -88,7 +88,9 @@ class Preflight:
     # ------------------------------------------------------------------ one step, in three ways
 
     def _units(self, state: State) -> Iterator[tuple[dict[str, Tensor], int]]:
-        """The batches of a step's equal parts, as the objective sees them, and the counter that keys their draws."""
+        """The batches of a step's equal parts, as the objective sees them, and the counters that key their random
+        numbers.
+        """
         step, dataset = int(state[STEP]), self.captured.dataset
         rows = next(iter(dataset.values())).shape[0]
         index, units = self.drawing.drawn(rows, state[KEY], state[STEP]), self.drawing.micro_batches
@@ -136,10 +138,10 @@ class Preflight:
     # ------------------------------------------------------------------ what differs
 
     def _require_traced_is_run(self, state: State, plain: Results, true: Results) -> None:
-        """Refuse a step that torch computes otherwise when it runs than it did when it was traced.
+        """Refuse a step whose results when torch runs it differ from those of its trace.
 
-        One run in float32 says little of a network where an element lies next to a kink. So what stays too far off
-        is compared with runs from parameters that differ in their last bits, too.
+        A single float32 run says little about a network in which an element lies next to a kink. So results that stay
+        too far off are also compared with runs from parameters that differ in their last bits.
         """
         found = {x.name: x for x in differences(plain, true, true)}
         for attempt in range(ATTEMPTS):
@@ -152,7 +154,7 @@ class Preflight:
             raise CaptureError([checks.run_otherwise(_shown(list(found.values())))])
 
     def _nudged(self, state: State, seed: int) -> State:
-        """A state whose parameters are off by what sums in float32 lose anyway."""
+        """A state whose parameters are off by as much as float32 sums lose anyway."""
         generator = torch.Generator().manual_seed(seed)
         nudged = dict(state)
         for name in self.traced.parameters:
@@ -162,7 +164,7 @@ class Preflight:
         return nudged
 
     def _not_finite(self, state: State, ours: Results, plain: Results) -> list[str]:
-        """Notes on what is not finite in torch either. Raises `CaptureError` where one side alone is so."""
+        """Notes on tensors that are not finite in torch either. Raises `CaptureError` if only one side is finite."""
         found = list(not_finite(ours, plain))
         if one_sided := [x for x in found if not x.alike]:
             self._explained(state, list(differences(ours, plain, plain)))
@@ -190,7 +192,7 @@ class Preflight:
 
 
 def worst(reports: Sequence[Report]) -> Report:
-    """The largest errors of several, and all their notes."""
+    """The largest errors of several reports, and all their notes."""
     errors = torch.tensor([(each.loss_error, each.gradient_error) for each in reports], dtype=torch.float64)
     notes = dict.fromkeys(note for each in reports for note in each.notes)
     loss, gradients = errors.max(0).values.tolist()
@@ -203,6 +205,6 @@ def _shown(found: list[Difference]) -> str:
 
 
 def _errors(ours: Results, true: Results) -> tuple[float, float]:
-    """Relative errors of the loss and of all gradients together."""
+    """Relative errors of the loss, and of all gradients together."""
     gradients = (torch.cat([g.double().flatten() for g in r.gradients.values()]) for r in (ours, true))
     return measure("loss", ours.loss, true.loss).error, measure("gradients", *gradients).error

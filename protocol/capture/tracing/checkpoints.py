@@ -1,6 +1,7 @@
-"""`torch.utils.checkpoint` runs a part of the forward pass again, by torch's seed with the same random numbers.
+"""Support for `torch.utils.checkpoint`, which runs a part of the forward pass again with torch's earlier seed.
 
-A trace has no seed. While it runs, and while it is compared with torch, the second run is given what the first drew.
+A trace has no seed. During tracing, and during the comparison with torch, the second run receives the numbers that the
+first one drew.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from torch.utils._pytree import tree_map_only
 
 @contextmanager
 def drawn_once() -> Iterator[None]:
-    """Let every checkpoint that restores torch's seed draw in its first run alone."""
+    """Let every checkpoint that restores torch's seed draw only in its first run."""
     before = checkpoints._checkpoint_without_reentrant_generator
 
     def running(function: Any, preserve_rng_state: bool, context_fn: Any, *args: Any, **kwargs: Any) -> Any:
@@ -34,13 +35,13 @@ def drawn_once() -> Iterator[None]:
 
 
 def _keeping_and_giving() -> tuple[TorchDispatchMode, TorchDispatchMode]:
-    """Modes of a checkpoint's first run and of every other."""
+    """The modes of a checkpoint's first run and of every later one."""
     kept: list[Any] = []
     return _Keeping(kept), _Giving(kept)
 
 
 class _Keeping(TorchDispatchMode):
-    """Keeps what is drawn while it is active."""
+    """Records the random tensors that are drawn while it is active."""
 
     def __init__(self, kept: list[Any]) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
@@ -60,7 +61,7 @@ class _Keeping(TorchDispatchMode):
 
 
 class _Giving(TorchDispatchMode):
-    """Gives what was kept in place of what would be drawn, from the first on whenever it is entered."""
+    """Replaces draws by the recorded tensors, starting over each time it is entered."""
 
     def __init__(self, kept: list[Any]) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
@@ -85,5 +86,5 @@ class _Giving(TorchDispatchMode):
 
 
 def _copied(found: Any) -> Any:
-    """Separate tensors, because code may write into those that it draws."""
+    """Copies, because code may write into the tensors that it draws."""
     return tree_map_only(Tensor, lambda t: t.detach().clone(), found)

@@ -1,4 +1,4 @@
-"""What `capture` refuses of a step while it is traced: the objective's results, writes, and all that one trace misses.
+"""Refusals of a step while it is traced: the objective's results, writes, and everything that a single trace misses.
 
 Functions named `require_…` raise `CaptureError`; the others return the `Problem` for their caller to collect.
 """
@@ -19,11 +19,11 @@ DRAWN = (
     "the random numbers of a step are uniform, normal and exponential ones, integers, masks and permutations"
 )
 SHOWN = 5
-"""Parameters that a note names."""
+"""The number of parameters that a note names."""
 
 
 class TraceError(CaptureError):
-    """The step cannot be traced. `graph` holds the operations that were met until then, None if there are none."""
+    """The step cannot be traced. `graph` holds the operations traced until then, None if there are none."""
 
     def __init__(self, problems: Problems, graph: torch.fx.Graph | None) -> None:
         super().__init__(problems)
@@ -31,20 +31,20 @@ class TraceError(CaptureError):
 
 
 def data_dependent(source: str, remedy: str = "") -> Problem:
-    """The line `source` decides something, or makes a shape, by what the batch holds."""
+    """The line `source` makes a decision, or a shape, that depends on the batch's contents."""
     usual = "use torch.where or a mask in place of `if`, `.item()`, boolean indexing and `nonzero`"
     return Problem("a decision or a shape depends on the data", remedy or usual, source)
 
 
 def state_made_inside(source: str) -> Problem:
-    """A line of the step makes a module, whose parameters would be new random numbers in every step."""
+    """A line of the step creates a module, whose parameters would be new random numbers in every step."""
     remedy = "a module is made inside the step, and its constructor makes state: make it part of the model"
     return Problem("new parameters in every step", remedy, source)
 
 
 def outside_torch(error: Exception, source: str) -> Problem | None:
     """The problem behind an error that torch raises without a specific type: data that leave torch, and checkpoints
-    that trace nothing. None for any other error.
+    that cannot be traced. None for any other error.
     """
     text = str(error)
     if ".numpy()" in text or "tolist()" in text:
@@ -78,13 +78,13 @@ def left_untouched(parameters: Sequence[str]) -> Iterator[str]:
 
 
 def unvalidated(distributions: Sequence[str]) -> Iterator[str]:
-    """The note on distributions, if the step makes any."""
+    """The note on unvalidated distributions, if the step creates any."""
     if distributions:
         yield f"{', '.join(distributions)}: no program checks the arguments of torch.distributions"
 
 
 def require_traced(operands: Any, source: str) -> None:
-    """Refuse an operand that is neither of the model nor of the batch, and so is a real tensor, not a fake one."""
+    """Refuse an operand that belongs neither to the model nor to the batch, and so is a real tensor, not a fake one."""
     if any(type(x) in (torch.Tensor, nn.Parameter, nn.Buffer) for x in tree_leaves(operands)):
         what = "a tensor from outside the model and the batch"
         remedy = (
@@ -95,7 +95,7 @@ def require_traced(operands: Any, source: str) -> None:
 
 
 def require_loss_and_metrics(result: Any) -> tuple[Tensor, dict[str, Tensor]]:
-    """The loss and the metrics by name that an objective returned. Refuse all but f32 scalars."""
+    """The loss and the named metrics that an objective returned. Refuses anything but f32 scalars."""
     loss, metrics = result if isinstance(result, tuple) and len(result) == 2 else (result, {})
     if not isinstance(loss, Tensor) or not isinstance(metrics, Mapping):
         inside = f" of {', '.join(type(x).__name__ for x in result)}" if isinstance(result, tuple) else ""
@@ -117,7 +117,7 @@ def require_loss_and_metrics(result: Any) -> tuple[Tensor, dict[str, Tensor]]:
 def require_no_new_attributes(
     tensors: Mapping[str, Tensor], attributes: Mapping[str, Mapping[str, Any]]
 ) -> None:
-    """Refuse a step that sets attributes of the model's `tensors` or of the batch's, which had `attributes` before."""
+    """Refuse a step that sets attributes on the model's `tensors` or on the batch's, which had `attributes` before."""
     remedy = "keep it as a buffer of the model, written by tensor operations: tensors of a program have no attributes"
     raise_any(
         Problem(f"the step sets the attribute {key!r} of {name}", remedy)
@@ -128,7 +128,7 @@ def require_no_new_attributes(
 
 
 def require_one_replacement(name: str, new: Tensor, others: list[Tensor]) -> None:
-    """Refuse a tied buffer that holds `new` at one of its places and another tensor at one of the others."""
+    """Refuse a tied buffer that holds `new` at one of its places and another tensor at another."""
     if any(other is not new for other in others):
         what = f"buffer {name} is tied, and the step replaces it in one place only"
         remedy = "write into it with .copy_(), or give the places their own buffers"
@@ -136,7 +136,7 @@ def require_one_replacement(name: str, new: Tensor, others: list[Tensor]) -> Non
 
 
 def require_same_type(name: str, old: Tensor, new: Tensor, traced: bool) -> None:
-    """Refuse a buffer whose type or shape changes, or that is replaced by what is not `traced`."""
+    """Refuse a buffer whose type or shape changes, or that is replaced by a tensor that is not `traced`."""
     if not traced or new.shape != old.shape or new.dtype != old.dtype:
         what = f"buffer {name} changes from {old.dtype} {tuple(old.shape)} to {new.dtype} {tuple(new.shape)}"
         raise CaptureError([Problem(what, "keep its type and shape, computed from the batch and the model")])
@@ -152,7 +152,7 @@ def written_input(name: str, is_parameter: bool, source: str) -> Problem:
 
 
 def _not_scalar(value: Any) -> str:
-    """What a value is instead of one f32; empty if it is one."""
+    """A description of a value that is not one f32; empty if it is one."""
     if not isinstance(value, Tensor):
         return f"a Python {type(value).__name__}"
     if value.dtype == torch.float32 and value.numel() == 1:

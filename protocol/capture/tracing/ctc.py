@@ -1,4 +1,4 @@
-"""`torch.ctc_loss` in operations that a trace can hold. torch's own kernel asks the lengths what they are."""
+"""`torch.ctc_loss` in operations that can be traced. torch's own kernel reads the values of the lengths."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 NEVER = -1e30
-"""The logarithm of the chance of what cannot be; its differences are numbers, those of -inf are not."""
+"""The logarithm of an impossible event's probability; unlike with -inf, differences of it are numbers."""
 Lengths = Tensor | Sequence[int]
 
 
@@ -22,10 +22,10 @@ def ctc_loss(
     reduction: int = 0,
     zero_infinity: bool = False,
 ) -> Tensor:
-    """Minus the logarithm of the chance of each row's labels, over all their alignments. [T, N, C] or [T, C]; labels
-    [N, S], or all rows' one after the other.
+    """Minus the logarithm of the probability of each row's labels, over all their alignments. [T, N, C] or [T, C];
+    labels [N, S], or those of all rows concatenated.
 
-    Its gradient at `log_probs` is torch's: that of log-probabilities which a softmax has made.
+    Its gradient with respect to `log_probs` is torch's: it assumes log-probabilities computed by a softmax.
     """
     alone = log_probs.dim() == 2
     if alone:
@@ -68,7 +68,9 @@ def ctc_loss(
 
 
 def _of_softmax(log_probs: Tensor, spoken: Tensor) -> Tensor:
-    """Zeros [N] whose gradient torch adds: it takes every step's chances to be a softmax that adds up to one."""
+    """Zeros [N] with the gradient that torch adds: it assumes that each step's probabilities are a softmax and sum to
+    one.
+    """
     chances = log_probs.exp()
     step = torch.arange(len(log_probs), device=log_probs.device).unsqueeze(1)
     return torch.where((step < spoken).unsqueeze(2), chances - chances.detach(), 0.0).sum((0, 2))
@@ -82,7 +84,7 @@ def _of_rows(lengths: Lengths, rows: int, device: torch.device) -> Tensor:
 
 
 def _by_row(targets: Tensor, lengths: Lengths, written: Tensor, rows: int) -> Tensor:
-    """Labels [N, S]; beyond a row's own they may be any."""
+    """Labels [N, S]; entries beyond a row's own labels are arbitrary."""
     if targets.dim() == 2 or rows == 1:
         return targets.reshape(rows, -1)
     width = targets.shape[0] if isinstance(lengths, Tensor) else max(lengths, default=0)
@@ -91,5 +93,5 @@ def _by_row(targets: Tensor, lengths: Lengths, written: Tensor, rows: int) -> Te
 
 
 def _moved(paths: Tensor, count: int) -> Tensor:
-    """The states' columns `count` places on."""
+    """The states' columns, shifted by `count` places."""
     return torch.nn.functional.pad(paths, (count, 0), value=NEVER)[:, : paths.shape[1]]

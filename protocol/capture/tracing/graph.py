@@ -1,4 +1,4 @@
-"""Edits of a traced graph: outputs keep the writes that matter, literals become inputs, inputs are put in order."""
+"""Edits of a traced graph: outputs keep the writes that matter, literals become inputs, inputs are ordered."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ def keep_written_buffers(
 ) -> tuple[str, ...]:
     """Reduce the last outputs of `graph`, the final contents of all inputs, to those of the buffers that it writes.
 
-    Returns the names of these buffers. `frozen` are those among `buffers` that are frozen parameters. Raises
-    `CaptureError` where the step writes into a parameter or the batch.
+    Returns the names of these buffers. `frozen` names those of `buffers` that are frozen parameters. Raises
+    `CaptureError` if the step writes into a parameter or the batch.
     """
     placeholders = [node for node in graph.nodes if node.op == "placeholder"]
     outputs: Any = graph.output_node().args[0]
@@ -40,7 +40,7 @@ def keep_written_buffers(
 
 
 def put_behind(graph: torch.fx.Graph, parameters: list[str], some: Collection[str]) -> None:
-    """Put the placeholders of `some` of the `parameters`, which are the first ones, behind those of the others."""
+    """Move the placeholders of `some` of the `parameters`, which come first, behind those of the other parameters."""
     holders = dict(zip(parameters, (node for node in graph.nodes if node.op == "placeholder")))
     *_, last = holders.values()
     for name in some:
@@ -50,10 +50,10 @@ def put_behind(graph: torch.fx.Graph, parameters: list[str], some: Collection[st
 
 
 def literals_as_inputs(traced: torch.fx.GraphModule, after: int, taken: set[str]) -> dict[str, Tensor]:
-    """Turn tensors that the code spells out, as `torch.tensor([1, 2])`, into placeholders behind the first `after`.
+    """Turn tensor literals in the code, such as `torch.tensor([1, 2])`, into placeholders behind the first `after`.
 
-    Returns them by name (`literal.0`, …; no name in `taken`). A literal stays where it is if no program type holds it,
-    for lowering to refuse, or if it has no elements, for lowering to ignore.
+    Returns them by name (`literal.0`, …; no name in `taken`). A literal stays in place if no program type holds it, for
+    lowering to refuse, or if it has no elements, for lowering to ignore.
     """
     graph = traced.graph
     last = [node for node in graph.nodes if node.op == "placeholder"][after - 1]
@@ -74,7 +74,7 @@ def literals_as_inputs(traced: torch.fx.GraphModule, after: int, taken: set[str]
 
 
 def _source_of_write(node: torch.fx.Node) -> str:
-    """The line of the node, or of the nearest one before it that has a line; functionalisation adds some without."""
+    """The line of the node, or of the nearest node before it that has one; functionalisation adds some without."""
     seen = [node]
     for candidate in seen:
         if source_of(candidate):

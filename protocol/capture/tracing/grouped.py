@@ -1,5 +1,5 @@
-"""Products of matrices in groups, as models with experts have them: torch's own operation cannot be traced in float32,
-as its fake tensors ask for bfloat16, so it is written out while it is traced.
+"""Grouped matrix products, as in models with experts: torch's own operation cannot be traced in float32, because its
+fake tensors require bfloat16, so it is replaced by other operations while it is traced.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ def grouped_product(
     bias: Tensor | None = None,
     out_dtype: torch.dtype | None = None,
 ) -> Tensor:
-    """x times y, of which each group has its own matrices; `offs` is where the groups of rows, of columns or of terms
-    end. Every row or column is multiplied for each group, and one product kept: no shape depends on the data. Those
-    behind the last group are zero, which torch leaves unchanged.
+    """x times y, where each group has its own matrices; `offs` holds the ends of the groups of rows, columns or terms.
+    Every row or column is multiplied once per group and one product is kept, so that no shape depends on the data. Rows
+    or columns after the last group are zero; torch does not write these.
     """
     if offs is None:
         product = torch.bmm(x, y)
@@ -41,7 +41,7 @@ def grouped_product(
 
 
 def _of_groups(offs: Tensor, count: int) -> Tensor:
-    """Whether each of `count` places is in each group, bool [groups, count]."""
+    """For each of `count` places, whether it is in each group: bool [groups, count]."""
     place = torch.arange(count, device=offs.device)
     ends = offs.unsqueeze(1)
     starts = torch.cat([torch.zeros_like(ends[:1]), ends[:-1]])
@@ -49,4 +49,4 @@ def _of_groups(offs: Tensor, count: int) -> Tensor:
 
 
 WRITTEN_OUT: Final[dict[OpOverload, Callable[..., Any]]] = {aten._grouped_mm.default: grouped_product}
-"""What the tracer traces in place of operations."""
+"""Replacements for operations that the tracer cannot trace."""

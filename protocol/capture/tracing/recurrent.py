@@ -1,8 +1,8 @@
-"""Recurrent layers in a trace: a whole sequence is one operation, `assay::lstm`, not a hundred for each of its steps.
+"""Recurrent layers in a trace: a whole sequence is one operation, `assay::lstm`, instead of about a hundred per step.
 
 While `Rolled` is active, torch.nn's LSTM, GRU and RNN make these operations. Products with the input and gradients of
-weights stay torch's own, over all steps at once. Packed sequences and projections are traced step by step. The
-operations compute in any type, for the preflight; there is no gradient of a gradient.
+weights remain torch's own, over all steps at once. Packed sequences and projections are traced step by step. The
+operations compute in any type, for the preflight. Second derivatives are not supported.
 """
 
 from __future__ import annotations
@@ -166,7 +166,7 @@ for _name, _shapes in _SHAPES.items():
 
 
 class _Lstm(torch.autograd.Function):
-    """x [T, B, 4 H], h and c, weight and bias to h and c of every step."""
+    """From x [T, B, 4 H], h and c, weight and bias to the h and c of every step."""
 
     @staticmethod
     def forward(ctx: Any, *given: Any) -> Any:
@@ -184,7 +184,7 @@ class _Lstm(torch.autograd.Function):
 
 
 class _Gru(torch.autograd.Function):
-    """x [T, B, 3 H], h, weight and bias to h of every step."""
+    """From x [T, B, 3 H], h, weight and bias to the h of every step."""
 
     @staticmethod
     def forward(ctx: Any, *given: Any) -> Any:
@@ -203,7 +203,7 @@ class _Gru(torch.autograd.Function):
 
 
 class _Rnn(torch.autograd.Function):
-    """x [T, B, H], h, weight, bias, and whether its function is ReLU, to h of every step."""
+    """From x [T, B, H], h, weight, bias, and whether the function is ReLU, to the h of every step."""
 
     @staticmethod
     def forward(ctx: Any, *given: Any) -> Any:
@@ -221,7 +221,7 @@ class _Rnn(torch.autograd.Function):
 
 
 def _before(first: Tensor, states: Tensor) -> Tensor:
-    """What each step begins with."""
+    """The values that each step starts from."""
     return torch.cat([first.unsqueeze(0), states[:-1]])
 
 
@@ -232,7 +232,7 @@ def _of_weights(raw: Tensor, before: Tensor, biased: bool) -> tuple[Tensor, Tens
 
 @dataclass(frozen=True)
 class _Layers:
-    """The arguments of torch.lstm and of its like, by name."""
+    """The arguments of torch.lstm and similar functions, by name."""
 
     x: Tensor
     first: tuple[Tensor, ...]
@@ -245,7 +245,7 @@ class _Layers:
     batch_first: bool
 
     def run(self, kind: Any, *options: Any) -> tuple[Tensor, ...]:
-        """The output, and what each layer and direction carries in the end."""
+        """The output, and the final state of each layer and direction."""
         x = self.x.transpose(0, 1) if self.batch_first else self.x
         directions = 2 if self.bidirectional else 1
         ends: list[list[Tensor]] = [[] for _ in self.first]
@@ -285,11 +285,11 @@ KINDS: Mapping[Any, tuple[Any, tuple[Any, ...], int]] = {
     torch.rnn_tanh: (_Rnn, (False,), 1),
     torch.rnn_relu: (_Rnn, (True,), 1),
 }
-"""What computes a layer, what it is told besides, and its number of gates."""
+"""The function that computes each kind of layer, its additional arguments, and its number of gates."""
 
 
 class Rolled(TorchFunctionMode):
-    """Recurrent layers are the operations above."""
+    """While active, recurrent layers are traced as the operations above."""
 
     def __torch_function__(
         self,
@@ -305,7 +305,7 @@ class Rolled(TorchFunctionMode):
 
 
 def _layers(args: Sequence[Any], gates: int) -> _Layers | None:
-    """The arguments, as torch.nn gives them; None for packed sequences and for projections."""
+    """The arguments, as torch.nn passes them; None for packed sequences and for projections."""
     if len(args) != len(_Layers.__dataclass_fields__) or not isinstance(args[3], bool):
         return None
     x, first, weights, *rest = args

@@ -1,4 +1,4 @@
-"""Functions of torch that look at what tensors hold, and others in their place while a trace runs."""
+"""Replacements, during a trace, for torch functions that read tensor contents."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from protocol.capture.tracing.ctc import ctc_loss
 
 @contextmanager
 def replaced() -> Iterator[None]:
-    """CTC in operations. A transformer's mask is applied as it is given, without a look whether it is the causal one,
-    for which torch has a shorter way to the same.
+    """CTC in traceable operations. A transformer's mask is applied as given: the check for a causal mask, for which
+    torch has an equivalent shortcut, is skipped.
     """
     places: list[tuple[Any, str, Any]] = [
         (torch, "ctc_loss", ctc_loss),

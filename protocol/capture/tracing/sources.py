@@ -27,7 +27,7 @@ from protocol.capture.errors import CaptureError, Problem
 from protocol.capture.tracing.checks import DRAWN, data_dependent, require_traced, state_made_inside
 
 HIDDEN = (os.path.dirname(torch.__file__) + os.sep, str(Path(__file__).parents[1]) + os.sep)
-"""Frames of torch and of `protocol.capture`; the first frame in none of these is the submitter's."""
+"""Frames of torch and of `protocol.capture`; the first frame outside them is the submitter's."""
 SOURCE_KEY = "source"
 """Where `node.meta` keeps the line."""
 BACKWARD_KEY = "backward"
@@ -47,7 +47,7 @@ class SourceRecorder(TorchDispatchMode):
         self.graph: torch.fx.Graph | None = None
         """The graph that is being traced, None before its first operation."""
         self.problems: list[Problem] = []
-        """Lines that ask for a number of the batch. Each gets a made-up number, so that one trace finds them all."""
+        """Lines that read a number from the batch. Each receives a made-up number, so that one trace finds them all."""
 
     def __torch_dispatch__(
         self,
@@ -61,7 +61,7 @@ class SourceRecorder(TorchDispatchMode):
         before = 0 if nodes is None else len(nodes)
         source = self._source()
         if func is torch.ops.aten._linalg_check_errors.default:
-            return None  # nothing was computed; what would be checked is refused by its own name
+            return None  # nothing was computed; if anything was to be checked, it is refused by name
         if func is not torch.ops.aten.lift_fresh.default:  # which takes what `torch.tensor` spells out
             require_traced((args, kwargs), source)
         result = func(*args, **(kwargs or {}))
@@ -84,7 +84,9 @@ class SourceRecorder(TorchDispatchMode):
         return result
 
     def _made_up(self, x: torch.Tensor, source: str) -> bool | float:
-        """One or True, for a line that asks what `x` holds. Raises `CaptureError` when it asks again, as in a loop."""
+        """One or True, for a line that reads the contents of `x`. Raises `CaptureError` if it reads again, as in a
+        loop.
+        """
         problem = data_dependent(source, remedy_here())
         if problem in self.problems:
             raise CaptureError([problem])
@@ -98,13 +100,13 @@ class SourceRecorder(TorchDispatchMode):
         source = _line(traceback.walk_stack(sys._getframe(1)))
         if self._modules and self._modules[-1]:
             source += f" (module {self._modules[-1]})"
-        # Several operations may have one number; the first of them is the differentiable one.
+        # Several operations may share a number; the first of them is the differentiable one.
         self._by_sequence.setdefault(torch._C._autograd._get_sequence_nr() - 1, source)
         return source
 
     @contextmanager
     def names_of(self, model: nn.Module) -> Iterator[None]:
-        """Follow which submodule is running, by its name in `model`."""
+        """Track which submodule is running, by its name in `model`."""
         handles = []
 
         def entering(name: str) -> Any:
@@ -129,7 +131,7 @@ def _sized_by_data(result: Any) -> bool:
 
 
 def source_of(node: torch.fx.Node) -> str:
-    """`file:line: text (module name)`, empty where torch made the node by itself."""
+    """`file:line: text (module name)`, empty if torch made the node by itself."""
     return str(node.meta.get(SOURCE_KEY, ""))
 
 
@@ -139,13 +141,13 @@ def source_of_error(error: BaseException) -> str:
 
 
 def made_here() -> bool:
-    """Whether the code that runs gives a new parameter its first value."""
+    """Whether the running code initialises a new parameter."""
     frames = (frame.f_code.co_filename for frame, _ in traceback.walk_stack(sys._getframe(1)))
     return MAKING_STATE in frames
 
 
 def remedy_here() -> str:
-    """What to do about the code that runs, if it is of a kind that many models have; empty for any other."""
+    """The remedy for the running code, if it is of a kind common in models; empty otherwise."""
     for frame, _ in traceback.walk_stack(sys._getframe(1)):
         code = frame.f_code
         if code.co_filename == VALIDATING[0] and code.co_name in VALIDATING[1]:
@@ -158,7 +160,7 @@ def remedy_here() -> str:
 
 
 def traceback_of(error: BaseException) -> str:
-    """An exception as Python prints it, with the submitter's own frames alone; each line ends with a newline."""
+    """An exception as Python prints it, with only the submitter's own frames; each line ends with a newline."""
     frames = [
         frame for frame in traceback.extract_tb(error.__traceback__) if not frame.filename.startswith(HIDDEN)
     ]
@@ -167,13 +169,13 @@ def traceback_of(error: BaseException) -> str:
 
 
 def is_of_the_step(error: BaseException) -> bool:
-    """Whether the submitter's code or torch raised it, which calls back what the submitter wrote; not `capture`."""
+    """Whether the submitter's code, or torch, which may call it, raised the error; false for errors of `capture`."""
     *_, (innermost, _) = traceback.walk_tb(error.__traceback__)
     return not innermost.f_code.co_filename.startswith(HIDDEN[1])
 
 
 def _line(frames: Iterable[tuple[FrameType, int]]) -> str:
-    """The first line of the submitter's code in `frames`, which are in order from the innermost; empty if none is."""
+    """The first line of the submitter's code in `frames`, ordered from the innermost; empty if there is none."""
     for frame, number in frames:
         path = frame.f_code.co_filename
         if not path.startswith(HIDDEN):

@@ -1,4 +1,4 @@
-"""The step that is traced, model and objective as one module, and the settings of torch under which it runs."""
+"""The traced step, model and objective as one module, and the settings of torch under which it runs."""
 
 from __future__ import annotations
 
@@ -24,13 +24,14 @@ from protocol.capture.tracing.checks import require_loss_and_metrics, require_no
 
 Batch = Mapping[str, Tensor]
 Objective = Callable[[nn.Module, Batch], "Tensor | tuple[Tensor, Mapping[str, Tensor]]"]
-"""From the model and a batch to the scalar loss, or to the loss and named scalar metrics."""
+"""Takes the model and a batch; returns the scalar loss, or the loss and named scalar metrics."""
 
 
 @dataclass(frozen=True)
 class StepResults:
-    """What a step computes; a gradient is None where the parameter does not reach the loss. `buffers` holds what the
-    model has after the step, by place in the model (`inputs.model.places`)."""
+    """The results of a step. A gradient is None if the parameter does not affect the loss. `buffers` holds the model's
+    tensors after the step, by place in the model (`inputs.model.places`).
+    """
 
     loss: Tensor
     metrics: Mapping[str, Tensor]
@@ -47,8 +48,9 @@ class StepModule(nn.Module):
         self._objective = objective
 
     def forward(self, batch: Batch, trained: list[Tensor]) -> StepResults:
-        """One step without its update. The gradients are taken here, where the traced tensors still are in the model:
-        `torch.utils.checkpoint` may run a part of it again in the backward pass."""
+        """Run one step without its update. The gradients are taken here, while the traced tensors are still in the
+        model: `torch.utils.checkpoint` may run a part of it again in the backward pass.
+        """
         tensors = dict((*tensors_of(self.model), *batch.items()))
         attributes = {name: dict(vars(t)) for name, t in tensors.items()}
         loss, metrics = require_loss_and_metrics(self._objective(self.model, batch))
@@ -59,7 +61,7 @@ class StepModule(nn.Module):
 
 
 def run_plainly(model: nn.Module, objective: Objective, batch: Batch) -> StepResults:
-    """The step by torch alone, on copies of the model's tensors and of the batch. Raises what the step raises."""
+    """Run the step in plain torch, on copies of the model's tensors and the batch. Raises whatever the step raises."""
     copies = {
         name: with_attributes(t.detach().clone().requires_grad_(t.requires_grad), t)
         for name, t in tensors_of(model)
@@ -73,7 +75,7 @@ def run_plainly(model: nn.Module, objective: Objective, batch: Batch) -> StepRes
 
 @contextmanager
 def silent_failures() -> Iterator[None]:
-    """Keep torch from logging errors of fake tensors, which are raised and then told in the submitter's terms."""
+    """Keep torch from logging errors of fake tensors, which are raised and then reported in the submitter's terms."""
     log = logging.getLogger("torch._subclasses.fake_tensor")
     before, log.disabled = log.disabled, True
     try:
@@ -84,8 +86,8 @@ def silent_failures() -> Iterator[None]:
 
 @contextmanager
 def without_validation(made: list[str]) -> Iterator[None]:
-    """Let distributions check nothing of what their tensors hold, which no trace knows, unless the code asks them to.
-    The names of their classes are `made`.
+    """Disable the validation of distributions' arguments, whose contents are unknown in a trace, unless the code
+    requests it. The classes' names are added to `made`.
     """
     make, before = Distribution.__init__, Distribution._validate_args
 
@@ -105,9 +107,10 @@ def without_validation(made: list[str]) -> Iterator[None]:
 
 @contextmanager
 def decomposed_kernels() -> Iterator[None]:
-    """Make torch decompose its fused kernels, whose bits no program has: attention into products, a softmax and masks;
-    recurrent layers into products and gates. TorchScript runs a function as it is written: its optimiser would, after
-    some calls, take other derivatives."""
+    """Make torch decompose its fused kernels, whose bits no program can reproduce: attention into products, a softmax
+    and masks; recurrent layers into products and gates. TorchScript functions run without its optimiser, which after
+    some calls would use other derivatives.
+    """
     before = torch.backends.mkldnn.set_flags(_enabled=False)
     try:
         with sdpa_kernel(SDPBackend.MATH), optimized_execution(False):
@@ -117,8 +120,9 @@ def decomposed_kernels() -> Iterator[None]:
 
 
 class _TrueInPackages:
-    """True where code of torch or of an installed package decides by it, false in any other code. It joins with other
-    truth values as a bool does."""
+    """True when code of torch or of an installed package tests it, false in any other code. It combines with other
+    truth values like a bool.
+    """
 
     def __bool__(self) -> bool:
         return _in_a_package(sys._getframe(1))
@@ -141,8 +145,10 @@ def _in_a_package(frame: FrameType) -> bool:
 def compiling() -> Iterator[None]:
     """Make `torch.compiler.is_compiling()` true for code of torch and of installed packages, as `torch.export` does:
     models then skip shortcuts that look at the data, such as whether a padding mask hides anything. The submitter's own
-    code gets torch's usual answer, or what it skips would be in no trace. What models then check by
-    `torch._check_tensor_all`, such as that an image has as many parts as its text has places, no trace knows."""
+    code gets torch's usual answer; otherwise anything it skips would be missing from every trace. Checks that models
+    then make by `torch._check_tensor_all`, such as that an image has as many parts as its text has places, cannot be
+    made in a trace.
+    """
     before = torch.compiler._is_compiling_flag, torch._check_tensor_all
     torch.compiler._is_compiling_flag = cast(bool, _TrueInPackages())
     torch._check_tensor_all = _unchecked
@@ -153,4 +159,4 @@ def compiling() -> Iterator[None]:
 
 
 def _unchecked(cond: Tensor, message: Callable[[], str] | None = None) -> None:
-    """In the place of a check of a tensor's elements."""
+    """Replaces a check of a tensor's elements."""

@@ -1,4 +1,4 @@
-"""Run the submitter's torch code once and keep what it did as a graph of ATen operations.
+"""Runs the submitter's torch code once and records it as a graph of ATen operations.
 
 `make_fx` on fake tensors traces forward pass, backward pass and metrics; nothing is computed. The optimiser's update is
 not part of the graph (see `optimisers`). torch's functionalisation turns every write in place into a new tensor, so the
@@ -54,19 +54,19 @@ from protocol.capture.tracing.step import (
 from protocol.capture.types import as_committed
 
 DATA_DEPENDENT = (DataDependentOutputException, DynamicOutputShapeException, GuardOnDataDependentSymNode)
-"""What torch raises when a fake tensor is asked for its contents."""
+"""The errors that torch raises when code reads the contents of a fake tensor."""
 
 
 @dataclass(frozen=True)
 class TracedStep:
     """One training step as ATen operations.
 
-    The placeholders of `graph` are the `parameters` that are trained, `buffers`, and the batch's tensors, each in
-    order. `buffers` holds what the step does not train: parameters that the loss does not reach (`untouched`), frozen
-    ones, buffers, and tensors that the code spells out (`literal.0`, …). `written` names those that the step writes, as
-    batch norm writes its running statistics. The outputs are the gradients in the parameters' order, the loss,
-    `metrics`, and the new contents of `written`, each in order. `distributions` are the classes of torch.distributions
-    that the step makes.
+    The placeholders of `graph` are the trained `parameters`, `buffers`, and the batch's tensors, each in order.
+    `buffers` holds everything that the step does not train: parameters that the loss does not reach (`untouched`),
+    frozen parameters, buffers, and tensor literals in the code (`literal.0`, …). `written` names those that the step
+    writes, as batch norm writes its running statistics. The outputs are the gradients in the parameters' order, the
+    loss, `metrics`, and the new contents of `written`, each in order. `distributions` lists the classes of
+    torch.distributions that the step creates.
     """
 
     graph: torch.fx.Graph
@@ -88,13 +88,12 @@ def trace_step(
     model_refused: bool = False,
     taken: Collection[str] = (),
 ) -> TracedStep:
-    """Trace loss, metrics and gradients of `model` on a batch like `batch`, of which only types and shapes matter.
+    """Trace loss, metrics and gradients of `model` on a batch like `batch`; only its types and shapes matter.
 
-    Raises `TraceError` for control flow or shapes that depend on data, results that are not f32 scalars, writes that
-    no program can make, and what the step itself raises. With `model_refused`, when the checks of `inputs` refused
-    the model already, a `TraceError` is raised in any case, and it explains every other error: a model of another
-    type than f32 may well trip over the f32 that it is given here. No tensor that the code spells out has a name in
-    `taken`.
+    Raises `TraceError` for control flow or shapes that depend on data, results that are not f32 scalars, unsupported
+    writes, and anything that the step itself raises. `model_refused` tells that the checks of `inputs` have refused the
+    model; then a `TraceError` is raised in any case, and every other error is attributed to it: a model of another type
+    than f32 may well fail on the f32 that it is given here. No tensor literal gets a name in `taken`.
     """
     problems = Problems()
     step = StepModule(model, objective)
@@ -183,7 +182,7 @@ def trace_step(
 
 
 def as_torch_raises(problem: Problem, model: nn.Module, objective: Objective, batch: Batch) -> Problem:
-    """A problem of tracing, of an exception as plain torch raises it, if it does."""
+    """A tracing problem as plain torch reports it, if plain torch raises an error too."""
     if problem.cause is None:
         return problem
     try:
@@ -194,14 +193,14 @@ def as_torch_raises(problem: Problem, model: nn.Module, objective: Objective, ba
 
 
 def constants_of(traced: TracedStep) -> dict[torch.fx.Node, Tensor]:
-    """The placeholders of what no part of the step trains or writes, and the tensors in their place."""
+    """The placeholders of tensors that no part of the step trains or writes, and those tensors."""
     holders = [node for node in traced.graph.nodes if node.op == "placeholder"][len(traced.parameters) :]
     changed = {*traced.written, *traced.moving}
     return {node: t for node, (name, t) in zip(holders, traced.buffers.items()) if name not in changed}
 
 
 def is_traced(value: object) -> bool:
-    """Whether it is a tensor that only a trace knows, without elements."""
+    """Whether it is a tensor that exists only in a trace, without elements."""
     return isinstance(value, FakeTensor | FunctionalTensor)
 
 
@@ -214,13 +213,13 @@ def _functional(tensors: list[Tensor]) -> list[Tensor]:
 
 
 def _contents(x: Tensor) -> Tensor:
-    """What a functional tensor holds after all writes in place."""
+    """The contents of a functional tensor after all writes in place."""
     torch._sync(x)  # type: ignore[attr-defined, no-untyped-call]
     return torch._from_functional_tensor(x.elem)  # type: ignore[attr-defined]
 
 
 def _after(name: str, old: Tensor, where: Mapping[str, str], after: Mapping[str, Tensor]) -> Tensor:
-    """The tensor of a buffer after the step, which the model may have replaced; `after` is by place."""
+    """The tensor of a buffer after the step, in case the model replaced it; `after` is by place."""
     new, *others = [after.get(place, old) for place, of in where.items() if of == name]
     require_one_replacement(name, new, others)
     require_same_type(name, old, new, isinstance(new, FunctionalTensor))

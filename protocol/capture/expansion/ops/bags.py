@@ -22,7 +22,7 @@ def embedding_bag(
     ends: bool = False,
     padding: int = -1,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """The bags, and three tensors that torch keeps for the gradient, which is made without them: zeros."""
+    """The bags, and three tensors that torch keeps for the gradient. They are not needed here, so they are zeros."""
     _require_plain(by_frequency, mode, sparse)
     count = offsets.shape[0] - ends
     bag = _bag_of_each(index, offsets, count)
@@ -79,7 +79,7 @@ def _bag_of_each(index: Tensor, offsets: Tensor, count: int) -> Tensor:
 def _shares(
     index: Tensor, bag: Tensor, count: int, mode: int, weights: Tensor | None, padding: int
 ) -> Tensor:
-    """What each row counts in its bag."""
+    """The weight of each row in its bag."""
     shares = torch.ones(index.shape, device=index.device) if weights is None else weights
     shares = torch.where(index != padding, shares, 0.0)
     if mode == SUM:

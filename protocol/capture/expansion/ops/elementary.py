@@ -1,4 +1,4 @@
-"""Elementary functions made of those that have a rule; each a few units in the last place from the exact value."""
+"""Elementary functions composed of those that have a rule; each is within a few units in the last place."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from torch.fx import Node
 from protocol.capture.expansion.table import aten, expands
 
 LARGEST_POWER = 16
-"""Up to here a power is a product of factors, which has a rule."""
+"""Up to this exponent a power is a product of factors, which has a rule."""
 ARCTANGENT = (
     0.9999999818725116,
     -0.33332796935195796,
@@ -56,7 +56,7 @@ def power(x: Tensor, y: Tensor) -> Tensor:
 
 
 def _is_no_product(node: Node) -> bool:
-    """Whether an exponent is not a multiple of one half, or too large to multiply so often."""
+    """Whether an exponent is not a multiple of one half, or is too large for repeated multiplication."""
     exponent: Any = node.args[1]
     size = abs(float(exponent))
     return not (2 * size).is_integer() or size > LARGEST_POWER
@@ -64,13 +64,13 @@ def _is_no_product(node: Node) -> bool:
 
 @expands(aten.pow.Tensor_Scalar, where=_is_no_product)
 def power_by_number(x: Tensor, y: float) -> Tensor:
-    """`power` by one number."""
+    """`power` with a number as the exponent."""
     return power(x, torch.full((), y, device=x.device))
 
 
 @expands(aten.pow.Scalar)
 def power_of_number(x: float, y: Tensor) -> Tensor:
-    """`power` of one number."""
+    """`power` with a number as the base."""
     return power(torch.full((), x, device=y.device), y)
 
 
@@ -82,7 +82,7 @@ def tan(x: Tensor) -> Tensor:
 
 @expands(aten.sinh.default)
 def sinh(x: Tensor) -> Tensor:
-    """(u + u / (u + 1)) / 2 for u = e^|x| - 1, with the sign of x: without loss near 0."""
+    """(u + u / (u + 1)) / 2 for u = e^|x| - 1, with the sign of x: no loss of precision near 0."""
     far = (x.abs() - math.log(2)).exp()  # e^x / 2, where e^x itself may be infinite
     u = x.abs().clamp(max=80.0).expm1()
     return x.sign() * torch.where(x.abs() > 80.0, far, (u + u / (u + 1)) * 0.5)
@@ -97,7 +97,7 @@ def cosh(x: Tensor) -> Tensor:
 
 @expands(aten.asinh.default)
 def asinh(x: Tensor) -> Tensor:
-    """log(1 + y + y^2 / (1 + sqrt(1 + y^2))) for y = |x|, with the sign of x; log(2 y) far out."""
+    """log(1 + y + y^2 / (1 + sqrt(1 + y^2))) for y = |x|, with the sign of x; log(2 y) for large y."""
     y = x.abs()
     near = y.clamp(max=1e9)
     curve = (near + near * near / (1 + (near * near + 1).sqrt())).log1p()
@@ -106,7 +106,7 @@ def asinh(x: Tensor) -> Tensor:
 
 @expands(aten.acosh.default)
 def acosh(x: Tensor) -> Tensor:
-    """log(1 + t + sqrt(2 t + t^2)) for t = x - 1; log(2 x) far out; NaN below 1."""
+    """log(1 + t + sqrt(2 t + t^2)) for t = x - 1; log(2 x) for large x; NaN below 1."""
     t = x.clamp(max=1e9) - 1
     near = torch.where(x < 1, math.nan, (t + (2 * t + t * t).sqrt()).log1p())
     return torch.where(x > 1e9, x.log() + math.log(2), near)
@@ -121,7 +121,7 @@ def atanh(x: Tensor) -> Tensor:
 
 @expands(aten.atan.default)
 def atan(x: Tensor) -> Tensor:
-    """A polynomial on |x| <= tan(pi / 8), to which greater ones are reduced by -1 / x and (x - 1) / (x + 1)."""
+    """A polynomial for |x| <= tan(pi / 8), to which larger arguments are reduced by -1 / x and (x - 1) / (x + 1)."""
     y = x.abs()
     far, middle = y > 1 + math.sqrt(2), y > math.sqrt(2) - 1
     z = torch.where(far, -1 / y, torch.where(middle, (y - 1) / (y + 1), y))
@@ -135,7 +135,7 @@ def atan(x: Tensor) -> Tensor:
 
 @expands(aten.atan2.default)
 def atan2(y: Tensor, x: Tensor) -> Tensor:
-    """The angle of (x, y): atan(y / x) turned into its quadrant; 0 or pi where y = 0."""
+    """The angle of (x, y): atan(y / x) moved to its quadrant; 0 or pi where y = 0."""
     x, y = torch.broadcast_tensors(x, y)
     far = (x.abs() == math.inf) & (y.abs() == math.inf)
     x, y = torch.where(far, x.sign(), x), torch.where(far, y.sign(), y)
@@ -160,7 +160,7 @@ def acos(x: Tensor) -> Tensor:
 
 @expands(aten.erfc.default)
 def erfc(x: Tensor) -> Tensor:
-    """1 - erf x: as exact as the difference, which is not relative to the result where x is large."""
+    """1 - erf x, as exact as the difference: for large x the error is not small relative to the result."""
     return 1 - x.erf()
 
 

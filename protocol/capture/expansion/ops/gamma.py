@@ -1,4 +1,6 @@
-"""The gamma function's logarithm and its derivatives: Stirling's series, far enough from zero, and reflected below."""
+"""The logarithm of the gamma function and its derivatives, by Stirling's series away from zero, and by reflection
+below.
+"""
 
 from __future__ import annotations
 
@@ -10,17 +12,17 @@ from torch import Tensor
 from protocol.capture.expansion.table import aten, expands
 
 LOGARITHM = (1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188)
-"""Of y^-1, y^-3, …; they leave less than 2e-8 from 3 on."""
+"""Coefficients of y^-1, y^-3, …; the remainder is below 2e-8 from 3 on."""
 FIRST = (-1 / 12, 1 / 120, -1 / 252, 1 / 240)
-"""Of y^-2, y^-4, …; they leave less than 1e-9 from 5 on, as do those of the second derivative."""
+"""Coefficients of y^-2, y^-4, …; the remainder is below 1e-9 from 5 on, also for the second derivative."""
 SECOND = (1 / 6, -1 / 30, 1 / 42, -1 / 30)
-"""Of y^-3, y^-5, …"""
+"""Coefficients of y^-3, y^-5, …"""
 STEPS, MORE_STEPS = 3, 5
 
 
 @expands(aten.lgamma.default)
 def log_gamma(x: Tensor) -> Tensor:
-    """log |gamma(x)|, about 1e-6 from the exact value where that is small."""
+    """log |gamma(x)|, within about 1e-6 of the exact value where that is small."""
     z = torch.where(x < 0, 1 - x, x)
     near = z < STEPS
     y = torch.where(near, z + STEPS, z)
@@ -72,5 +74,5 @@ def _series(y: Tensor, factors: tuple[float, ...]) -> Tensor:
 
 
 def _sine(x: Tensor) -> Tensor:
-    """sin(pi x) but for its sign, which is that of the first period."""
+    """sin(pi x) up to its sign, which is that of the first period."""
     return (math.pi * (x - x.floor())).sin()

@@ -1,4 +1,4 @@
-"""Elements at other places: of channels as pixels, on a diagonal."""
+"""Rearrangement of elements: channels to pixels, and onto a diagonal."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tensors that the step makes."""
+"""Tensors created by the step."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def tril_indices(rows: int, columns: int, offset: int = 0, **_: Any) -> Tensor:
 
 
 def _places(pairs: list[tuple[int, int]]) -> Tensor:
-    """i64 [2, n], of numbers that are known: runs of neighbours, joined."""
+    """i64 [2, n], known in advance: concatenated runs of consecutive numbers."""
     return torch.stack([_row([pair[k] for pair in pairs]) for k in (0, 1)])
 
 

@@ -1,6 +1,6 @@
-"""Elements in order, and their places among others: by comparing each with each, so that ties are decided by place.
+"""Sorting and ranking by comparing every element with every other, with ties decided by place.
 
-torch leaves open which of equal elements comes first, unless it is asked for a stable order; here it is the first.
+torch leaves open which of equal elements comes first unless a stable order is requested; here it is the first.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from protocol.capture.expansion.table import aten, expands
 
 @expands(aten.sort.default)
 def sort(x: Tensor, axis: int = -1, descending: bool = False) -> tuple[Tensor, Tensor]:
-    """The elements in order, equal ones in that of their places, and where they were."""
+    """The sorted elements and their original places; equal elements keep their order."""
     return _first(x, x.shape[axis] if x.dim() else 1, axis, descending)
 
 
@@ -37,13 +37,13 @@ def topk(
     largest: bool = True,
     in_order: bool = True,  # noqa: ARG001
 ) -> tuple[Tensor, Tensor]:
-    """The first `count` elements in order, and where they were."""
+    """The first `count` elements in order, and their places."""
     return _first(x, count, axis, largest)
 
 
 @expands(aten.kthvalue.default)
 def kthvalue(x: Tensor, k: int, axis: int = -1, keepdim: bool = False) -> tuple[Tensor, Tensor]:
-    """The k-th smallest element, from 1, and where it was."""
+    """The k-th smallest element, counted from 1, and its place."""
     values, places = (found.narrow(axis, k - 1, 1) for found in _first(x, k, axis, False))
     return (values, places) if keepdim else (values.squeeze(axis), places.squeeze(axis))
 
@@ -56,7 +56,7 @@ def median(x: Tensor) -> Tensor:
 
 @expands(aten.median.dim)
 def median_along(x: Tensor, axis: int, keepdim: bool = False) -> tuple[Tensor, Tensor]:
-    """The lower median along an axis, and where it was."""
+    """The lower median along an axis, and its place."""
     return kthvalue(x, (x.shape[axis] + 1) // 2, axis, keepdim)
 
 
@@ -70,7 +70,7 @@ def searchsorted(
     side: str | None = None,
     sorter: Tensor | None = None,
 ) -> Tensor:
-    """How many elements of a row in order are below each x; with `right`, below it or equal."""
+    """The number of elements of a sorted row that are below each x; with `right`, below or equal."""
     if sorter is not None:
         row = row.gather(-1, sorter)
     before = (
@@ -83,20 +83,22 @@ def searchsorted(
 
 @expands(aten.bucketize.Tensor)
 def bucketize(x: Tensor, boundaries: Tensor, *, out_int32: bool = False, right: bool = False) -> Tensor:
-    """The bucket of each element between boundaries in order."""
+    """The bucket of each element between sorted boundaries."""
     before = boundaries <= x.unsqueeze(-1) if right else boundaries < x.unsqueeze(-1)
     return before.to(torch.int32 if out_int32 else torch.int64).sum(-1)
 
 
 @expands(aten.isin.Tensor_Tensor)
 def isin(x: Tensor, among: Tensor, *, assume_unique: bool = False, invert: bool = False) -> Tensor:  # noqa: ARG001
-    """Whether each element is one of some."""
+    """Whether each element is one of the given ones."""
     found = (x.unsqueeze(-1) == among.reshape(-1)).any(-1)
     return ~found if invert else found
 
 
 def _first(x: Tensor, count: int, axis: int, descending: bool) -> tuple[Tensor, Tensor]:
-    """The first `count` elements in order along an axis and their places: of each rank the one element that has it."""
+    """The first `count` elements in order along an axis and their places: for each rank, the one element with that
+    rank.
+    """
     if not x.dim():
         return x.clone(), torch.zeros((), dtype=torch.int64, device=x.device)
     rows = x.transpose(axis, -1)
@@ -111,5 +113,5 @@ def _first(x: Tensor, count: int, axis: int, descending: bool) -> tuple[Tensor, 
     rank = ahead.to(torch.int64).sum(-1)
     wanted = torch.arange(count, device=x.device).unsqueeze(-1)
     places = torch.where(rank.unsqueeze(-2) == wanted, place, 0).sum(-1)
-    places = places.clamp_max(rows.shape[-1] - 1)  # nothing is above it; without it nobody could tell
+    places = places.clamp_max(rows.shape[-1] - 1)  # changes nothing, but makes the bound known
     return rows.gather(-1, places).transpose(axis, -1), places.transpose(axis, -1)

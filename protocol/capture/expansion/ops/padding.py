@@ -1,4 +1,4 @@
-"""Padding by the tensor's own elements, as torch decomposes it, and its gradients."""
+"""Padding with the tensor's own elements, as torch decomposes it, and its gradients."""
 
 from __future__ import annotations
 

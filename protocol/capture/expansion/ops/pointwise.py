@@ -1,4 +1,4 @@
-"""Operations of single elements."""
+"""Elementwise operations."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ expands_as_torch(
 
 @expands(aten.trunc.default)
 def trunc(x: Tensor) -> Tensor:
-    """Towards zero."""
+    """Rounded towards zero."""
     if not x.is_floating_point():
         return x.clone()
     return torch.where(x < 0, x.ceil(), x.floor())
@@ -54,7 +54,7 @@ def fmod(x: Tensor, y: Tensor | float) -> Tensor:
 def nan_to_num(
     x: Tensor, nan: float | None = None, high: float | None = None, low: float | None = None
 ) -> Tensor:
-    """Finite numbers in place of NaN and the infinities: 0 and the largest ones unless others are given."""
+    """Replaces NaN and the infinities by finite numbers: by 0 and the largest ones unless others are given."""
     if not x.is_floating_point():
         return x.clone()
     most = torch.finfo(x.dtype).max
@@ -65,7 +65,7 @@ def nan_to_num(
 
 @expands(aten.hypot.default)
 def hypot(x: Tensor, y: Tensor) -> Tensor:
-    """sqrt(x^2 + y^2), of the larger times a root near 1: no square overflows."""
+    """sqrt(x^2 + y^2), as the larger magnitude times a root near 1, so that no square overflows."""
     large, small = torch.maximum(x.abs(), y.abs()), torch.minimum(x.abs(), y.abs())
     ratio = small / torch.where(large == 0, 1.0, large)
     return torch.where(large == math.inf, large, large * (ratio * ratio + 1).sqrt())
@@ -81,13 +81,13 @@ def copysign(x: Tensor, y: Tensor | float) -> Tensor:
 
 @expands(aten.heaviside.default)
 def heaviside(x: Tensor, at_zero: Tensor) -> Tensor:
-    """0 below zero, 1 above."""
+    """0 below zero, 1 above zero."""
     return torch.where(x == 0, at_zero, (x > 0).to(x.dtype))
 
 
 @expands(aten.softshrink.default)
 def softshrink(x: Tensor, limit: float = 0.5) -> Tensor:
-    """What |x| has beyond a limit, with the sign of x."""
+    """The part of |x| beyond a limit, with the sign of x."""
     return torch.where(x > limit, x - limit, torch.where(x < -limit, x + limit, x * 0))
 
 

@@ -22,7 +22,7 @@ def vdot(x: Tensor, y: Tensor) -> Tensor:
 
 @expands(aten.addr.default)
 def addr(x: Tensor, left: Tensor, right: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
-    """beta x + alpha left right^T, elements multiplied as they are."""
+    """beta x + alpha left right^T, by elementwise multiplication without rounding the operands."""
     product = left.unsqueeze(-1) * right
     return (x if beta == 1 else x * beta) + (product if alpha == 1 else product * alpha)
 
@@ -31,7 +31,7 @@ def addr(x: Tensor, left: Tensor, right: Tensor, *, beta: float = 1, alpha: floa
 def solve_triangular(
     x: Tensor, y: Tensor, *, upper: bool, left: bool = True, unitriangular: bool = False
 ) -> Tensor:
-    """The rows of x^-1 y one after the other, each from those before it, sums and quotients rounded."""
+    """The rows of x^-1 y one after the other, each computed from those before it; sums and quotients are rounded."""
     if not left:
         return solve_triangular(x.mT, y.mT, upper=not upper, unitriangular=unitriangular).mT
     if upper:
@@ -50,7 +50,7 @@ def solve_triangular(
 
 @expands(aten._cdist_forward.default)
 def cdist(x: Tensor, y: Tensor, order: float, _: int | None) -> Tensor:
-    """Distances of each row from each row."""
+    """Distances between all rows of two tensors."""
     apart = x.unsqueeze(-2) - y.unsqueeze(-3)
     distances: Tensor = torch.linalg.vector_norm(apart, order, -1)
     return distances
@@ -58,13 +58,13 @@ def cdist(x: Tensor, y: Tensor, order: float, _: int | None) -> Tensor:
 
 @expands(aten._euclidean_dist.default)
 def euclidean(x: Tensor, y: Tensor) -> Tensor:
-    """Distances of many rows; torch computes them from one product, and loses those that are small."""
+    """Distances of many rows. torch computes these from one product, and loses the small ones."""
     return cdist(x, y, 2.0, None)
 
 
 @expands(aten._cdist_backward.default)
 def cdist_gradient(g: Tensor, x: Tensor, y: Tensor, order: float, found: Tensor) -> Tensor:
-    """The gradient at x; 0 where two rows are the same."""
+    """The gradient with respect to x; 0 where two rows are equal."""
     apart = x.unsqueeze(-2) - y.unsqueeze(-3)
     g, found = g.unsqueeze(-1), found.unsqueeze(-1)
     if order == 1:
@@ -80,7 +80,7 @@ def cdist_gradient(g: Tensor, x: Tensor, y: Tensor, order: float, found: Tensor)
 
 @expands(aten._pdist_forward.default)
 def pdist(x: Tensor, order: float = 2.0) -> Tensor:
-    """Distances of each row from those behind it."""
+    """Distances of each row from the rows after it."""
     rows, columns = torch.triu_indices(x.shape[0], x.shape[0], 1, device=x.device).unbind(0)
     distances: Tensor = torch.linalg.vector_norm(x[rows] - x[columns], order, -1)
     return distances
@@ -88,12 +88,12 @@ def pdist(x: Tensor, order: float = 2.0) -> Tensor:
 
 @expands(aten._pdist_backward.default)
 def pdist_gradient(g: Tensor, x: Tensor, order: float, _: Tensor) -> Tensor:
-    """The gradient at the rows."""
+    """The gradient with respect to the rows."""
     return gradient(lambda leaf: pdist(leaf, order), x, g)
 
 
 def grouped_gradients(x: Tensor, y: Tensor, offs: Tensor, g: Tensor) -> tuple[Tensor, Tensor]:
-    """Both gradients of a product of rows in groups with a matrix of each."""
+    """Both gradients of a product of grouped rows with one matrix per group."""
     return grouped_product(g, y.mT, offs), grouped_product(x.mT, g, offs)
 
 

@@ -1,4 +1,4 @@
-"""Rounding to the numbers that a quantised model would have, as training that knows of it does."""
+"""Rounding to the numbers of a quantised model, as in quantisation-aware training."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ from protocol.capture.expansion.table import aten, expands
 
 @expands(aten.fake_quantize_per_tensor_affine_cachemask.default)
 def fake_quantise(x: Tensor, scale: float, zero: int, low: int, high: int) -> tuple[Tensor, Tensor]:
-    """The nearest of scale (k - zero) for k from low to high; and where x was not cut, as its gradient asks."""
+    """The nearest value of scale (k - zero) for k from low to high, and a mask of where x was not clipped, for the
+    gradient.
+    """
     return _rounded(
         x, torch.full((), scale, device=x.device), torch.full((), float(zero), device=x.device), low, high
     )
@@ -20,7 +22,7 @@ def fake_quantise(x: Tensor, scale: float, zero: int, low: int, high: int) -> tu
 def fake_quantise_by_tensors(
     x: Tensor, scale: Tensor, zero: Tensor, on: Tensor, low: int, high: int
 ) -> tuple[Tensor, Tensor]:
-    """`fake_quantise` where it is on."""
+    """`fake_quantise` where it is enabled."""
     found, inside = _rounded(x, scale, zero, low, high)
     is_on = on != 0
     return torch.where(is_on, found, x), inside | ~is_on
@@ -30,7 +32,7 @@ def fake_quantise_by_tensors(
 def fake_quantise_channels(
     x: Tensor, scale: Tensor, zero: Tensor, axis: int, low: int, high: int
 ) -> tuple[Tensor, Tensor]:
-    """`fake_quantise` with a scale and a zero for each index along an axis."""
+    """`fake_quantise` with a scale and a zero point per index along an axis."""
     shape = [1] * x.dim()
     shape[axis] = x.shape[axis]
     return _rounded(x, scale.view(shape), zero.view(shape), low, high)

@@ -1,4 +1,4 @@
-"""Random numbers of every kind, made of uniform ones (`lowering.ops.random`), which have 24 random bits."""
+"""Random numbers of every kind, computed from uniform ones (`lowering.ops.random`), which have 24 random bits."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from torch import Tensor
 from protocol.capture.expansion.table import aten, expands
 
 LEAST = 2.0**-25
-"""Half the smallest number but 0 that an exponential one is made of."""
+"""Half of the smallest nonzero uniform number, used for exponential ones."""
 MOST_EXACT = 2**24
-"""Numbers that one uniform number tells apart."""
+"""The number of values that one uniform number can take."""
 
 
 @expands(aten.rand_like.default)
@@ -25,13 +25,13 @@ def rand_like(x: Tensor, *, dtype: torch.dtype | None = None, **_: Any) -> Tenso
 
 @expands(aten.rand.generator)
 def rand(shape: Sequence[int], *, dtype: torch.dtype | None = None, **_: Any) -> Tensor:
-    """Uniform in [0, 1), where the code names a generator and it is none."""
+    """Uniform in [0, 1), for code that passes None as the generator."""
     return torch.rand(shape, dtype=dtype)
 
 
 @expands(aten.randn.default, aten.randn.generator)
 def randn(shape: Sequence[int], *, dtype: torch.dtype | None = None, **_: Any) -> Tensor:
-    """sqrt(-2 log(1 - u)) cos(2 pi v) for uniform u and v (Box and Muller): normal, and at most 5.8 in magnitude."""
+    """sqrt(-2 log(1 - u)) cos(2 pi v) for uniform u and v (Box and Muller): normal, at most 5.8 in magnitude."""
     u, v = torch.rand(shape, dtype=dtype), torch.rand(shape, dtype=dtype)
     return (-2 * (1 - u).log()).sqrt() * (v * (2 * math.pi)).cos()
 
@@ -44,19 +44,19 @@ def randn_like(x: Tensor, *, dtype: torch.dtype | None = None, **_: Any) -> Tens
 
 @expands(aten.normal_functional.default)
 def normal(x: Tensor, mean: float = 0.0, std: float = 1.0, **_: Any) -> Tensor:
-    """Normal, of one mean and deviation."""
+    """Normal, with one mean and one deviation."""
     return torch.randn_like(x) * std + mean
 
 
 @expands(aten.normal.float_float)
 def normal_of_shape(mean: float, std: float, shape: Sequence[int], **_: Any) -> Tensor:
-    """Normal, of one mean and deviation."""
+    """Normal, with one mean and one deviation."""
     return torch.randn(shape) * std + mean
 
 
 @expands(aten.normal.Tensor_float, aten.normal.float_Tensor, aten.normal.Tensor_Tensor)
 def normal_of_each(mean: Tensor | float, std: Tensor | float = 1.0, **_: Any) -> Tensor:
-    """Normal, with a mean or deviation for each element."""
+    """Normal, with a mean or a deviation per element."""
     shape = torch.broadcast_shapes(*(x.shape for x in (mean, std) if isinstance(x, Tensor)))
     return torch.randn(shape) * std + mean
 
@@ -69,19 +69,19 @@ def uniform(x: Tensor, low: float = 0.0, high: float = 1.0, **_: Any) -> Tensor:
 
 @expands(aten.exponential.default)
 def exponential(x: Tensor, rate: float = 1.0, **_: Any) -> Tensor:
-    """-log(1 - u) / rate for a uniform u; 2^-25 / rate in the place of 0, which a logarithm may be taken of."""
+    """-log(1 - u) / rate for a uniform u; 2^-25 / rate in place of 0, so that its logarithm is finite."""
     return (-(1 - torch.rand_like(x)).log()).clamp(min=LEAST) * (1 / rate)
 
 
 @expands(aten.bernoulli.default)
 def bernoulli(p: Tensor, **_: Any) -> Tensor:
-    """1 with each element's probability, else 0."""
+    """1 with the probability given for each element, else 0."""
     return (torch.rand_like(p) < p).to(p.dtype)
 
 
 @expands(aten.bernoulli.Tensor)
 def bernoulli_of_each(x: Tensor, p: Tensor, **_: Any) -> Tensor:
-    """1 with each probability, else 0, in the shape and type of x."""
+    """1 with the probability given for each element, else 0, in the shape and type of x."""
     return (torch.rand(x.shape, device=x.device) < p).to(x.dtype)
 
 
@@ -95,8 +95,8 @@ def randint(high: int, shape: Sequence[int], *, dtype: torch.dtype | None = torc
 def randint_from(
     low: int, high: int, shape: Sequence[int], *, dtype: torch.dtype | None = torch.int64, **_: Any
 ) -> Tensor:
-    """Integers from `low` below `high`: the floor of a uniform number times how many there are. Of more than 2^24, 31
-    bits modulo how many there are, so that some come more often than others.
+    """Integers from `low` below `high`: the floor of a uniform number times the size of the range. For a range of more
+    than 2^24, 31 bits modulo its size, so some integers are more likely than others.
     """
     count = high - low
     u = torch.rand(shape, dtype=torch.float32)
@@ -130,14 +130,14 @@ def random_below(x: Tensor, high: int, **_: Any) -> Tensor:
 
 @expands(aten.randperm.default, aten.randperm.generator)
 def randperm(count: int, *, dtype: torch.dtype | None = torch.int64, **_: Any) -> Tensor:
-    """The order of as many uniform numbers; it compares each with each."""
+    """A random permutation: the order of uniform numbers, found by comparing each with each."""
     return torch.rand(count).sort(stable=True).indices.to(dtype or torch.int64)
 
 
 @expands(aten.multinomial.default)
 def multinomial(weights: Tensor, count: int, replacement: bool = False, **_: Any) -> Tensor:
-    """Places, each with a probability in proportion to its weight; without replacement the first of a race, in which
-    each place takes an exponential time at its weight as the rate.
+    """Places, each with a probability in proportion to its weight. Without replacement, the first places in a race
+    where each place takes an exponential time with its weight as the rate.
     """
     if replacement:
         upto = weights.cumsum(-1)

@@ -32,7 +32,9 @@ def norm(
     *,
     dtype: torch.dtype | None = None,  # noqa: ARG001
 ) -> Tensor:
-    """The root of a sum of powers of magnitudes; how many are not 0 for order 0, the least one for -inf."""
+    """The root of a sum of powers of magnitudes; for order 0 the number of nonzero elements, for -inf the smallest
+    magnitude.
+    """
     axes = list(range(x.dim())) if axes is None else list(axes)
     if order == 0:
         return (x != 0).to(x.dtype).sum(axes, keepdim)
@@ -43,7 +45,7 @@ def norm(
 
 @expands(aten._weight_norm_interface_backward.default)
 def weight_norm_gradient(g: Tensor, v: Tensor, size: Tensor, _: Tensor, axis: int) -> tuple[Tensor, ...]:
-    """The gradients at the direction and at the size of a weight."""
+    """The gradients with respect to the direction and the magnitude of a weight."""
     normed = EXPANSIONS[aten._weight_norm_interface.default]
     return gradients(lambda *parts: normed(*parts, axis)[0], (v, size), g)
 
@@ -56,7 +58,7 @@ def prod(x: Tensor, *, dtype: torch.dtype | None = None) -> Tensor:
 
 @expands(aten.prod.dim_int)
 def prod_along(x: Tensor, axis: int, keepdim: bool = False, *, dtype: torch.dtype | None = None) -> Tensor:
-    """Products along an axis: neighbouring halves multiplied, again and again."""
+    """Products along an axis, by repeatedly multiplying the first half by the second."""
     x = x.to(dtype or (x.dtype if x.is_floating_point() else torch.int64))
     while x.shape[axis] > 1:
         half = x.shape[axis] // 2
@@ -72,13 +74,13 @@ def _rounds_to_integers(node: Node) -> bool:
 
 @expands(aten.cumsum.default, where=_rounds_to_integers)
 def cumsum(x: Tensor, axis: int, *, dtype: torch.dtype) -> Tensor:
-    """Sums of integers up to each one, of floats rounded towards zero."""
+    """Running sums of integers; floats are rounded towards zero first."""
     return x.to(dtype).cumsum(axis, dtype=dtype)
 
 
 @expands(aten.cumprod.default)
 def cumprod(x: Tensor, axis: int, *, dtype: torch.dtype | None = None) -> Tensor:
-    """Products of the elements up to each one: by those of 1, 2, 4, … before it."""
+    """Running products, by doubling: multiplied by the products of the 1, 2, 4, … elements before."""
     x = x.to(dtype or (x.dtype if x.is_floating_point() else torch.int64))
     step = 1
     while step < x.shape[axis]:
@@ -90,13 +92,13 @@ def cumprod(x: Tensor, axis: int, *, dtype: torch.dtype | None = None) -> Tensor
 
 @expands(aten.cummax.default)
 def cummax(x: Tensor, axis: int) -> tuple[Tensor, Tensor]:
-    """The largest element up to each one, and its last place."""
+    """The running maximum, and the last place where it occurs."""
     return _running(x, axis, largest=True)
 
 
 @expands(aten.cummin.default)
 def cummin(x: Tensor, axis: int) -> tuple[Tensor, Tensor]:
-    """The smallest element up to each one, and its last place."""
+    """The running minimum, and the last place where it occurs."""
     return _running(x, axis, largest=False)
 
 
@@ -109,7 +111,7 @@ def _running(x: Tensor, axis: int, *, largest: bool) -> tuple[Tensor, Tensor]:
         new, old = x.narrow(axis, step, kept), x.narrow(axis, 0, kept)
         later = new >= old if largest else new <= old
         if x.is_floating_point():
-            later = later | torch.isnan(new)  # which stays
+            later = later | torch.isnan(new)  # NaN stays
         at = torch.where(later, place.narrow(axis, step, kept), place.narrow(axis, 0, kept))
         x = torch.cat((x.narrow(axis, 0, step), torch.where(later, new, old)), axis)
         place = torch.cat((place.narrow(axis, 0, step), at), axis)
@@ -119,7 +121,7 @@ def _running(x: Tensor, axis: int, *, largest: bool) -> tuple[Tensor, Tensor]:
 
 @expands(aten.logcumsumexp.default)
 def logcumsumexp(x: Tensor, axis: int) -> Tensor:
-    """The logarithm of the sums of exponentials up to each element."""
+    """The logarithm of the running sum of exponentials."""
     step = 1
     while step < x.shape[axis]:
         kept = x.shape[axis] - step
@@ -131,7 +133,7 @@ def logcumsumexp(x: Tensor, axis: int) -> Tensor:
 
 @expands(aten.count_nonzero.default, aten.count_nonzero.dim_IntList)
 def count_nonzero(x: Tensor, axes: int | Sequence[int] | None = None) -> Tensor:
-    """How many elements are not zero."""
+    """The number of nonzero elements."""
     found = (x != 0).to(torch.int64)
     return found.sum() if axes is None else found.sum([axes] if isinstance(axes, int) else list(axes))
 

@@ -1,4 +1,4 @@
-"""Images at another size or on another grid, as torch decomposes them, and their gradients."""
+"""Images resampled to another size or grid, as torch decomposes them, and their gradients."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from protocol.capture.expansion.table import EXPANSIONS, aten, expands, expands_
 
 CUBIC = 2
 BORDER, REFLECTION = 1, 2
-"""torch's numbers of an interpolation and of paddings."""
+"""torch's numbers for an interpolation and for paddings."""
 
 
 def _is_uneven(node: Node) -> bool:
-    """Whether some size of a nearest-neighbour resizing, or of its gradient, is not a multiple of the one before it."""
+    """Whether a nearest-neighbour resizing, or its gradient, has a size that is not a multiple of the one before."""
     (before, after) = (node.args[0].meta["val"].shape[2:], node.meta["val"].shape[2:])  # type: ignore[union-attr]
     small, large = (after, before) if "backward" in str(node.target) else (before, after)
     return any(b % a for a, b in zip(small, large))
 
 
 def _resizing(forward: OpOverload, backward: OpOverload, where: Callable[[Node], bool] | None = None) -> None:
-    """Both overloads of a resizing; the arguments behind the sizes are those of the forward pass."""
+    """Both overloads of a resizing; the arguments after the sizes are those of the forward pass."""
     expands_as_torch(forward, where=where)
     resized = EXPANSIONS[forward]
 
@@ -58,7 +58,7 @@ expands_as_torch(
 
 @expands(aten.grid_sampler_2d.default)
 def grid_sampler(x: Tensor, grid: Tensor, mode: int, padding: int, align_corners: bool) -> Tensor:
-    """As torch decomposes it, with a grid that is reflected before it is scaled, except of cubic interpolation."""
+    """As torch decomposes it, except that the grid is reflected before it is scaled, unless interpolation is cubic."""
     if padding == REFLECTION and mode != CUBIC:
         turned = (grid + 1).abs()
         turned = turned - 4 * (turned / 4).floor()
@@ -71,6 +71,6 @@ def grid_sampler(x: Tensor, grid: Tensor, mode: int, padding: int, align_corners
 def grid_sampler_gradient(
     g: Tensor, x: Tensor, grid: Tensor, mode: int, padding: int, align_corners: bool, mask: Sequence[bool]
 ) -> tuple[Tensor | None, Tensor | None]:
-    """The gradients at the image and at the grid."""
+    """The gradients with respect to the image and the grid."""
     found = gradients(lambda image, at: grid_sampler(image, at, mode, padding, align_corners), (x, grid), g)
     return (found[0] if mask[0] else None), (found[1] if mask[1] else None)

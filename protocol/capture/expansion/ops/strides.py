@@ -1,4 +1,4 @@
-"""Views of a tensor's memory by strides, as pooling and `fill_diagonal_` take them; slices with gaps."""
+"""Views of a tensor's memory by strides, as pooling and `fill_diagonal_` use them; slices with steps."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Sizes = Sequence[int]
 
 @expands(aten.as_strided.default)
 def as_strided(x: Tensor, size: Sizes, stride: Sizes, offset: int | None = None) -> Tensor:
-    """The elements at some places in memory; only of a tensor whose elements lie side by side."""
+    """The elements at some places in memory; only for a tensor whose elements are contiguous in memory."""
     elements, start = _in_memory(x), _start(x, offset)
     if start == 0 and math.prod(size) == x.numel() and _order(size, stride) is not None:
         return _placed(elements, size, stride)
@@ -33,7 +33,7 @@ def as_strided(x: Tensor, size: Sizes, stride: Sizes, offset: int | None = None)
 def as_strided_scatter(
     x: Tensor, given: Tensor, size: Sizes, stride: Sizes, offset: int | None = None
 ) -> Tensor:
-    """x with others in the place of some elements, no two at one place."""
+    """x with some elements replaced, at distinct places."""
     elements, start = _in_memory(x), _start(x, offset)
     order = _order(size, stride)
     if start == 0 and given.numel() == x.numel() and order is not None:
@@ -50,7 +50,7 @@ def as_strided_scatter(
 
 
 def _in_memory(x: Tensor) -> Tensor:
-    """All elements in the order of memory. Raises `NotImplementedError` where they do not lie side by side."""
+    """All elements in the order of memory. Raises `NotImplementedError` unless they are contiguous in memory."""
     order = _order(x.shape, x.stride())
     if order is None:
         raise NotImplementedError("memory with gaps")
@@ -58,14 +58,14 @@ def _in_memory(x: Tensor) -> Tensor:
 
 
 def _placed(elements: Tensor, size: Sizes, stride: Sizes) -> Tensor:
-    """Elements in the order of memory as a tensor of a layout without gaps."""
+    """Elements in the order of memory, arranged as a tensor with a layout without gaps."""
     order = _order(size, stride)
     assert order is not None, "it was asked before"
     return elements.view([size[k] for k in order]).permute([order.index(k) for k in range(len(size))])
 
 
 def _order(size: Sizes, stride: Sizes) -> list[int] | None:
-    """The axes of a layout in which elements lie side by side, from the slowest; None of another layout."""
+    """The axes of a layout without gaps, from the slowest to the fastest; None for any other layout."""
     order = sorted(range(len(size)), key=lambda k: (size[k] > 1, stride[k]), reverse=True)
     expected = 1
     for k in reversed(order):
@@ -76,12 +76,12 @@ def _order(size: Sizes, stride: Sizes) -> list[int] | None:
 
 
 def _start(x: Tensor, offset: int | None) -> int:
-    """Where a view begins, from the tensor's own first element."""
+    """The offset of a view from the tensor's own first element."""
     return 0 if offset is None else int(offset - x.storage_offset())
 
 
 def _require_inside(x: Tensor, size: Sizes, stride: Sizes, start: int) -> None:
-    """Raises `NotImplementedError` for a view of memory that is not all the tensor's own, as beside a slice."""
+    """Raise `NotImplementedError` for a view that reaches memory outside the tensor's elements, as with a slice."""
     last = start + sum((count - 1) * step for count, step in zip(size, stride))
     if start < 0 or last >= x.numel():
         raise NotImplementedError("memory beside the tensor")
@@ -96,7 +96,7 @@ def _has_gaps(node: Node) -> bool:
 def slice_scatter(
     x: Tensor, given: Tensor, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1
 ) -> Tensor:
-    """x with others in the place of every few elements along an axis."""
+    """x with every few elements along an axis replaced."""
     size, count = x.shape[dim], given.shape[dim]
     first = range(size)[start:end:step].start
     place = torch.arange(size, device=x.device) - first
@@ -107,7 +107,7 @@ def slice_scatter(
 
 
 def _from_the_widest(size: Sequence[int], stride: Sequence[int]) -> list[int]:
-    """The axes of more than one element, by their strides: each of them greater than all those after it reach."""
+    """The axes of more than one element, sorted by stride; each stride must exceed the reach of all later axes."""
     axes = sorted((axis for axis, count in enumerate(size) if count > 1), key=stride.__getitem__)
     reach = 0
     for axis in axes:

@@ -1,4 +1,4 @@
-"""Convolutions over three axes, as sums of convolutions over two of them."""
+"""Convolutions over three axes, as sums of convolutions over two."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def convolution(
     more: Sequence[int],
     groups: int,
 ) -> Tensor:
-    """The forward pass; a transposed one is the gradient of a plain one at its input."""
+    """The forward pass. A transposed convolution is the gradient of a plain one with respect to its input."""
     stride, padding, dilation, more = (_of_each_axis(given) for given in (stride, padding, dilation, more))
     if not transposed:
         return _plain(x, weight, bias, stride, padding, dilation, groups)
@@ -57,7 +57,7 @@ def convolution_gradient(
     groups: int,
     wanted: Sequence[bool],
 ) -> tuple[Tensor | None, ...]:
-    """Gradients of input, weight and bias; only those that are wanted."""
+    """Gradients with respect to input, weight and bias; only the requested ones."""
     found = gradients(
         lambda image, kernel: convolution(
             image, kernel, None, stride, padding, dilation, transposed, more, groups
@@ -78,7 +78,7 @@ def _plain(
     dilation: Sequence[int],
     groups: int,
 ) -> Tensor:
-    """One convolution of planes for each depth of the kernel; f32 sums of them, in order."""
+    """One convolution of planes per depth of the kernel, summed in f32 in order."""
     x = F.pad(x, (0, 0, 0, 0, padding[0], padding[0]))
     samples, channels, depth, height, width = x.shape
     planes = (depth - dilation[0] * (weight.shape[2] - 1) - 1) // stride[0] + 1

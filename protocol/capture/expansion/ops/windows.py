@@ -1,4 +1,4 @@
-"""Pooling by windows: over three axes, and those over two that no rule takes, as uneven ones."""
+"""Pooling by windows over three axes, and over two where no rule applies, such as uneven windows."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Sizes = Sequence[int]
 
 
 def _ends_outside(node: Node) -> bool:
-    """Whether a window begins inside and ends outside, as it may with `ceil_mode`."""
+    """Whether some window begins inside and ends outside, which is possible with `ceil_mode`."""
     of_gradient = node.target is aten.avg_pool2d_backward.default
     g, *args = node.args if of_gradient else (node, *node.args)
     if len(args) < 5 or not args[4]:
@@ -29,7 +29,7 @@ def _ends_outside(node: Node) -> bool:
 
 
 def _is_uneven(node: Node) -> bool:
-    """Whether the blocks of an adaptive pooling over two axes, or of its gradient, differ in size."""
+    """Whether an adaptive pooling over two axes, or its gradient, has blocks of different sizes."""
     first, result = node.args[0].meta["val"].shape[-2:], node.meta["val"].shape[-2:]  # type: ignore[union-attr]
     of_gradient = node.target is aten._adaptive_avg_pool2d_backward.default
     before, after = (result, first) if of_gradient else (first, result)
@@ -52,7 +52,7 @@ def _mean_pooling(forward: OpOverload, backward: OpOverload, axes: int) -> None:
 
     @expands(backward, where=_ends_outside)
     def mean_pool_gradient(g: Tensor, x: Tensor, *args: Any) -> Tensor:
-        """Every element gets its share of the gradients of its windows."""
+        """Each element receives its share of the gradients of its windows."""
         return gradient(lambda leaf: mean_pool(leaf, *args), x, g)
 
 
@@ -69,7 +69,7 @@ def max_pool_3d(
     dilation: Sizes = (1,),
     ceil_mode: bool = False,
 ) -> tuple[Tensor, Tensor]:
-    """The maximum of every window of three axes, and its first place."""
+    """The maximum of every window of three axes, and the first place where it occurs."""
     size, step, around, apart = (_each(given, 3) for given in (kernel, stride or kernel, padding, dilation))
     spans = [a * (k - 1) + 1 for a, k in zip(apart, size)]
     counts = _counts(x.shape[-3:], spans, step, around, ceil_mode)
@@ -85,13 +85,13 @@ def max_pool_3d(
 
 @expands(aten.max_pool3d_with_indices_backward.default)
 def max_pool_gradient_3d(g: Tensor, x: Tensor, *rest: object) -> Tensor:
-    """Every element gets the gradients of the windows that chose it."""
+    """Each element receives the gradients of the windows that selected it."""
     return _given_back(g, x, rest[-1], 3)
 
 
 @expands(aten._adaptive_avg_pool2d.default, aten._adaptive_avg_pool3d.default, where=_is_uneven)
 def adaptive_mean_pool(x: Tensor, to: Sizes) -> Tensor:
-    """Means of blocks whose sizes differ by one at most, along one axis after the other."""
+    """Means of blocks whose sizes differ by at most one, along one axis after the other."""
     for axis, count in zip(range(-len(to), 0), to):
         parts = [x.narrow(axis, low, size).mean(axis) for low, size in _blocks(x.shape[axis], count)]
         x = torch.stack(parts, axis)
@@ -101,7 +101,7 @@ def adaptive_mean_pool(x: Tensor, to: Sizes) -> Tensor:
 def _adaptive_mean_gradient(backward: OpOverload, axes: int) -> None:
     @expands(backward, where=_is_uneven)
     def adaptive_mean_pool_gradient(g: Tensor, x: Tensor) -> Tensor:
-        """Every element gets its share of its blocks' gradients."""
+        """Each element receives its share of its blocks' gradients."""
         return gradient(lambda leaf: adaptive_mean_pool(leaf, g.shape[-axes:]), x, g)
 
 
@@ -111,7 +111,7 @@ _adaptive_mean_gradient(aten._adaptive_avg_pool3d_backward.default, 3)
 
 @expands(aten.adaptive_max_pool2d.default)
 def adaptive_max_pool_2d(x: Tensor, to: Sizes) -> tuple[Tensor, Tensor]:
-    """The maximum of every block and its first place: of each row's part, then of those."""
+    """The maximum of every block and its first place: first along each row of the block, then over the rows."""
     width = x.shape[-1]
     columns = [(x.narrow(-1, low, size).max(-1), low) for low, size in _blocks(width, to[1])]
     values = torch.stack([found.values for found, _ in columns], -1)
@@ -126,7 +126,7 @@ def adaptive_max_pool_2d(x: Tensor, to: Sizes) -> tuple[Tensor, Tensor]:
 
 @expands(aten.adaptive_max_pool2d_backward.default)
 def adaptive_max_pool_gradient_2d(g: Tensor, x: Tensor, places: Tensor) -> Tensor:
-    """Every element gets the gradients of the blocks that chose it."""
+    """Each element receives the gradients of the blocks that selected it."""
     return _given_back(g, x, places, 2)
 
 
@@ -145,7 +145,7 @@ def im2col(x: Tensor, kernel: Sizes, dilation: Sizes, padding: Sizes, stride: Si
 
 @expands(aten.col2im.default)
 def col2im(x: Tensor, to: Sizes, kernel: Sizes, dilation: Sizes, padding: Sizes, stride: Sizes) -> Tensor:
-    """Columns put back as windows, which add up where they overlap."""
+    """Columns put back as windows, summed where they overlap."""
     channels = x.shape[-2] // math.prod(_each(kernel, 2))
     image = x.new_zeros((*x.shape[:-2], channels, *to))
     return gradient(lambda leaf: im2col(leaf, kernel, dilation, padding, stride), image, x)
@@ -175,7 +175,7 @@ def _mean_pool(
 
 
 def _counts(shape: Sizes, spans: Sizes, step: Sizes, around: Sizes, ceil_mode: bool) -> list[int]:
-    """How many windows each axis has; the last one begins inside of the tensor or its padding before it."""
+    """The number of windows along each axis. The last one begins inside the tensor or its leading padding."""
     found = []
     for length, span, s, p in zip(shape, spans, step, around):
         rest = length + 2 * p - span
@@ -185,7 +185,7 @@ def _counts(shape: Sizes, spans: Sizes, step: Sizes, around: Sizes, ceil_mode: b
 
 
 def _padded(x: Tensor, spans: Sizes, step: Sizes, around: Sizes, counts: Sizes, fill: float) -> Tensor:
-    """The tensor with its padding in front, and behind it as much as the windows reach."""
+    """The tensor padded in front, and behind it as far as the windows reach."""
     widths: list[int] = []
     for length, span, s, p, count in zip(x.shape[-len(spans) :], spans, step, around, counts):
         widths = [p, (count - 1) * s + span - p - length, *widths]
@@ -193,7 +193,7 @@ def _padded(x: Tensor, spans: Sizes, step: Sizes, around: Sizes, counts: Sizes, 
 
 
 def _windows(x: Tensor, spans: Sizes, step: Sizes) -> Tensor:
-    """[…, windows of each axis, their elements by axis]."""
+    """[…, windows along each axis, their elements by axis]."""
     first = x.dim() - len(spans)
     for k, (span, s) in enumerate(zip(spans, step)):
         x = x.unfold(first + k, span, s)
@@ -207,7 +207,7 @@ def _given_back(g: Tensor, x: Tensor, places: object, axes: int) -> Tensor:
 
 
 def _blocks(length: int, count: int) -> list[tuple[int, int]]:
-    """First element and length of every block, as torch cuts them."""
+    """First element and length of every block, partitioned as torch does."""
     starts = [k * length // count for k in range(count)]
     ends = [-(-(k + 1) * length // count) for k in range(count)]
     return [(low, high - low) for low, high in zip(starts, ends)]

@@ -1,7 +1,7 @@
-"""Smooth activation functions and their gradients, as torch has them: gelu, silu, softplus, elu, log-sigmoid, mish.
+"""Smooth activation functions and their gradients, as in torch: gelu, silu, softplus, elu, log-sigmoid, mish.
 
-Those without a kernel are a few primitives around elementary functions (arithmetic.md section 6). Those that are
-linear in pieces are in `rectifiers`.
+Those without a kernel are a few primitives around elementary functions (arithmetic.md section 6). Piecewise linear ones
+are in `rectifiers`.
 """
 
 from __future__ import annotations
@@ -187,7 +187,7 @@ def _halves(lowering: Lowering, x: View, axis: int) -> tuple[Value, Value]:
 
 
 def _tail(lowering: Lowering, z: Value) -> Value:
-    """log(1 + exp(-|z|)); far from 0 this is exp(-|z|), where the rounded sum would give 0."""
+    """log(1 + exp(-|z|)). Far from 0 this is exp(-|z|), since the rounded sum would give 0."""
     b = lowering.builder
     return log1p(b, elementary.exp.call(b, b.neg(b.abs(z))))
 
@@ -199,7 +199,7 @@ def _mish_gate(lowering: Lowering, x: Value) -> Value:
 
 
 def _scaled(lowering: Lowering, x: View, beta: Scalar, threshold: Scalar) -> tuple[Value, Value, Value]:
-    """x, beta x, and whether that exceeds the threshold."""
+    """x, beta x, and whether beta x exceeds the threshold."""
     b = lowering.builder
     values = lowering.operand(x, DType.F32)
     z = b.mul(values, f32(lowering, float(beta)))

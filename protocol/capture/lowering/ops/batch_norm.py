@@ -138,7 +138,7 @@ def batch_norm_grad(
 
 
 def _by_factor(lowering: Lowering, x: View, gradient: Value, rstd: Value, gain: Optional) -> View:
-    """The gradient of x where the statistics are fixed: g (rstd gain)."""
+    """The gradient of x if the statistics are fixed: g (rstd gain)."""
     b = lowering.builder
     factor = rstd if gain is None else b.mul(rstd, gain.elements(b))
     whole = b.mul(gradient, b.reshape(factor, (*factor.shape, 1)))

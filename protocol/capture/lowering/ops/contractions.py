@@ -1,4 +1,4 @@
-"""Matrix products. Their role in training decides which bits they take: the table of arithmetic.md section 4."""
+"""Matrix products. Their role in training determines their bits: the table of arithmetic.md section 4."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def dot(lowering: Lowering, node: torch.fx.Node, x: View, y: View) -> View:
 
 
 def _product(lowering: Lowering, node: torch.fx.Node, x: View, y: View, bias: View | None = None) -> View:
-    """x times y plus a row, in the node's shape, by the function for the layouts that the operands have."""
+    """x times y plus a row, in the node's shape, by the function for the operands' layouts."""
     b = lowering.builder
     px, py = lowering.roles.bits(node)
     x, y = _unfolded(x, y)
@@ -87,7 +87,7 @@ def _product(lowering: Lowering, node: torch.fx.Node, x: View, y: View, bias: Vi
 def _function(
     lowering: Lowering, node: torch.fx.Node, x_transposed: bool, y_transposed: bool, biased: bool
 ) -> LibraryFunction:
-    """The library function of a product: for a layer by its part in training, otherwise by the operands' layout."""
+    """The library function of a product: for a layer by its role in training, otherwise by the operands' layout."""
     of_layer = node.target in (aten.mm.default, aten.addmm.default)
     backward = node in lowering.roles.gradients
     if x_transposed:
@@ -99,7 +99,9 @@ def _function(
 
 
 def _laid_out(lowering: Lowering, x: View) -> tuple[Value, bool]:
-    """A value of the view's elements, and whether its last two axes are swapped; the choice that copies less."""
+    """A value with the view's elements, and whether its last two axes are swapped; chosen to copy as little as
+    possible.
+    """
     swapped = x.transposed()
     if not x.whole and (swapped.whole or x.strides[-2] < x.strides[-1]):
         return swapped.elements(lowering.builder), True
@@ -107,7 +109,7 @@ def _laid_out(lowering: Lowering, x: View) -> tuple[Value, bool]:
 
 
 def _unfolded(x: View, y: View) -> tuple[View, View]:
-    """The operands with the leading axes of their values, where torch only folded these axes into one."""
+    """The operands with the leading axes of their values, if torch merely folded these axes into one."""
     whole = [View.of(v.value) for v in (x, y)]
     for k, v in enumerate((x, y)):
         if _is_folded(v.transposed(), whole[k]):
@@ -123,7 +125,7 @@ def _is_folded(x: View, whole: View) -> bool:
 
 
 def _column(lowering: Lowering, x: View) -> View:
-    """[K] as [K, 1], whose transpose is in order."""
+    """[K] as [K, 1], whose transpose is contiguous."""
     return x.apply(lowering.builder, aten.view.default, (1, -1)).transposed()
 
 

@@ -1,4 +1,4 @@
-"""Convolutions over one or two axes, transposed ones too, and their gradients: arithmetic.md section 4."""
+"""Convolutions over one or two axes, including transposed ones, and their gradients: arithmetic.md section 4."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def convolve_grad(
         sizes |= _bits(lowering, Role.CONVOLUTION_INPUT_GRADIENT)
         at_x = View.of(lowering.call(convolution.conv_grad_input, values[0], values[2], **sizes, **sliding))
     if wanted[1]:
-        # Of a transposed convolution the input stands where the output of a plain one does.
+        # In a transposed convolution the input takes the place of a plain one's output.
         pair = (values[1], values[0]) if transposed else (values[0], values[1])
         flags = {"groups": groups, "gradient_in_windows": transposed}
         flags |= _bits(lowering, Role.CONVOLUTION_WEIGHT_GRADIENT)
@@ -109,7 +109,7 @@ def _bits(lowering: Lowering, role: Role) -> dict[str, int]:
 
 
 def _planes(lowering: Lowering, x: View, w: View) -> tuple[bool, View, View]:
-    """Whether there is only one axis, and operand and weight with two axes."""
+    """Whether there is only one spatial axis; and operand and weight with two of them."""
     if len(w.shape) == 4:
         return False, x, w
     if len(w.shape) != 3:
@@ -121,7 +121,7 @@ def _planes(lowering: Lowering, x: View, w: View) -> tuple[bool, View, View]:
 def _sliding(
     flat: bool, kernels: View, stride: Sequence[int], padding: Sequence[int], dilation: Sequence[int]
 ) -> dict[str, int]:
-    """The attributes of the windows; of a `flat` operand they have height 1. One number may stand for both axes."""
+    """The attributes of the windows; for a `flat` operand their height is 1. One number may stand for both axes."""
     steps, around, apart = (
         (beside, *given) if flat else (*given, *given)[:2]
         for given, beside in ((stride, 1), (padding, 0), (dilation, 1))

@@ -1,4 +1,4 @@
-"""Tensors that the step makes: one value everywhere, numbers in sequence. Random tensors are in `random`."""
+"""Tensors created by the step: one value everywhere, or numbers in sequence. Random tensors are in `random`."""
 
 from __future__ import annotations
 

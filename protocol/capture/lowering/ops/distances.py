@@ -1,6 +1,6 @@
-"""Losses that compare two tensors element by element, forward and backward; each then has its mean or sum taken.
+"""Losses that compare two tensors element by element, forward and backward, followed by their mean or sum.
 
-Mean squared error has its own kernels and is in `losses`; the absolute error is written by torch as smaller pieces.
+Mean squared error has its own kernels and is in `losses`; torch itself writes the absolute error as smaller operations.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from protocol.program.types import broadcast_shape
 
 aten = torch.ops.aten
 LEAST_LOG = -100.0
-"""The lower bound of the logarithms in torch's `binary_cross_entropy`, so that a certain mistake has a finite loss."""
+"""The lower bound of the logarithms in torch's `binary_cross_entropy`, which keeps the loss finite."""
 LEAST_SLOPE = 1e-12
 """The lower bound of x (1 - x), the denominator of its gradient."""
 

@@ -22,7 +22,7 @@ def embedding(
     _: torch.fx.Node,
     table: View,
     index: View,
-    padding: int = -1,  # noqa: ARG001 - of no concern to the forward pass
+    padding: int = -1,  # noqa: ARG001 - not used in the forward pass
     by_frequency: bool = False,
     sparse: bool = False,
 ) -> View:

@@ -1,4 +1,4 @@
-"""The largest and the smallest along axes, and where they are."""
+"""The largest and the smallest elements along axes, and their places."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from protocol.program.library import sums
 
 aten = torch.ops.aten
 LOW_BITS = 12
-"""Of an i32, whose other bits are then one of 2^20 numbers: both parts are exact in f32."""
+"""The low bits of an i32; the others form one of 2^20 numbers, so that both parts are exact in f32."""
 
 
 @lowers(aten.amax.default, aten.max.default, aten.amin.default, aten.min.default)
@@ -71,8 +71,8 @@ def _places(lowering: Lowering, rows: Value, up: bool) -> Value:
 
 
 def _extreme_parts(b: Builder, rows: Value, up: bool) -> tuple[Value, Value]:
-    """Of i32 rows the largest high part, f32 [M, 1], and the low parts beside it, f32 [M, K], -1 beside smaller ones;
-    of the complements, whose order is the reverse, where the smallest is asked for.
+    """For i32 rows: the largest high part, f32 [M, 1], and the low parts of the elements that have it, f32 [M, K], -1
+    for all others. If the smallest is wanted, the same for the complements, whose order is reversed.
     """
     rows = rows if up else _reversed(b, rows)
     high = b.i32_to_f32(b.shr(rows, b.i32(LOW_BITS)))

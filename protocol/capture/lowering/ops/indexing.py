@@ -1,6 +1,6 @@
-"""Elements chosen by integers that are data: gathers, and sums by index as their gradients (arithmetic.md section 5).
+"""Elements selected by integer data: gathers, and sums by index as their gradients (arithmetic.md section 5).
 
-Writing without adding up is refused where two writes could meet: which one wins is not defined (section 9, point 8).
+Writes that do not add are refused if two of them could collide: which one wins is not defined (section 9, point 8).
 """
 
 from __future__ import annotations
@@ -168,10 +168,10 @@ def _masked(lowering: Lowering, node: torch.fx.Node, x: View, mask: View, value:
 
 
 class _Chosen:
-    """What `x[i, :, j]` selects: rows of x with the indexed `axes` in front and `rest` behind.
+    """The selection of `x[i, :, j]`: rows of x with the indexed `axes` in front and `rest` behind.
 
-    `row` is i32 of the indices' broadcast shape; `to_result` permutes [row's axes, rest] to torch's order: the indices'
-    axes stand where the first of them stood if they are neighbours, else in front.
+    `row` is i32 with the indices' broadcast shape. `to_result` permutes [row's axes, rest] to torch's order: the
+    indices' axes go where the first of them was if they are adjacent, otherwise to the front.
     """
 
     def __init__(self, lowering: Lowering, shape: Shape, indices: Indices) -> None:
@@ -193,7 +193,7 @@ class _Chosen:
 
 
 def _row(lowering: Lowering, sizes: Shape, indices: list[Value]) -> Value:
-    """The flat number of [i, j, …] in a table of `sizes`; an index outside gives -1, which reads zeros."""
+    """The flat number of [i, j, …] in a table of `sizes`; -1, which reads zeros, for an index outside."""
     b = lowering.builder
     _require_small(math.prod(sizes))
     shape = broadcast_shape(value.shape for value in indices)
@@ -210,7 +210,7 @@ def _row(lowering: Lowering, sizes: Shape, indices: list[Value]) -> Value:
 
 
 def _flat_index(lowering: Lowering, shape: Shape, axis: int, chosen: View) -> Value:
-    """The flat index in x of every element that `chosen` names along an axis; outside -1."""
+    """The flat index in x of every element that `chosen` selects along an axis; -1 if outside."""
     b = lowering.builder
     _require_small(math.prod(shape))
     if not shape:
@@ -228,7 +228,7 @@ def _flat_index(lowering: Lowering, shape: Shape, axis: int, chosen: View) -> Va
 
 
 def _added(lowering: Lowering, table: Value, row: Value, rows: int) -> Value:
-    """Rows of an f32 table added up by index."""
+    """The sum by index of an f32 table's rows."""
     require_f32(View.of(table))
     return lowering.call(embedding.embedding_grad, table, row, rows=rows)
 

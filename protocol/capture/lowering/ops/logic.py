@@ -1,4 +1,4 @@
-"""Comparisons, bitwise and logical operations, choices by a mask, and conversions: arithmetic.md section 2."""
+"""Comparisons, bitwise and logical operations, selection by a mask, and conversions: arithmetic.md section 2."""
 
 from __future__ import annotations
 

@@ -90,7 +90,7 @@ def mse_loss_grad(lowering: Lowering, node: torch.fx.Node, g: View, x: View, y: 
 
 
 def _by_class(lowering: Lowering, x: View) -> View:
-    """[rows, classes]; classes are the last axis of rank 1 and 2, and the second of rank 4."""
+    """[rows, classes]; the class axis is the last for rank 1 and 2, and the second for rank 4."""
     b = lowering.builder
     if len(x.shape) == 4:
         x = x.apply(b, aten.permute.default, (0, 2, 3, 1))
@@ -102,6 +102,6 @@ def _flat(lowering: Lowering, x: View) -> Value:
 
 
 def _pair(lowering: Lowering, x: View, y: View) -> tuple[Value, Value]:
-    """Both operands as vectors, in f32 where one holds integers."""
+    """Both operands as vectors, converted to f32 if one holds integers."""
     left, right = (View.of(_flat(lowering, each)) for each in (x, y))
     return lowering.elements(left, DType.F32), lowering.elements(right, DType.F32)

@@ -1,4 +1,4 @@
-"""Elements moved by a rule that does not depend on data: split, concatenated, padded, flipped, repeated."""
+"""Movement of elements that does not depend on data: splitting, concatenation, padding, flipping, repetition."""
 
 from __future__ import annotations
 

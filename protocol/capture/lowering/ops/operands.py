@@ -1,4 +1,4 @@
-"""What rules of several modules share: operands of one type, results in torch's shape, tensors of one value."""
+"""What rules of several modules share: operands of one type, results in torch's shape, constant tensors."""
 
 from __future__ import annotations
 
@@ -19,25 +19,25 @@ Operand = View | Scalar
 
 
 def require_f32(x: View) -> View:
-    """The view itself. Raises `Unsupported` for another type than f32."""
+    """The view unchanged. Raises `Unsupported` unless its type is f32."""
     if x.dtype is not DType.F32:
         raise wrong_type(x.dtype)
     return x
 
 
 def shaped(lowering: Lowering, node: torch.fx.Node, x: View) -> View:
-    """A result in the shape that torch gave it; its operands had no repeated axes (`Lowering.operand`)."""
+    """A result in torch's shape; its operands had no repeated axes (`Lowering.operand`)."""
     shape = tuple(node.meta["val"].shape)
     return x if x.shape == shape else x.apply(lowering.builder, aten.expand.default, shape)
 
 
 def reshaped(lowering: Lowering, node: torch.fx.Node, x: Value) -> View:
-    """The same elements in the shape that torch gave the result."""
+    """The same elements in torch's shape of the result."""
     return View.of(x).apply(lowering.builder, aten.view.default, tuple(node.meta["val"].shape))
 
 
 def filled(lowering: Lowering, node: torch.fx.Node, value: Scalar) -> View:
-    """One value everywhere, in the shape and type that torch gave the result."""
+    """A constant in torch's shape and type of the result."""
     shape = tuple(node.meta["val"].shape)
     one = lowering.constant(value, lowering.dtype_of(node))
     return View(one.value, shape, (0,) * len(shape))
@@ -46,7 +46,7 @@ def filled(lowering: Lowering, node: torch.fx.Node, value: Scalar) -> View:
 def binary(
     lowering: Lowering, node: torch.fx.Node, x: Operand, y: Operand, make: Callable[[Value, Value], Value]
 ) -> View:
-    """A primitive of two numbers, in the result's type."""
+    """A primitive of two operands, in the result's type."""
     dtype = lowering.dtype_of(node)
     if dtype in (DType.BOOL, DType.U8):
         raise wrong_type(dtype)
@@ -55,7 +55,7 @@ def binary(
 
 
 def unary(overload: Any, name: str, make: Callable[[Builder, Value], Value]) -> None:
-    """Register a function of one f32; integers are cast to f32 where torch's result is f32."""
+    """Register a function of one f32 operand; integers are cast to f32 if torch's result is f32."""
 
     def rule(lowering: Lowering, node: torch.fx.Node, x: View) -> View:
         if lowering.dtype_of(node) is not DType.F32:
@@ -74,7 +74,7 @@ def f32(lowering: Lowering, value: float) -> Value:
 def chosen(
     lowering: Lowering, node: torch.fx.Node, condition: Value, x: View | Value, y: View | Value
 ) -> View:
-    """x where the condition holds, else y, in the shape that torch gave the result."""
+    """x where the condition holds, else y, in torch's shape of the result."""
     b = lowering.builder
     left, right = (value.broadcast(b) if isinstance(value, View) else value for value in (x, y))
     return shaped(lowering, node, View.of(b.select(condition, left, right)))

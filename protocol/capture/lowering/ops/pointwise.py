@@ -1,4 +1,4 @@
-"""Arithmetic on single elements: each rule is one or a few primitives of arithmetic.md section 2."""
+"""Elementwise arithmetic: each rule is one or a few primitives of arithmetic.md section 2."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ def max_pool(
     stride: Sequence[int] = (),
     padding: Sequence[int] = (0,),
     dilation: Sequence[int] = (1,),
-    ceil_mode: bool = False,  # noqa: ARG001 - the node's shape says it
+    ceil_mode: bool = False,  # noqa: ARG001 - given by the node's shape
 ) -> tuple[View, View]:
     """The maximum of every window, and its position."""
     rows, columns = node.meta["val"][0].shape[-2:]
@@ -50,7 +50,7 @@ def max_pool_grad(
     stride: Sequence[int],
     padding: Sequence[int],
     dilation: Sequence[int],
-    ceil_mode: bool,  # noqa: ARG001 - the shape of g says it
+    ceil_mode: bool,  # noqa: ARG001 - given by the shape of g
     index: View,
 ) -> View:
     """Every element gets the gradients of the windows that chose it."""
@@ -183,7 +183,7 @@ def _terms(
 
 
 def _blocks(large: tuple[int, ...], small: tuple[int, ...]) -> Sliding:
-    """The windows that cut the larger plane into equal blocks, one for each element of the smaller."""
+    """Windows that cut the larger plane into equal blocks, one per element of the smaller plane."""
     (height, width), (rows, columns) = large[-2:], small[-2:]
     if height % rows or width % columns:
         raise Unsupported(

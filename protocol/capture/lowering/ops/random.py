@@ -1,7 +1,7 @@
-"""Random numbers from Philox, keyed by the state's key and step, with its own stream for every draw in the graph:
-uniform ones, of which `expansion.ops.random` makes all others, and dropout's masks.
+"""Random numbers from Philox, keyed by the state's key and step, with a separate stream for every draw in the graph:
+uniform numbers, from which `expansion.ops.random` computes all others, and dropout masks.
 
-Forward and backward pass read the same numbers, which are one node of the graph.
+Forward and backward pass read the same numbers: they are one node of the graph.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from protocol.program.library import dropout as library
 aten = torch.ops.aten
 WORDS = 2**32
 UNUSED_BITS = 8
-"""Of a word, so that what is left is exact in f32."""
+"""Bits of a word that are dropped, so that the rest is exact in f32."""
 
 
 @lowers(aten.rand.default)
@@ -72,7 +72,7 @@ def dropout_grad(lowering: Lowering, _: torch.fx.Node, g: View, mask: View, scal
 
 
 def _mask(lowering: Lowering, node: torch.fx.Node, p: float) -> View:
-    """f32 in the shape of the node's (first) result."""
+    """f32 in the shape of the node's first result."""
     if not 0.0 <= p <= 1.0:
         raise Unsupported(f"with probability {p}", "use one from 0 to 1")
     value = node.meta["val"]
@@ -93,7 +93,7 @@ def _mask(lowering: Lowering, node: torch.fx.Node, p: float) -> View:
 
 
 def _draw(lowering: Lowering, node: torch.fx.Node, below: int | None) -> Draw:
-    """The node's draw. Raises `Unsupported` in a part of the forward pass that runs again."""
+    """The node's draw. Raises `Unsupported` in a part of the forward pass that is run again."""
     if node.meta.get(BACKWARD_KEY):
         raise Unsupported(
             "drawn again in the backward pass, as torch.utils.checkpoint does",

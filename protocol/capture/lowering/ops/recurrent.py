@@ -1,4 +1,4 @@
-"""Recurrent layers, a whole sequence at a time (`tracing.recurrent` makes the operations)."""
+"""Recurrent layers, a whole sequence at a time, by the operations that `tracing.recurrent` makes."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Sums, means, variances, norms and running sums along axes: arithmetic.md section 5.
 
-Reduced axes are made the last one, [kept, reduced]; only sums over leading axes go the other way round, as columns.
+Reduced axes are moved to the end, [kept, reduced]; only sums over leading axes use columns instead.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def sum_(
     axes: Axes = None,
     _keepdim: bool = False,
     *,
-    dtype: torch.dtype | None = None,  # noqa: ARG001 - the node's type says it
+    dtype: torch.dtype | None = None,  # noqa: ARG001 - given by the node's type
 ) -> View:
     """One rounding from the exact fixed-point sum; integers and bools exactly."""
     if lowering.dtype_of(node) is DType.I32:
@@ -161,7 +161,7 @@ def cumulative_sum(
 
 
 def _sum(lowering: Lowering, x: View, axes: Axes) -> Value:
-    """f32 [kept elements]; the leading axes of a tensor are summed as columns, all others as rows."""
+    """f32 [kept elements]; leading axes of a tensor are summed as columns, all others as rows."""
     b = lowering.builder
     chosen = axes_of(x, axes)
     if 0 < len(chosen) < len(x.shape) and chosen == list(range(len(chosen))):
@@ -181,7 +181,7 @@ def _count(lowering: Lowering, x: View, axes: Axes) -> Value:
 
 
 def _moments(lowering: Lowering, x: View, axes: Axes, correction: Scalar | None) -> tuple[Value, Value]:
-    """Variance and mean, both [kept elements, 1]; torch corrects by 1 unless told otherwise."""
+    """Variance and mean, both [kept elements, 1]; the correction is 1 unless given, as in torch."""
     b = lowering.builder
     rows = rows_of(lowering, require_f32(x), axes).elements(b)
     mean_ = mean_last(b, rows)

@@ -1,4 +1,4 @@
-"""What rules that reduce axes share: the reduced axes as rows, and the largest and smallest of a row."""
+"""What rules that reduce axes share: the reduced axes as rows, and a row's largest and smallest element."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def rows_of(lowering: Lowering, x: View, axes: Axes) -> View:
 
 
 def axes_of(x: View, axes: Axes) -> list[int]:
-    """Sorted and counted from the front; none or an empty list is all of them."""
+    """The axes, sorted and counted from the front; None or an empty list means all of them."""
     rank = len(x.shape)
     given = [axes] if isinstance(axes, int) else axes
     return sorted(axis % rank for axis in given) if given and rank else list(range(rank))

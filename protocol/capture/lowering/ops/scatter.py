@@ -1,6 +1,6 @@
-"""Writes into parts of tensors, as functionalisation writes them: the whole tensor with the part replaced.
+"""Writes into parts of tensors, in functionalised form: the whole tensor with one part replaced.
 
-`h[:, 0] = y` arrives here as `select_scatter(h, y, 1, 0)`. Only a movement of elements; nothing is computed.
+`h[:, 0] = y` arrives here as `select_scatter(h, y, 1, 0)`. Elements are only moved; nothing is computed.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""View operations, which take no instruction (see `lowering.views`), and their gradients."""
+"""View operations, which need no instruction (see `lowering.views`), and their gradients."""
 
 from __future__ import annotations
 
