@@ -117,7 +117,7 @@ class Looked:
             self._caught(each, "cannot answer")
 
     def _take_unrevealed(self, hidden: list[_Shown]) -> None:
-        """A second look at the same seat takes nothing, nor does one that was already reported."""
+        """Take unrevealed targets' locks. Taking one twice, or from a target that revealed, must be refused."""
         stage, number = self._stage, self._task.number
         if not hidden:
             return
