@@ -21,7 +21,7 @@ ROUNDS = 3
 
 
 def rows() -> list[Row]:
-    """Medians of a few captures; the model is made and its classes are imported before."""
+    """Medians of a few captures; building the model and importing its classes are not timed."""
     wide, deep = GPT2Config(n_layer=LAYERS), GPT2Config(**DEEP)
     once, size = _capturing(wide)
     found = [seconds(lambda: once(False)) for _ in range(ROUNDS)]

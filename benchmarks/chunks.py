@@ -1,9 +1,9 @@
 """A solver's server beside static file servers of the same bytes: Starlette's `StaticFiles` under uvicorn, and nginx
-where it is on PATH.
+if it is on PATH.
 
-Each is a separate process on loopback, asked by the client that verifiers ask with, which computes beside it. So the
-processor time of the servers is compared too: there the client does not count. What is served has the tensors of a
-small GPT and of its optimiser. A file server has a chunk as a separate file, for `HttpClient` asks for no ranges.
+Each server is a separate process on loopback, queried by the verifiers' client, which competes for the processor.
+Therefore the servers' processor time, which excludes the client, is compared too. The data are the tensors of a small
+GPT and its optimiser. A file server has each chunk as a separate file, because `HttpClient` does not request ranges.
 """
 
 from __future__ import annotations
@@ -42,10 +42,10 @@ from solver.run_store import RunStore
 from verifier.solver_client import Shapes, SolverClient
 
 SHAPE = gpt.Shape(4, 4, 256, 256, dropout=0.0)
-"""Of a GPT that has 40 MB with the two moments of each weight."""
+"""Shape of a GPT that has 40 MB including the two moments of each weight."""
 TASK = 1
 CLIENTS = 8
-"""At once, all from one address: as many connections as it may have."""
+"""Concurrent clients, all from one address: as many connections as an address may have."""
 CHUNKS = 200
 ROUNDS = 9
 GOAL = "2x"
@@ -71,14 +71,14 @@ class Server(NamedTuple):
 
 
 class Cost(NamedTuple):
-    """Seconds that answers took, and those that the server's process computed."""
+    """Wall seconds of the answers, and processor seconds of the server."""
 
     seconds: float
     computed: float
 
 
 Question = tuple[Address, dict[str, str], int]
-"""Address, parameters, and how many bytes are due."""
+"""Address, parameters, and number of bytes expected."""
 
 
 def rows() -> list[Row]:
@@ -89,7 +89,7 @@ def rows() -> list[Row]:
 
 
 def state_program() -> StepProgram:
-    """A step over the tensors of a GPT under training. It is not run here, so it does not matter what it computes."""
+    """A step over the tensors of a GPT under training. It is never run, so what it computes does not matter."""
     shapes = [tuple(weight.shape) for weight in gpt.make_model(SHAPE).parameters()]
     b = Builder("state")
     tensors = [b.input(TensorType(DType.F32, shape)) for shape in shapes for _ in range(3)]
@@ -100,7 +100,7 @@ def state_program() -> StepProgram:
 
 
 def questions(program: StepProgram) -> Iterator[tuple[str, Callable[[Server], None], int, int]]:
-    """What is asked: in words, the asking, how many requests that is and how many bytes they are answered with."""
+    """Workloads: description, action, number of requests, and bytes in the answers."""
     sizes = [type_.nbytes for type_ in program.state_types]
     shapes, total = Shapes(program, 1, 1), sum(sizes)
     tensors = f"{len(sizes)} tensors of {total / 1e6:.0f} MB"
@@ -145,7 +145,7 @@ def _rows(
 
 
 def processor_seconds(number: int) -> float:
-    """Seconds that all threads of a process have computed (Linux: the clock of clock_getcpuclockid)."""
+    """Processor seconds of all threads of a process (Linux: the clock of clock_getcpuclockid)."""
     return time.clock_gettime(~number << 3 | 2)
 
 
@@ -156,14 +156,14 @@ def _checkpoint(shapes: Shapes, server: Server) -> None:
 
 
 def _tensors(sizes: Sequence[int], server: Server) -> None:
-    """All tensors, by each of some clients at once; each begins with another."""
+    """All tensors, by each of several concurrent clients; each starts with a different one."""
     each = len(sizes) // CLIENTS
     whole = [(_tensor(server, k), dict[str, str](), size) for k, size in enumerate(sizes)]
     asyncio.run(_at_once([whole[n * each :] + whole[: n * each] for n in range(CLIENTS)]))
 
 
 def _drawn(sizes: Sequence[int], clients: int, server: Server) -> None:
-    """Chunks, shared out among some clients."""
+    """Chunks, divided among several clients."""
     asked: list[Question] = []
     for k, at in drawn(sizes):
         due = min(CHUNK, sizes[k] - at * CHUNK)
@@ -238,7 +238,7 @@ def _served(command: list[str], knows_chunks: bool = False) -> Iterator[Server]:
 
 @contextmanager
 def _listening(command: list[str], port: int, knows_chunks: bool = False) -> Iterator[Server]:
-    """A server, once it takes connections."""
+    """A server that accepts connections."""
     base = parsed(f"http://{HOST}:{port}")
     assert base is not None
     with process(command, {}) as number:

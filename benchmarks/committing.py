@@ -1,7 +1,7 @@
 """Committing: tree hashing beside raw SHA-256 on one core, a tree of a million leaves, what checkpoints cost training.
 
-A checkpoint of the GPT is 130 MB. Its cost is found as the difference between steps beside which one is kept and steps
-beside which none is, in turns; whatever of it is not done after those steps is waited for and counts too.
+A checkpoint of the GPT is 130 MB. Its cost is the difference between steps with and without a concurrent checkpoint,
+measured alternately; if the checkpoint takes longer than the steps, the wait for it counts too.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ SIZE = "11M"
 SEGMENT_STEPS = 20
 """C of examples/gpt.toml; the digits have 50."""
 STEPS = 2
-"""Steps beside which one checkpoint is kept: longer than that takes, shorter than the machine's moods."""
+"""Steps during which one checkpoint is written: longer than that takes, but shorter than the machine's speed drifts."""
 ROUNDS = 15
 GOAL = 5.0
 """Per cent of the training's time."""
@@ -128,7 +128,7 @@ def memory_row() -> Row:
 
 
 def peak(how: str) -> int:
-    """Bytes that this process held at most in four segments of two steps."""
+    """Peak bytes of this process in four segments of two steps."""
     step = captured(SIZE)
     state: State = step.initial_state(seed=1)
     with kept_runs(step) as run_store:

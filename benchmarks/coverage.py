@@ -1,6 +1,6 @@
 """docs/guide/coverage.md from the rules themselves and from models that are captured: `python -m benchmarks.coverage`.
 
-No line is written by hand: what an operation means is its rule's docstring, what it became is what `coverage()` says.
+No line is written by hand: an operation's meaning is its rule's docstring, and its result is what `coverage()` reports.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from protocol.capture.lowering.rules import RULES, Rule
 
 PAGE = Path(__file__).parents[1] / "docs" / "guide" / "coverage.md"
 REFUSED = "Refused: "
-"""How the docstring of a rule begins that exists to give its own remedy."""
+"""Prefix of the docstring of a rule that exists only to refuse an operation with a remedy."""
 
 COMPLEX = "complex numbers: a program has none"
 CORE = {
@@ -33,7 +33,7 @@ CORE = {
     "nonzero": "a shape that depends on the data",
     "resize_": "memory that is given or taken; a trace has views and copies",
 }
-"""Why operations of torch's core ATen set are not taken; the page fails where a reason is missing."""
+"""Reasons why operations of torch's core ATen set are not supported; the page fails if one is missing."""
 
 INTRODUCTION = """\
 # What `capture` takes
@@ -141,7 +141,7 @@ def _core() -> Iterator[str]:
     names = sorted(name for name in torch._C._dispatch_get_all_op_names() if name.startswith("aten::"))
     pairs = (name.removeprefix("aten::").partition(".") for name in names)
     overloads = (getattr(getattr(torch.ops.aten, name), overload or "default") for name, _, overload in pairs)
-    # Composite ones are never met: torch decomposes them before anything is traced.
+    # Composite operations never occur: torch decomposes them before tracing.
     core = [each for each in overloads if torch.Tag.core in each.tags and not each._can_decompose()]
     missing = sorted(str(each) for each in core if each not in RULES and each not in EXPANSIONS)
     yield f"\nOf the {len(core)} operations of torch's core ATen set {len(missing)} are not taken:\n"

@@ -1,4 +1,4 @@
-"""Digesting: what a seat's digest takes beside the replay of its segments (audit.md section 4).
+"""Digesting: the cost of a seat's digest relative to the replay of its segments (audit.md section 4).
 
 Both run on one thread, one after the other in each round, and its processor time is what counts: both can use all
 cores, and processor time depends less on what else the machine does. A segment has one state more than steps.
@@ -42,7 +42,7 @@ def _rows() -> list[Row]:
 
     def digest(thinning: int) -> Callable[[], object]:
         digester = Digester(bytes(range(32)), thinning)
-        # Only what one state in w selects is read: a state in the middle stands for all.
+        # Each state is hashed only in part; a state in the middle is representative.
         return lambda: program.salted_state_root(state, digester, SEGMENT_STEPS // 2)
 
     def replay() -> State:

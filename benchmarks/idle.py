@@ -1,8 +1,8 @@
 """Idle nodes: the memory of a node that waits for a task, and the processor time that waiting takes.
 
-Each is a separate process on a chain with a block each two seconds and without a task. Its own memory is what it has in
-use when it has looked at everything and after a minute of waiting, whichever is more; torch is loaded with the first
-task. Processor time is that of the minute.
+Each node is a separate process on a chain without tasks and with a block every two seconds. Its memory is the larger of
+its use after it has caught up and after a minute of waiting; torch is loaded only with the first task. Processor time
+is that of the minute.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Memory of training steps: the exact step beside plain eager float32 torch's, each in its own process.
 
-What counts is the growth of a process's resident memory: the most it had in use during three steps, less what it used
-once its libraries were loaded and nothing else. So weights, optimiser state, data, activations and packed operands
-count on both sides, and torch itself on neither. The exact side runs a bundle, as a solver does. What loading it took
-for a moment (files read, hashed, decoded) is given back before the steps; the largest use is counted from then on.
+The measure is the growth of a process's resident memory: its peak during three steps minus its use with only the
+libraries loaded. So weights, optimiser state, data, activations and packed operands count on both sides, and torch
+itself on neither. The exact side runs a bundle, as a solver does. Temporary memory of loading it (files read, hashed,
+decoded) is released before the steps, and the peak is counted from then on.
 """
 
 from __future__ import annotations

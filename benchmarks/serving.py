@@ -42,7 +42,7 @@ class Answer(NamedTuple):
 
 
 def rows() -> list[Row]:
-    """99 of 100 of the honest client's questions, for each kind of attack and for none."""
+    """The 99th percentile of the honest client's waits, for each kind of attack and for none."""
     found = []
     for what, kind in (("that reopen half requests", "half"), ("that ask without a pause", "whole")):
         for where, addresses in (("100 addresses", CLIENTS), ("one address", 1)):
@@ -134,7 +134,7 @@ async def attack(port: int, kind: str, addresses: int) -> None:
 
 
 async def keep_on(port: int, host: str, said: bytes) -> None:
-    """Say the same again after every answer, and on a new connection when one ends, for ever."""
+    """Repeat the request after every answer, reconnecting when a connection ends, for ever."""
     while True:
         with suppress(OSError):
             reader, writer = await asyncio.open_connection(HOST, port, local_addr=(host, 0))

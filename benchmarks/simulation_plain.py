@@ -3,7 +3,7 @@ against.
 
 One run of one market, a task at a time: honest or lazy solvers bid, the lowest trains, verifiers are drawn, the
 honest ones replay and challenge, the others attest whatever is served; fees, prices and slashes are booked in whole
-units. It knows nothing of the house, so that it also serves the models of other libraries, in their own environments.
+units. It does not import this project, so that other libraries' models can use it in their own environments.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ class Market:
             self.settle(solver, price, [account for account, _, _ in seats])
 
     def check(self) -> list[Seat]:
-        """Anyone who has each seat, the segment that it challenges, 0 for none, and its segments."""
+        """The account of each seat, the segment that it challenges (0 for none), and its segments."""
         terms, last = self.terms, self.terms["segments"]
         seats: list[Seat] = []
         for verifier in self.luck.sample(range(terms["verifier_count"]), terms["verifiers"]):

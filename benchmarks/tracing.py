@@ -1,6 +1,6 @@
 """A traced step of an 11M-parameter GPT on 2,048 tokens: what a dispute about one of its steps costs at first.
 
-In its own process, for the largest memory that a process had in use is never given back.
+Runs in its own process, because a process's peak memory never decreases.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Economics: the protocol's agents simulated over its own mechanism, in integer token units.
 
 For notebooks: `sim.run("baseline", runs=100, params={"stake": "100:5000:20"})` plays a study and returns its `Results`.
-Both are loaded when first used, for they bring NumPy and Arrow with them.
+Both are loaded on first use, because they import NumPy and Arrow.
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ app = app_of(
 )
 
 EXTRA = ("matplotlib", "pyarrow", "SALib")
-"""What the extra `sim` of pyproject.toml installs; `sim replay` does without."""
+"""Packages that the extra `sim` of pyproject.toml installs; `sim replay` does not need them."""
 
 StudyArgument = Annotated[
     str, typer.Argument(help="A study that `sim list` shows, or a Python file with one.")
@@ -149,7 +149,7 @@ def replay(
 
 @contextmanager
 def _studying() -> Iterator[None]:
-    """For what needs the packages of the extra `sim`, which an operator does without. Raises ExtraMissing."""
+    """Guard code that needs the packages of the extra `sim`, which operators need not install. Raises ExtraMissing."""
     try:
         yield
     except ModuleNotFoundError as error:

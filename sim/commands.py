@@ -1,4 +1,4 @@
-"""What the commands of `sim` do once their line is read: ask, play, print, and write reports."""
+"""The commands of `sim` behind the command line: plan, play, print, and write reports."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ from sim.sweeping.workers import Workers, cores, here, pool
 
 RESULTS: Final = Path("build/sim")
 _SMALL: Final = 200_000
-"""Task-rounds that are played here sooner than processes start."""
+"""Task-rounds that this process plays in less time than a pool takes to start."""
 _MOST_FAILED: Final = 20
-"""Claims that are printed."""
+"""Most failed claims that are printed."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class Asked:
 
 
 def show_studies(output: Output) -> None:
-    """Names, questions and sizes."""
+    """Print the studies' names, questions and sizes."""
     studies = [kind() for kind in STUDIES.values()]
     rows = [
         {
@@ -68,7 +68,7 @@ def show_studies(output: Output) -> None:
 
 
 def show_parameters(output: Output) -> None:
-    """All that --param can name: the market's parameters, then each study's own."""
+    """Print everything that --param accepts: the market's parameters, then each study's own."""
     other = {name: alias for alias, name in ALIASES.items()}
     rows: list[dict[str, Any]] = [
         {
@@ -105,7 +105,7 @@ def show_parameters(output: Output) -> None:
 
 
 def play(asked: Asked, output: Output, *, sweeping: bool) -> bool:
-    """Play what is asked, write the report, and tell whether all claims hold."""
+    """Play the requested study, write the report, and return whether all claims hold."""
     results = _play(asked, sweeping)
     output.result(_conclude(results, output))
     return _holds(results)
@@ -122,7 +122,7 @@ def play_all(asked: Asked, output: Output) -> bool:
 
 
 def write_reports(folder: Path, output: Output) -> None:
-    """The report of a folder of results, or of each folder of results in it. Raises ResultsError for none."""
+    """Write the report of a folder of results, or of each such folder in it. Raises ResultsError if there is none."""
     folders = (
         [folder] if (folder / NAME).exists() else sorted(path.parent for path in folder.glob(f"*/{NAME}"))
     )
@@ -176,7 +176,7 @@ def _workers(asked: Asked, question: Plan) -> Workers:
 
 
 def _conclude(results: Results, output: Output) -> dict[str, Any]:
-    """Write the report, say what was found, and return it for programs."""
+    """Write the report, print the findings, and return them for programs."""
     path = write_report(results)
     verdict, findings = results.answer, results.answer.findings
     claims = verdict.ordered
@@ -209,7 +209,7 @@ def _holds(results: Results) -> bool:
 
 
 def _plain(claim: Check) -> dict[str, Any]:
-    """JSON has no infinite numbers."""
+    """A claim as JSON, which has no infinite numbers."""
     numbers = {"expected": claim.expected, "tolerance": claim.tolerance, "relative": claim.relative}
     return {
         "text": claim.text,

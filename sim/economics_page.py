@@ -1,4 +1,4 @@
-"""docs/economics.md as a function of docs/economics.json and of the recommended file; no figure is written by hand.
+"""Generate docs/economics.md from docs/economics.json and the recommended file; no figure is written by hand.
 
 `python -m sim.economics_page` takes the findings of all studies whose results lie in build/sim (`make studies` plays
 them), keeps them in docs/economics.json, draws their figures, and writes the page.
@@ -38,11 +38,11 @@ _SIZES: Final = (5, 10, 20, 60, 120, 300, 1000)
 
 Kept = Mapping[str, Mapping[str, Any]]
 Drawn = Mapping[str, str]
-"""Files of figures by name."""
+"""Contents of the figures' files by name."""
 
 
 def gather(results: Path) -> tuple[Kept, Drawn]:
-    """Findings of all studies by name, and their figures. Raises ResultsError for a study that is not played."""
+    """Findings of all studies by name, and their figures. Raises ResultsError if a study has not been played."""
     kept, drawn = {}, {}
     for name in STUDIES:
         found = Results.at(results / name)
@@ -225,13 +225,13 @@ def _by_segments() -> Iterator[str]:
 
 
 def _fees(segments: int) -> float:
-    """Of all seats, in budgets."""
+    """Fees of all seats, in budgets."""
     terms = recommended(segments, BUDGET)
     return terms.verifiers * terms.seat_fee / BUDGET
 
 
 def _trust(segments: int) -> float:
-    """What trust costs in all, in budgets."""
+    """Total cost of trust, in budgets."""
     return trust(segments, BUDGET).total / BUDGET
 
 
@@ -279,7 +279,7 @@ def _studies(kept: Kept, order: list[str]) -> Iterator[str]:
 
 
 def _widest(claims: list[Mapping[str, Any]]) -> Iterator[str]:
-    """Claims, folded: those that say the least come first."""
+    """The claims in a folded section, those with the widest tolerance first."""
     if not claims:
         return
     yield "<details><summary>The claims with the widest tolerance</summary>"
@@ -297,13 +297,13 @@ def _tokens(units: int) -> str:
 
 
 def write(kept: Kept, drawn: Drawn) -> None:
-    """Replace page, findings and figures: each whole or not at all, and nothing before the page is composed."""
+    """Replace the page, findings and figures, each atomically, and only after the page has been composed."""
     texts = {FIGURES / name: text for name, text in drawn.items()}
     texts[KEPT] = json.dumps(kept, indent=1, ensure_ascii=False) + "\n"
     texts[PAGE] = page(kept)
     for path, text in texts.items():
         write_atomically(path, text.encode())
-        path.chmod(0o644)  # What is being written is its writer's alone; the page is everybody's.
+        path.chmod(0o644)  # Temporary files are private to their writer; the page is public.
     for old in FIGURES.glob("economics-*.svg"):
         if old.name not in drawn:
             old.unlink()

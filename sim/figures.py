@@ -1,7 +1,7 @@
 """Figures for studies: lines with bands, heat maps with contours, tornado plots, expected beside measured.
 
-Each returns a matplotlib figure without a title: the finding's sentence is its title, and the report writes it above.
-Colours are those of Okabe and Ito, which people of all kinds of colour vision tell apart. No pyplot: nothing is global.
+Each function returns a matplotlib figure without a title: the report prints the finding's sentence above it. Colours
+are Okabe and Ito's palette, which is safe for colour-blind readers. pyplot is not used, so there is no global state.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from numpy.typing import ArrayLike
 
 COLOURS: Final = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#F0E442")
 DASHES: Final = ("-", "--", "-.", ":")
-"""Beyond eight lines the dashes change."""
+"""The dash pattern changes after every eight lines."""
 MOST_MARKS: Final = 1000
-"""More are drawn as pixels: a file of vectors would have megabytes."""
+"""More than this are rasterised: as vectors the file would have megabytes."""
 
 
 @dataclass(frozen=True)
 class Line:
-    """One line: `low` and `high` are its band, `points` are measured values that are marked beside it."""
+    """One line: `low` and `high` bound its band; `points` are measured values, drawn as marks."""
 
     label: str
     x: ArrayLike
@@ -74,7 +74,7 @@ def heat_map(
 ) -> Figure:
     """`values` (len(up), len(across)) as colours, with contours, such as that of zero profit.
 
-    Where values have both signs, the colours part at 0.
+    If values have both signs, the colour map is centred on 0.
     """
     figure, axes = _empty()
     shown = np.asarray(values, dtype=np.float64)
@@ -94,7 +94,7 @@ def heat_map(
 
 
 def tornado(names: Sequence[str], low: ArrayLike, high: ArrayLike, *, centre: float, x: str) -> Figure:
-    """What a result becomes at the low and the high end of each parameter; the widest bar on top."""
+    """A result at the low and the high end of each parameter; the widest bar is on top."""
     figure, axes = _empty(height=1.0 + 0.3 * len(names))
     downs, ups = np.asarray(low, dtype=np.float64), np.asarray(high, dtype=np.float64)
     order = np.argsort(np.abs(ups - downs), kind="stable")
@@ -111,7 +111,7 @@ def tornado(names: Sequence[str], low: ArrayLike, high: ArrayLike, *, centre: fl
 def parity(
     expected: ArrayLike, measured: ArrayLike, error: ArrayLike, *, x: str = "theory", y: str = "engine"
 ) -> Figure:
-    """Measured over expected values, with bars of two standard errors; on the diagonal they are the same."""
+    """Measured over expected values, with error bars of two standard errors; on the diagonal they agree."""
     figure, axes = _empty()
     bars = axes.errorbar(
         expected,

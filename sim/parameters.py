@@ -32,18 +32,18 @@ _THIN: Final = {
     "audit_fee": 2 * CHAIN_TOKEN,
     "stake": 11 * _BUDGET * CHAIN_TOKEN,
 }
-"""Where the default market differs: the recommended stake deters, and studies are to see what does not."""
+"""Differences of the default market: the recommended stake deters, but studies need to see what does not."""
 _TERMS: Final = recommended(_SEGMENTS, _BUDGET * CHAIN_TOKEN, _THIN)
 _SETTING: Final = setting_of(_SEGMENTS, _BUDGET * CHAIN_TOKEN)
 _GAS: Final[Mapping[str, int]] = json.loads(GAS_FILE.read_bytes())
 MOST_SECONDS: Final = 10 * YEAR
-"""For which something is locked."""
+"""Longest time for which something is locked."""
 MOST_OVERLAP: Final = 64
 """Tasks in flight."""
 _SOLVER: Final = ("bid", "assign", "first progress", "submit", "settle")
 """Calls of a solver; the submitter posts."""
 _ACCUSING: Final = ("commit from a seat", "challenge", "accuse")
-"""Calls of a looker that accuses, with a game for the step tree, which it drops."""
+"""Calls of a looker that accuses, including a game that brings the step tree and is then dropped."""
 
 
 def _number(default: float, unit: Unit, least: float, most: float, text: str) -> Any:
@@ -55,7 +55,7 @@ def _tokens(default: float, text: str) -> Any:
 
 
 def _deployed(name: str, text: str) -> Any:
-    """A deployment's parameter, as recommended; the chain's units are finer."""
+    """A deployment parameter at its recommended value, converted from the chain's finer units."""
     return _number(getattr(RECOMMENDED, name) * TOKEN // CHAIN_TOKEN, Unit.TOKENS, 0, _MOST_TOKENS, text)
 
 
@@ -206,17 +206,17 @@ class MarketParameters:
 
     @property
     def seat_fee(self) -> int:
-        """What an attested seat is paid."""
+        """Payment to an attested seat."""
         return self.audit_fee * self.segments_per_verifier
 
     @property
     def slots(self) -> int:
-        """V q: segments of all seats, and most looks of a task."""
+        """V q: the segments of all seats, and the most looks that a task can have."""
         return self.verifiers * self.segments_per_verifier
 
     @property
     def owed(self) -> int:
-        """Most that a conviction owes out of the stake."""
+        """The most that a conviction owes out of the stake."""
         seats = self.verifiers * (self.game_cost + self.seat_fee)
         if self.look_chance:
             seats += self.slots * (self.game_cost + self.audit_fee)
@@ -224,12 +224,12 @@ class MarketParameters:
 
     @property
     def silence_costs(self) -> int:
-        """What an account loses when its seat is drawn again. Every stake is taken to cover it."""
+        """What an account loses when its seat is redrawn. Every stake is assumed to cover it."""
         return self.seat_fee + self.draw_fee
 
     @property
     def lock(self) -> int:
-        """What a seat or look locks; with looks so much that half of it is worth more than a game."""
+        """The lock of a seat or look; with looks, large enough that half of it is worth more than a game."""
         games = LOOK_LOCK * self.game_cost if self.look_chance else 0
         return max(self.seat_lock, self.silence_costs, games)
 

@@ -1,7 +1,7 @@
-"""The amounts that are recommended for a task, under the recommended deployment: `protocol.tasks.amounts` for `sim`.
+"""The amounts recommended for a task under the recommended deployment: `protocol.tasks.amounts` for `sim`.
 
-What a task's amounts follow from beside its budget and segments is one setting here: an L1's clocks, a training of
-three days, five days from the draw to the settlement.
+Besides budget and segments, the amounts depend on a setting that is fixed here: an L1's clocks, a training of three
+days, five days from the draw to the settlement.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ DAY: Final = 86_400
 
 
 def setting_of(segments: int, budget: int) -> Setting:
-    """Of a task with this budget, in the chain's units."""
+    """The setting of a task with this budget, in the chain's units."""
     return setting(
         RECOMMENDED,
         budget=budget,
@@ -30,10 +30,10 @@ def setting_of(segments: int, budget: int) -> Setting:
 
 
 def recommended(segments: int, budget: int, given: Mapping[str, int] | None = None) -> Amounts:
-    """Its amounts, in the chain's units; what is `given` stays. Raises NoRecommendation."""
+    """The task's amounts, in the chain's units; `given` amounts are kept. Raises NoRecommendation."""
     return derive(setting_of(segments, budget), RULES, given)
 
 
 def trust(segments: int, budget: int) -> TrustPrice:
-    """What trust in it costs with these amounts, in the chain's units."""
+    """The price of trust in the task with these amounts, in the chain's units."""
     return trust_price(setting_of(segments, budget), RULES, recommended(segments, budget))

@@ -1,7 +1,7 @@
-"""What trust costs by a task's size, its duration and its chain: the table that docs/economics.md opens with.
+"""The cost of trust by a task's size, its duration and its chain: the first table of docs/economics.md.
 
-Computed by `protocol.tasks.amounts` from the recommended rules; nothing is played. A chain here is what a deployment
-there would state: how long a draw waits, what gas and a draw cost.
+Computed by `protocol.tasks.amounts` from the recommended rules; nothing is simulated. A chain is described by what a
+deployment there would state: the draw delay, and the prices of gas and of a draw.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ HOUR: Final = 3_600
 GWEI: Final = 10**9
 SEGMENTS: Final = 60
 BUDGETS: Final = (10, 100, 1_000, 10_000, 100_000)
-"""Tokens, of which one is taken for a US dollar."""
+"""Tokens, assuming one token is worth a US dollar."""
 TRAININGS: Final = (3, 30)
 """Days."""
 MEASURED: Final = Path(__file__).parents[1] / "docs" / "trust.json"
@@ -38,11 +38,11 @@ PARTS: Final = {
     "capital": ("stake", "locks"),
     "all": (),
 }
-"""Columns, and what of a `TrustPrice` they add up; nothing: all of it."""
+"""Columns, and the fields of `TrustPrice` that each adds up; empty means all of them."""
 _SAME: Final = 0.01
-"""Percent of the budget that what was measured may differ by from what is computed now, without a word about it."""
+"""Percent of the budget by which the measurement may differ from the present computation without a remark."""
 GOAL: Final = Fraction(12, 100)
-"""Of the price, from a budget of 1,000 tokens on a rollup on."""
+"""Target share of the price, for budgets of at least 1,000 tokens on a rollup."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ class Trained:
 
 
 _GPT: Final = Trained(130_000_000, 20, 4, 0.99)
-"""The GPT of 10.8M parameters on one thread: docs/performance.md, committing and digesting."""
+"""The GPT of 10.8M parameters on one thread (docs/performance.md: committing and digesting)."""
 
 
 @dataclass(frozen=True)
@@ -67,10 +67,9 @@ class Chain:
 
     name: str
     draw_delay: int
-    """Seconds, after which the chain does not undo a submission."""
+    """Seconds after which the chain does not revert a submission."""
     challenge_period: int
-    """Seconds from the draw to the settlement, if looks do not put it off: at least a day to attest, and twice a day to
-    challenge.
+    """Seconds from the draw to the settlement, unless looks delay it: at least one day to attest and two to challenge.
     """
     gas_price: Fraction
     """Gwei."""
@@ -78,7 +77,7 @@ class Chain:
     """Units of the token: at least a draw's gas."""
 
     def setting(self, budget: int, days: int, *, looks: bool = True, segments: int = SEGMENTS) -> Setting:
-        """Of a task; `budget` in tokens."""
+        """The setting of a task; `budget` in tokens."""
         parameters = replace(RECOMMENDED, draw_delay=self.draw_delay, draw_fee=self.draw_fee)
         made = setting(
             parameters,
@@ -97,7 +96,7 @@ class Chain:
         )
 
     def price(self, budget: int, days: int, *, looks: bool = True) -> Priced:
-        """What trust in it costs."""
+        """The price of trust in a task."""
         made = self.setting(budget, days, looks=looks)
         amounts = derive(made, RULES)
         return Priced(made, amounts, trust_price(made, RULES, amounts))
@@ -112,7 +111,7 @@ class Priced:
     trust: TrustPrice
 
     def share(self, *parts: str) -> float:
-        """Parts of the price, or all of it, over the budget."""
+        """The given parts of the price, or all of it, as a share of the budget."""
         shares = self.trust.shares(self.setting.budget)
         unpaid = self.setting.gas_price * self.unpaid_gas / self.setting.budget
         shares["draws_and_gas"] += unpaid
@@ -121,7 +120,7 @@ class Priced:
 
     @property
     def unpaid_gas(self) -> Fraction:
-        """Gas of seats and looks that their fees do not count."""
+        """Gas of seats and looks that their fees do not cover."""
         amounts = self.amounts
         seats = Fraction(amounts.verifiers * UNPAID_SEAT)
         if not amounts.look_chance:
@@ -130,10 +129,10 @@ class Priced:
 
 
 ROLLUP: Final = Chain("L2", 25 * HOUR, 3 * DAY, Fraction(1, 100), RECOMMENDED.draw_fee)
-"""A sequencer's window and its settlement chain's finality, at most: audit.md section 1."""
+"""Draw delay: at most a sequencer's window plus its settlement chain's finality (audit.md section 1)."""
 SLOW_ROLLUP: Final = replace(ROLLUP, challenge_period=4 * DAY)
 MAINNET: Final = Chain("L1", HOUR, 5 * DAY, Fraction(1), 3 * TOKEN // 2)
-"""A draw's 330,000 gas at 1 gwei and a coin of 3,000 tokens is one token."""
+"""A draw's 330,000 gas costs one token at 1 gwei and 3,000 tokens per coin."""
 
 
 def lines() -> Iterator[str]:
@@ -159,7 +158,7 @@ def lines() -> Iterator[str]:
 
 
 def measured_lines(found: Mapping[str, Any]) -> Iterator[str]:
-    """What `python -m benchmarks.trust` found, beside the table's row of the same task by the terms it played."""
+    """The measurement of `python -m benchmarks.trust` beside the table's row for the same task and terms."""
     shares = {name: found["parts"][name][0] for name in PARTS}
     counted = {name: found["parts"][name][1] for name in PARTS}
     yield from wrap(
@@ -202,7 +201,7 @@ def _beside(figures: Sequence[int]) -> str:
 
 
 def fed_lines() -> Iterator[str]:
-    """What feeding a seat takes, for a model that was measured."""
+    """The cost of feeding a seat, for a measured model."""
     fed = float(fed_bytes(_GPT.state_bytes, _GPT.steps, _GPT.thinning)) / 1e9
     replay = _GPT.steps * _GPT.step_seconds
     price = float(feeding_price(replay / HOUR, _GPT.state_bytes, _GPT.steps, _GPT.thinning)) * 1e9
@@ -230,7 +229,7 @@ def _row(chain: Chain, budget: int, days: int) -> str:
 
 
 def _assumed() -> Iterator[str]:
-    """What the table rests on, and how far it is from its goal."""
+    """The table's assumptions, and how far it is from its goal."""
     for paragraph in (_replaying(), _parts(), _goal()):
         yield from wrap(paragraph, 116)
         yield ""

@@ -1,8 +1,8 @@
-"""What a number of the simulation is a number of: how it is written, read and bounded.
+"""Units of the simulation's numbers: how they are written, parsed and bounded.
 
-Amounts are integers everywhere below the command line: token units, 10^6 of them in a token. That is coarser than the
-test token's 10^18, so that a run's sums stay far inside 63 bits; the mechanism computes with either (`sim replay` uses
-Python's integers and the chain's own amounts).
+Below the command line, amounts are always integers: token units, 10^6 to a token. That is coarser than the test
+token's 10^18, so that a run's sums stay well within 63 bits; the mechanism works with either (`sim replay` uses
+Python integers and the chain's own amounts).
 """
 
 from __future__ import annotations
@@ -35,15 +35,15 @@ class Unit(Enum):
         return self in (Unit.TOKENS, Unit.COUNT, Unit.ROUNDS, Unit.GAS, Unit.SECONDS)
 
     def parse(self, text: str) -> int | float:
-        """What an operator wrote, as the engine keeps it: tokens become token units.
+        """Convert operator input to the engine's representation: tokens become token units.
 
-        Raises ParameterError for what is not a number of this unit.
+        Raises ParameterError if the text is not a number of this unit.
         """
         try:
             value = Decimal(text)
         except InvalidOperation:
             value = Decimal("NaN")
-        # Beyond 10^20 nothing has bounds, and integers of a billion digits take the machine.
+        # No bound exceeds 10^20, and integers with a billion digits would exhaust the machine.
         if not value.is_finite() or abs(value.adjusted()) > 20:
             raise ParameterError(f"expected a number of {self.value}, got {text!r}; write digits")
         if self is Unit.TOKENS:

@@ -34,11 +34,11 @@ OUTPUT = ROOT / "build" / "cuda.json"
 BUDGET = 520.0
 """Seconds for all parts: nine minutes less the start and the end."""
 DRY_FACTOR = 4
-"""Times as long for a part of a dry run: Triton's interpreter is slow, and such machines often have few cores."""
+"""Factor on the time of a part in a dry run: Triton's interpreter is slow, and such machines often have few cores."""
 LEAST = 5.0
-"""Seconds below which a part is not begun."""
+"""Remaining seconds below which no further part is started."""
 TAIL = 30
-"""Lines that are kept of what a part that failed wrote to standard error."""
+"""Lines of a failed part's standard error that are kept."""
 TESTS = (
     "-c",
     "tests/gpu/without_plugins.ini",
@@ -126,7 +126,7 @@ class Report:
         print(f"{self.document['seconds']:7.1f} s  {name}: {found['summary']}", flush=True)
 
     def write(self) -> None:
-        """Write the file: whole, or not at all."""
+        """Write the file atomically."""
         self.path.parent.mkdir(parents=True, exist_ok=True)
         new = self.path.with_name(self.path.name + ".new")
         new.write_text(json.dumps(self.document, indent=1))
@@ -186,12 +186,12 @@ def _device_name() -> str:
 
 
 def _beside() -> int:
-    """Parts side by side: each captures and compares on the CPU, and four of those fill the device's queue."""
+    """Number of parallel parts: each captures and compares on the CPU, and four of them fill the device's queue."""
     return max(1, min(4, (os.cpu_count() or 1) // 2))
 
 
 def run(part: Part, dry: bool, budget: float, beside: int = 1) -> dict[str, Any]:
-    """Run a part within what is left of the time, on its share of the cores where `beside` run side by side."""
+    """Run a part within the remaining time, on its share of the cores if `beside` parts run in parallel."""
     left = budget - (time.monotonic() - _START)
     if left < LEAST:
         return {"ok": False, "summary": "left out: no time left", "cells": {}}
@@ -218,7 +218,7 @@ def _variables(part: Part, dry: bool, beside: int) -> dict[str, str]:
 
 
 def observe(command: list[str], variables: dict[str, str], limit: float) -> dict[str, Any]:
-    """Run a command for at most `limit` seconds, and give the cells that it wrote and how it ended.
+    """Run a command for at most `limit` seconds; return the cells that it wrote and how it ended.
 
     It finds the name of the file for its cells in the environment (`cells.FILE`).
     """
@@ -230,7 +230,7 @@ def observe(command: list[str], variables: dict[str, str], limit: float) -> dict
         cells = {line.pop("cell"): line for line in read(file)}
         said = output.read_text(errors="replace").splitlines()[-TAIL:]
     wrong = [name for name, line in cells.items() if not is_well(line)]
-    # pytest exits with 1 where a test failed, which is among what is wrong.
+    # pytest exits with 1 if a test failed, which the cells already report.
     failed = code is None or (code != 0 and not (code == 1 and wrong))
     summary = f"{len(cells) - len(wrong)} of {len(cells)} well"
     skipped = sum(line.get("outcome") == "skipped" for line in cells.values())
@@ -243,7 +243,7 @@ def observe(command: list[str], variables: dict[str, str], limit: float) -> dict
 
 
 def _process(command: list[str], environment: dict[str, str], output: Path, limit: float) -> int | None:
-    """Its exit code, or None where it and all that it started were ended after `limit` seconds."""
+    """The exit code, or None if the process and its children were killed after `limit` seconds."""
     with output.open("w") as out:
         child = subprocess.Popen(
             command, cwd=ROOT, env=environment, stdout=out, stderr=subprocess.STDOUT, start_new_session=True

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 Cells = Iterator[tuple[str, Callable[[], object]]]
-"""Names of cells, and what gives their values: anything that JSON holds."""
+"""Names of cells, and the functions that compute their values, which must be JSON-serialisable."""
 
 FILE = "ASSAY_CELLS"
 """The environment's variable that names the file."""
@@ -31,7 +31,7 @@ def read(file: Path) -> list[dict[str, Any]]:
 
 
 def is_well(line: Mapping[str, Any]) -> bool:
-    """Whether a cell says nothing wrong: a value, whose bits are the same where it has any, or a test that passed."""
+    """Whether a cell reports no failure: a value (with equal bits, if it compares any) or a passed test."""
     if "outcome" in line:
         return line["outcome"] in ("passed", "skipped")
     if "value" not in line:

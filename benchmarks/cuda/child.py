@@ -30,8 +30,8 @@ PARTS: dict[str, tuple[str, str, tuple[str, ...]]] = {
     "times:tiles": ("tiles", "cells", ()),
     "times:lanes": ("lanes", "cells", ()),
 }
-"""The module, its function and that function's arguments. Imported by its own part alone, so that a module which cannot
-be imported stops no other part."""
+"""Module, function and arguments of each part. Only the part itself imports the module, so that a failing import does
+not stop other parts."""
 
 
 def cells_of(part: str, device: torch.device) -> Cells:

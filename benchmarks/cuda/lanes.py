@@ -26,7 +26,7 @@ def rows() -> list[Row]:
 
 
 def cells(device: torch.device) -> Cells:
-    """The same as cells; dry, of the least model."""
+    """The same as cells; a dry run uses the smallest model."""
     for density in DENSITIES:
         yield f"density {density}", partial(_as_json, device, density)
 

@@ -1,9 +1,8 @@
 """On a CUDA device: exact products beside float32's three ways, and a GPT's step beside plain torch's.
 
-Ratios like everywhere, and the speed itself in TFLOP/s of the float product, 2 M N K. No rows where there is not a
-device. A round ends when the device is done, so nothing that merely queues work looks fast. Products of both sides
-are replayed from a CUDA graph, so starting kernels is not measured. On the CPU the sizes are the least there are:
-that tests the code and measures nothing.
+Reports ratios, and speed in TFLOP/s of the float product, 2 M N K. Without a device there are no rows. A round ends
+when the device is done, so queueing work does not look fast. Products of both sides are replayed from a CUDA graph, so
+kernel launches are not measured. On the CPU the sizes are minimal: that tests the code and measures nothing.
 """
 
 from __future__ import annotations

@@ -18,10 +18,10 @@ STEPS = 1_000
 DIGITS, DIGITS_STEPS = "digits CNN", 300
 """The ResNet on digits, and its steps."""
 CURVES = "0.9M"
-"""The size of which the loss is kept on the way, to be compared at equal time."""
+"""The size whose losses are recorded during training, to be compared at equal time."""
 GARBAGE = "garbage for ten rounds"
 TIGHT = -5
-"""A most exponent that fits what training moves in a round: five steps at a rate of 0.003."""
+"""A maximum exponent that fits the changes of a training round: five steps at a rate of 0.003."""
 MOST_RUNS, MOST_CORE_HOURS = 60, 12.0
 
 
@@ -106,8 +106,8 @@ def _rates() -> Iterator[Run]:
 
 
 def _confirmed(seed: int) -> Iterator[Run]:
-    """What the screen found best for each traffic, on a larger model; and what the time of four lanes at 1/8 is worth
-    to one lane by links of 10 Mbit/s, and to all-reduce by links of 100."""
+    """The screen's best settings for each traffic, on a larger model; and runs of one lane (links of 10 Mbit/s) and of
+    all-reduce (links of 100) that take as long as four lanes at 1/8."""
     alone, lanes = Run(CURVES, "alone", seed=seed), Run(CURVES, "lanes", width=4, inner=5, seed=seed)
     yield alone
     if seed == 1:

@@ -1,8 +1,8 @@
 """Rounds of lanes over shaped links, beside what the planner's arithmetic says of them.
 
-A job of `solver lane` processes on this machine, each behind links of its own, whose rates change from phase to phase:
-every case comes after a phase without links. What lanes compute is taken from there, for they share the cores: so only
-the exchange is predicted.
+A job of `solver lane` processes on this machine, each behind its own links, whose rates change from phase to phase:
+every case follows a phase without links. Computing times are taken from that phase, because lanes share the cores; so
+only the exchange is predicted.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ MEASURED = ROOT / "docs" / "lanes-shaped.json"
 SIZE, WIDTH, INNER = "0.1M", 3, 5
 DENSITY = Fraction(1)
 ROUNDS = 6
-"""Of a phase. The first does not count: its messages pass while the rates change, and before it processes start."""
+"""Rounds of a phase. The first does not count: its messages may pass while rates change or processes start."""
 BEYOND = 10_000.0
 """Mbit/s of a link that is not shaped, for the arithmetic."""
 
@@ -143,7 +143,7 @@ def _rows(folder: Path, job: LaneJob, slow: int | None, cases: Sequence[Case]) -
                 members_file(here / f"members{lane}.json", seen),
                 "--log-json",
                 before=[four_times_slower] if lane == slow else [],
-                # All come from one address here, and strangers from as many as they are.
+                # All lanes share one address here; strangers would have one each.
                 environment={"ASSAY_PROXIES": "127.0.0.1"},
             )
         for number, case in enumerate(cases):

@@ -1,4 +1,4 @@
-"""Links of strangers on one machine: TCP proxies on loopback with rates, delay and loss. No rights of root needed."""
+"""Simulates strangers' links on one machine: TCP proxies on loopback with rates, delay and loss, without root."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from typing import Self
 from urllib.parse import urlsplit
 
 PIECE = 1 << 11
-"""Bytes that are passed on at a time: each waits for those before it on both links, so they are as small as packets."""
+"""Bytes passed on at a time: small like packets, because each piece waits for earlier ones on both links."""
 ON_LINK, UNDER_WAY = 4, 1_024
 """Pieces of a connection that wait for a link; that have passed its links and have not arrived."""
 BURST = 0.005
-"""Seconds that a link makes up for: what waits for it is told late that it is free."""
+"""Seconds that a link may catch up, because waiting tasks are woken late."""
 
 _Pieces = asyncio.Queue[tuple[float, bytes]]
 
@@ -88,7 +88,7 @@ class Network:
             server.close()
         for end in self._open:
             end.transport.abort()
-        # None is cancelled: a connection that is being opened would be left behind.
+        # Tasks are not cancelled: that would leak a connection that is being opened.
         await asyncio.gather(*self._connections)
 
     async def _serve(self, upstream: str, path: Path) -> str:

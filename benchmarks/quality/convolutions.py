@@ -2,8 +2,8 @@
 
 Models are timm's, with random weights, on scikit-learn's digits enlarged to 32 x 32 and three equal colours. It needs
 `pip install timm torchvision` (torchvision in the build of the installed torch), which nothing else here does. Every
-figure is kept in build/convolutions/ as it is found: what is interrupted goes on, what is there is not measured
-again.
+figure is saved in build/convolutions/ once it is measured, so an interrupted run resumes and nothing is measured
+twice.
 
 16 x 16 is not a width of arithmetic.md: those rows are of a model in torch whose convolutions round their operands to
 16 bits as section 3 has it, in float64 for its gradients and in float32 for its training. It is not timed.
@@ -53,8 +53,8 @@ BATCH, STEPS, RATE = 32, 500, 0.02
 BATCHES = (1, 2)
 """Seeds of the weights and batches whose gradients are compared."""
 MATTERS = 1e-3
-"""Of the whole gradient's norm: a tensor with less is counted in the whole alone. Where a normalisation follows a scale
-the true gradient is 0, and what float32 gives there is noise of no direction."""
+"""Share of the whole gradient's norm; smaller tensors count only in the whole. Where a normalisation follows a scale,
+the true gradient is 0, and float32's is noise without direction."""
 
 
 @dataclass(frozen=True)

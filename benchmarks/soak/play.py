@@ -40,7 +40,7 @@ class Play:
         while len(self._finished) < plan.tasks:
             posted = market.tasks()
             under_way = [task for task in range(1, posted + 1) if task not in self._finished]
-            # One after the other: a solver that has a bid standing looks at no other task until bidding is over.
+            # One after the other: a solver with a standing bid ignores other tasks until bidding is over.
             bidding = any(status is TaskStatus.BIDDING for status in market.statuses(under_way))
             if posted < plan.tasks and len(under_way) < plan.window and not bidding:
                 under_way.append(stage.post())
@@ -86,7 +86,7 @@ class Play:
         return all(place.is_empty or place.released for place in places)
 
     def _pass_time(self, waits: list[int | None], now: int) -> None:
-        """Move the clock beyond the next deadline where nobody has anything to do before."""
+        """Move the clock beyond the next deadline if nobody has anything to do before it."""
         due = [until for until in waits if until is not None]
         if not due or len(due) < len(waits) or min(due) < now:
             return

@@ -17,7 +17,7 @@ from benchmarks.soak.stage import Stage
 from benchmarks.soak.usage import database_bytes, folder_bytes, usage_of
 
 QUIET: Final = 12
-"""Blocks without a transaction before an idle stretch: deeper than re-organisations of a development chain reach."""
+"""Blocks without a transaction before an idle stretch: deeper than a development chain's re-organisations."""
 PATIENCE: Final = 300.0
 
 

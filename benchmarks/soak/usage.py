@@ -42,7 +42,7 @@ def usage_of(pid: int) -> Usage:
 
 
 def folder_bytes(folder: Path) -> int:
-    """Of all files below a folder; what goes meanwhile counts nothing."""
+    """Size of all files below a folder; files that disappear meanwhile are ignored."""
     total = 0
     for root, _, names in os.walk(folder):
         for name in names:

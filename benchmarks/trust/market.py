@@ -47,7 +47,7 @@ that they could be drawn into is never asked for.
 """
 PARAMETERS: Final = replace(RECOMMENDED, draw_delay=ROLLUP.draw_delay, draw_fee=ROLLUP.draw_fee)
 PATIENCE: Final = 300.0
-"""Seconds in which whatever is awaited must have happened: the parties share two cores."""
+"""Timeout in seconds for every wait; the parties share two cores."""
 _SENDING: Final = Sending(timeout=120.0, poll=0.05)
 _ANY: Final = Offer(
     speed=2**64 - 1, state_bytes=2**64 - 1, lock=2**128 - 1, fee=0, seat_fee=0, period=2**32 - 1

@@ -1,4 +1,4 @@
-"""What unasked parties do: anybody may challenge, drawn or not (tests/attacks/README.md, 18 to 26).
+"""Parties without a seat: anybody may challenge, drawn or not (tests/attacks/README.md, 18 to 26).
 
 A strategy is a frozen dataclass with one method over arrays: `look`, for all its members in all rows.
 """
@@ -15,7 +15,7 @@ from sim.parameters import MarketParameters
 
 
 class Passing(NamedTuple):
-    """What members see of a task, (members, rows) each."""
+    """What the members see of a task; each field is (members, rows)."""
 
     parameters: MarketParameters
     served: Flags
@@ -29,14 +29,14 @@ class Passing(NamedTuple):
 
 
 class Look(NamedTuple):
-    """What each did."""
+    """What each member did."""
 
     replays: Indices
-    """Segments."""
+    """Number of segments replayed."""
     games: Indices
-    """Challenges. They are won where a replay differed or nothing is served, and lost otherwise."""
+    """Number of challenges. A challenge is won if a replay differed or nothing is served, and lost otherwise."""
     unopened: Indices | None = None
-    """Commitments that are never opened; None: nobody makes any."""
+    """Number of commitments that are never opened; None if nobody makes any."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class Bystander:
 
     name: ClassVar[str] = "whistleblower"
     late: ClassVar[bool] = False
-    """Looks at tasks that stalled, and at no other."""
+    """Looks only at tasks that stalled."""
     chance: float = 0.1
 
     def look(self, view: Passing) -> Look:
@@ -69,13 +69,13 @@ class Griefer(Bystander):
     games: int = 1
 
     def look(self, view: Passing) -> Look:
-        """Nothing is replayed."""
+        """Replays nothing."""
         acts = view.uniform < self.chance
         return Look(np.zeros(acts.shape, dtype=np.int64), np.where(acts, self.games, 0))
 
     @property
     def most_games(self) -> int:
-        """All at once."""
+        """All games are open at once."""
         return self.games
 
 
@@ -87,20 +87,20 @@ class Forgetful(Bystander):
     commitments: int = 1
 
     def look(self, view: Passing) -> Look:
-        """Nothing is replayed, and nothing played."""
+        """Replays nothing and plays no game."""
         acts = view.uniform < self.chance
         nothing = np.zeros(acts.shape, dtype=np.int64)
         return Look(nothing, nothing, np.where(acts, self.commitments, 0))
 
     @property
     def most_games(self) -> int:
-        """A bond for each."""
+        """One bond per commitment."""
         return self.commitments
 
 
 @dataclass(frozen=True)
 class Retrainer(Bystander):
-    """Replays all segments of a task that stalled, with the chance `chance`: while its stake is locked."""
+    """Replays all segments of a stalled task with the chance `chance`, while its stake is locked."""
 
     name: ClassVar[str] = "retrainer"
     late: ClassVar[bool] = True

@@ -56,7 +56,7 @@ BYSTANDERS: Final = {kind.name: kind for kind in (Bystander, Griefer, Forgetful,
 SUBMITTERS: Final = {kind.name: kind for kind in (Submitter, Shill, Vanishing, Challenging, Insider)}
 HONEST_SUBMITTER: Final = Submitter()
 MOST_SLOTS: Final = 1 << 15
-"""Of a registration of the highest level."""
+"""Slots of a registration of the highest level."""
 
 
 @dataclass(frozen=True)
@@ -67,11 +67,11 @@ class Group(Generic[Strategy]):
     size: int
     first: int = 0
     slots: int = 1
-    """Stake units of each member, of verifiers: 2^level."""
+    """Stake units of each member (verifiers only): 2^level."""
 
     @property
     def members(self) -> slice:
-        """Where they lie among their kind."""
+        """The members' positions among all agents of their kind."""
         return slice(self.first, self.first + self.size)
 
 
@@ -101,7 +101,7 @@ class Population:
 
     @property
     def slots(self) -> Indices:
-        """How many slots each verifier has, (verifiers,)."""
+        """Number of slots of each verifier, (verifiers,)."""
         return spread(self.verifiers, [group.slots for group in self.verifiers])
 
     @property
@@ -111,12 +111,12 @@ class Population:
 
 
 def spread(groups: Sequence[Group[Strategy]], values: Sequence[int]) -> Indices:
-    """Each member's value from each group's, (members,)."""
+    """Expand one value per group to one value per member, (members,)."""
     return np.repeat(np.asarray(values, dtype=np.int64), [group.size for group in groups])
 
 
 Members = Sequence[tuple[Strategy, int] | tuple[Strategy, int, int]]
-"""Strategies, numbers of members and, of verifiers, slots of each."""
+"""Strategy, number of members and, for verifiers, slots per member."""
 
 
 def population(
@@ -125,10 +125,10 @@ def population(
     bystanders: Members[Bystander] = (),
     submitter: Submitter = HONEST_SUBMITTER,
 ) -> Population:
-    """A population from strategies and numbers of members; groups of nobody are left out.
+    """Build a population from strategies and numbers of members; empty groups are left out.
 
-    Raises ParameterError when there are not solvers or no verifiers, a group has fewer members than none, or no
-    slots.
+    Raises ParameterError if there are no solvers or no verifiers, or if a group has a negative number of members or
+    no slots.
     """
     everybody = Population(
         _groups("solvers", solvers),

@@ -1,7 +1,7 @@
-"""What solvers do: bid, then train honestly or not (tests/attacks/README.md, 1 to 17).
+"""Strategies of solvers: bid, then train honestly or not (tests/attacks/README.md, 1 to 17).
 
 A strategy is a frozen dataclass with two methods over arrays: `bid` for all its members at once, `work` for the rows in
-which one of them has won. To add one, subclass `Solver` and override what differs (docs/guide/studies.md).
+which one of its members has won. To add one, subclass `Solver` and override what differs (docs/guide/studies.md).
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from sim.parameters import MarketParameters
 
 
 class Bidding(NamedTuple):
-    """What bidders see: the parameters, each one's cost of honest training (members, rows), and the markup's share
-    drawn for each, 0 to 2 with mean 1."""
+    """What bidders see: the parameters, each bidder's cost of honest training (members, rows), and the share of the
+    markup drawn for each bidder, 0 to 2 with mean 1."""
 
     parameters: MarketParameters
     cost: Floats
@@ -27,8 +27,8 @@ class Bidding(NamedTuple):
 
 
 class Won(NamedTuple):
-    """What a winner sees: the parameters, one uniform number of 0 to 1 for each row. A strategy answers for all rows,
-    also for those in which another one has won."""
+    """What a winner sees: the parameters, and a uniform number in [0, 1) for each row. A strategy answers for all rows,
+    including those that another strategy has won."""
 
     parameters: MarketParameters
     uniform: Floats
@@ -38,19 +38,19 @@ class Work(NamedTuple):
     """What a winner did, by row."""
 
     false: Segments
-    """m: segments whose checkpoint is not what the program gives."""
+    """m: number of segments whose checkpoint is not the program's result."""
     effort: Floats
     """Share of the training's cost that was spent."""
     submits: Flags
-    """A whole tree before the deadline."""
+    """Submits a complete tree before the deadline."""
     serves: Flags
-    """Checkpoints and moves of a game are given out."""
+    """Gives out checkpoints and moves of a game."""
     knows: Flags
-    """The solver itself knows what is false, and gains when it is accepted."""
+    """The solver knows which segments are false, and gains if they are accepted."""
 
     @classmethod
     def of_kinds(cls, works: Sequence[Work], kinds: Indices) -> Work:
-        """Each row's work out of those of all kinds."""
+        """Pick each row's work from `works` by its kind."""
         if len(works) == 1:
             return works[0]
         rows = len(kinds)
@@ -65,7 +65,7 @@ class Solver:
     name: ClassVar[str] = "honest"
 
     def bid(self, view: Bidding) -> Floats:
-        """What each member asks, in token units, (members, rows). Above the budget: no bid."""
+        """The asks of all members, (members, rows) token units. An ask above the budget is not a bid."""
         effort = self.expected_effort(view.parameters)
         return (effort + effort * view.parameters.markup * view.uniform) * view.cost
 
@@ -75,7 +75,7 @@ class Solver:
         return 1.0
 
     def work(self, view: Won) -> Work:
-        """What the winner does, (rows,)."""
+        """The work of the winner, (rows,)."""
         return self._work(view, 0)
 
     def _work(
@@ -110,7 +110,7 @@ class Lazy(Solver):
         return min(parameters.segments, max(1, round(self.share * parameters.segments)))
 
     def expected_effort(self, parameters: MarketParameters) -> float:
-        """All but what is invented."""
+        """Everything except the invented share."""
         return 1 - self.false(parameters) / parameters.segments
 
     def work(self, view: Won) -> Work:
@@ -121,7 +121,7 @@ class Lazy(Solver):
 
 @dataclass(frozen=True)
 class Skipper(Lazy):
-    """Submits one old checkpoint again: one false segment."""
+    """Submits an old checkpoint a second time: one false segment."""
 
     name: ClassVar[str] = "skipper"
 
@@ -133,7 +133,7 @@ class Skipper(Lazy):
 
 @dataclass(frozen=True)
 class Withholder(Solver):
-    """Commits an invented run and serves nothing, in the hope of an unaudited settlement."""
+    """Commits to an invented run and serves nothing, hoping to be settled without an audit."""
 
     name: ClassVar[str] = "withholder"
 
@@ -143,46 +143,46 @@ class Withholder(Solver):
         return 0.0
 
     def work(self, view: Won) -> Work:
-        """Every segment is false, none is served."""
+        """Every segment is false and none is served."""
         return self._work(view, view.parameters.segments, effort=0.0, serves=False)
 
 
 @dataclass(frozen=True)
 class Crashing(Solver):
-    """Means well and fails at the given rate, on top of the market's."""
+    """Honest, but fails at the given rate in addition to the market's."""
 
     name: ClassVar[str] = "crashing"
     rate: float = 0.1
 
     def work(self, view: Won) -> Work:
-        """A missed deadline is booked with the whole cost: the device was taken."""
+        """A missed deadline costs the full training: the device was occupied."""
         return self._work(view, 0, submits=view.uniform >= self.rate)
 
 
 @dataclass(frozen=True)
 class Noisy(Solver):
-    """Honest on a device that corrupts a segment now and then, and does not know it."""
+    """Honest, on a device that sometimes corrupts a segment without the solver noticing."""
 
     name: ClassVar[str] = "noisy"
     rate: float = 0.01
 
     def work(self, view: Won) -> Work:
-        """At most one corrupted segment; all later ones are right again, as seen from it."""
+        """At most one corrupted segment; later segments are right given the corrupted checkpoint."""
         return self._work(view, (view.uniform < self.rate).astype(np.int32), knows=False)
 
 
 @dataclass(frozen=True)
 class Late(Solver):
-    """Asks for nothing at the rate `rate`, so that it wins, and lets the deadline pass: a griefer with a stake."""
+    """At the rate `rate`, asks for nothing in order to win, then lets the deadline pass: a griefer with a stake."""
 
     name: ClassVar[str] = "late"
     rate: float = 1.0
 
     def bid(self, view: Bidding) -> Floats:
-        """A markup's share of 0 to 2 is its coin."""
+        """The markup's share, 0 to 2, serves as its coin."""
         bids: Floats = np.where(view.uniform < 2 * self.rate, 0.0, np.inf)
         return bids
 
     def work(self, view: Won) -> Work:
-        """None."""
+        """No work is done."""
         return self._work(view, 0, effort=0.0, submits=False)

@@ -1,4 +1,4 @@
-"""What a poster of tasks does beside paying. One strategy for the whole market: it has one account."""
+"""What the submitter does apart from paying. The market has one submitter account, so one strategy."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sim.parameters import MarketParameters
 
 
 class Posting(NamedTuple):
-    """What a submitter sees: the parameters, and a uniform number of 0 to 1 for each row, (rows,)."""
+    """What a submitter sees: the parameters, and a uniform number in [0, 1) for each row, (rows,)."""
 
     parameters: MarketParameters
     uniform: Floats
@@ -22,11 +22,11 @@ class Actions(NamedTuple):
     """What a submitter does in each row."""
 
     asks: Floats
-    """Its own bid under another name, in token units; infinite where it makes none."""
+    """Its own bid under another name, in token units; infinite where it does not bid."""
     gone: Flags
-    """The bundle is taken down before the winner has it: no training, and the deadline passes."""
+    """The bundle is taken down before the winner fetches it: nothing is trained and the deadline passes."""
     games: Indices
-    """Challenges of the result without a replay."""
+    """Number of challenges made without a replay."""
 
 
 @dataclass(frozen=True)
@@ -35,15 +35,15 @@ class Submitter:
 
     name: ClassVar[str] = "honest"
     preempts: ClassVar[bool] = False
-    """Challenges just before the would-be winner, and takes its reward."""
+    """Challenges just before the challenger that would win, and takes its reward."""
 
     def act(self, view: Posting) -> Actions:
-        """Nothing but paying."""
+        """Only pays."""
         return self._actions(view)
 
     @property
     def most_games(self) -> int:
-        """How many bonds it must have for one task."""
+        """Number of bonds it may need for one task."""
         return 0
 
     def _actions(
@@ -57,9 +57,9 @@ class Submitter:
 
 @dataclass(frozen=True)
 class Shill(Submitter):
-    """Bids itself, between the shares `low` and `high` of the budget, so that a second price falls.
+    """Bids on its own tasks, between the shares `low` and `high` of the budget, to lower a second price.
 
-    Where its own bid wins nobody trains: its stake pays the delay penalty, and its task is refunded.
+    If its own bid wins, nobody trains: its stake pays the delay penalty, and its task is refunded.
     """
 
     name: ClassVar[str] = "shill"
@@ -75,7 +75,7 @@ class Shill(Submitter):
 
 @dataclass(frozen=True)
 class Vanishing(Submitter):
-    """Takes its bundle down at the rate `rate` when the bids are in: solvers pay for the delay."""
+    """Takes its bundle down at the rate `rate` after bidding has closed: solvers pay for the delay."""
 
     name: ClassVar[str] = "vanishing"
     rate: float = 0.1
@@ -87,13 +87,13 @@ class Vanishing(Submitter):
 
 @dataclass(frozen=True)
 class Challenging(Submitter):
-    """Challenges the results of its own tasks, `games` times each, in the hope of a solver that is silent."""
+    """Challenges the results of its own tasks, `games` times each, hoping that the solver is silent."""
 
     name: ClassVar[str] = "challenging"
     games: int = 1
 
     def act(self, view: Posting) -> Actions:
-        """Every result."""
+        """Challenges every result."""
         return self._actions(view, games=self.games)
 
     @property
@@ -104,7 +104,8 @@ class Challenging(Submitter):
 
 @dataclass(frozen=True)
 class Insider(Submitter):
-    """In league with its solver: what would convict it they challenge first, and earn reward and restitution."""
+    """Colludes with its solver: it gets in ahead of a challenge that would convict the solver, and so collects reward
+    and restitution."""
 
     name: ClassVar[str] = "insider"
     preempts: ClassVar[bool] = True

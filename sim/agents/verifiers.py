@@ -1,7 +1,7 @@
-"""What verifiers do with a seat: replay or not, attest or not, challenge or not.
+"""Strategies of verifiers in a seat: replay or not, attest or not, challenge or not.
 
-A strategy is a frozen dataclass with one method over arrays: `check`, for all seats at once; the engine takes its
-answers for the seats that its members were drawn for. To add one, subclass `Verifier` (docs/guide/studies.md).
+A strategy is a frozen dataclass with one method over arrays: `check`, for all seats at once; the engine uses the
+answers for seats that its members were drawn for. To add one, subclass `Verifier` (docs/guide/studies.md).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from sim.parameters import MarketParameters
 
 
 class Seats(NamedTuple):
-    """What is seen from the seats, (V, rows) each."""
+    """What the seats' holders see; each field is (V, rows) unless stated."""
 
     parameters: MarketParameters
     served: Flags
@@ -24,13 +24,13 @@ class Seats(NamedTuple):
     hit: Flags
     """A replay of the seat's segments would differ. Only agents that replay may use it."""
     others: Flags
-    """Somebody else has attested this task already: plain attestations can be seen. Only for those that watch."""
+    """Somebody has already attested this task: plain attestations are visible. Only for agents that watch."""
     uniform: Floats
     """A uniform number of 0 to 1."""
     gas: Floats
-    """Token units for one gas, (rows,)."""
+    """Token units per gas, (rows,)."""
     work: Floats
-    """Tokens for work that cost one token at first, (rows,)."""
+    """Present price of work that initially cost one token, in tokens, (rows,)."""
 
 
 class Check(NamedTuple):
@@ -46,34 +46,34 @@ class Check(NamedTuple):
         return cls(*(np.zeros(shape, dtype=np.bool_) for _ in range(3)))
 
     def where(self, seats: Flags) -> Check:
-        """What was done in some of the seats, and nothing in the others."""
+        """Keep what was done in the given seats; nothing was done in the others."""
         return Check(*(done & seats for done in self))
 
     def __or__(self, other: Check) -> Check:
-        """What one or the other did."""
+        """What either did."""
         return Check(*(mine | done for mine, done in zip(self, other)))
 
 
 @dataclass(frozen=True)
 class Verifier:
-    """An honest verifier, and the base of all others: replays, attests what is right, challenges what is not."""
+    """An honest verifier, and the base of all others: replays, attests right results, challenges wrong ones."""
 
     name: ClassVar[str] = "honest"
     honest: ClassVar[bool] = True
-    """Counts to the honest share h of the closed forms."""
+    """Counts towards the honest share h of the closed forms."""
     watches: ClassVar[bool] = False
-    """Decides after it has seen what others attested."""
+    """Decides after seeing what others attested."""
     reveals: ClassVar[bool] = True
-    """Shows its secret when it is looked at."""
+    """Reveals its secret when a second look asks for it."""
     accuses: ClassVar[bool] = False
-    """Accuses in a look also who has replayed, and can answer."""
+    """As a looker, also accuses accounts that have replayed and can answer."""
 
     def check(self, seats: Seats) -> Check:
-        """Everything that is served is replayed; what is not served is challenged blindly."""
+        """Replays whatever is served; challenges blindly if nothing is served."""
         return Check(seats.served, seats.served & ~seats.hit, seats.hit | ~seats.served)
 
     def look(self, looks: Seats) -> Check:
-        """A look at one segment of a seat: as in a seat of one segment, unless overridden."""
+        """A second look at one segment of a seat: handled like a seat of one segment unless overridden."""
         return self.check(looks)
 
 
@@ -92,7 +92,7 @@ class Trusting(Verifier):
 
 @dataclass(frozen=True)
 class Hiding(Trusting):
-    """Rubber-stamps, and is silent when it is looked at."""
+    """Rubber-stamps, and does not reveal when it is looked at."""
 
     name: ClassVar[str] = "hiding"
     reveals: ClassVar[bool] = False
@@ -106,7 +106,7 @@ class LazyLooker(Verifier):
     honest: ClassVar[bool] = False
 
     def look(self, looks: Seats) -> Check:
-        """Nobody is accused."""
+        """Accuses nobody."""
         nothing = np.zeros_like(looks.served)
         return Check(nothing, looks.served, nothing)
 
@@ -125,7 +125,7 @@ class SilentLooker(Verifier):
 
 @dataclass(frozen=True)
 class Slandering(Verifier):
-    """Honest but for its looks: it accuses whatever it looks at, also what it has found right."""
+    """Honest in a seat; as a looker it accuses every target, even ones it has found right."""
 
     name: ClassVar[str] = "slandering"
     honest: ClassVar[bool] = False
@@ -134,7 +134,7 @@ class Slandering(Verifier):
 
 @dataclass(frozen=True)
 class Copying(Verifier):
-    """Attests what another has attested, and nothing else."""
+    """Attests only what somebody else has attested."""
 
     name: ClassVar[str] = "copying"
     honest: ClassVar[bool] = False
@@ -154,14 +154,14 @@ class Colluding(Verifier):
     honest: ClassVar[bool] = False
 
     def check(self, seats: Seats) -> Check:
-        """All is attested."""
+        """Attests everything."""
         nothing = np.zeros_like(seats.served)
         return Check(nothing, np.ones_like(seats.served), nothing)
 
 
 @dataclass(frozen=True)
 class Absent(Verifier):
-    """Registered and never there."""
+    """Registered but never online."""
 
     name: ClassVar[str] = "absent"
     honest: ClassVar[bool] = False
@@ -192,27 +192,28 @@ class Mixing(Verifier):
 
 @dataclass(frozen=True)
 class Accusing(Verifier):
-    """Challenges at the given rate without looking, and else rubber-stamps: a griefer with seats."""
+    """Challenges at the given rate without looking and otherwise rubber-stamps: a griefer with seats."""
 
     name: ClassVar[str] = "accusing"
     honest: ClassVar[bool] = False
     rate: float = 1.0
 
     def check(self, seats: Seats) -> Check:
-        """What it accuses it does not attest."""
+        """Does not attest what it challenges."""
         accuses = seats.uniform < self.rate
         return Check(np.zeros_like(seats.served), seats.served & ~accuses, accuses)
 
 
 @dataclass(frozen=True)
 class Thrifty(Verifier):
-    """Honest while it pays: does nothing in rounds in which gas and replays cost more than fee and silence."""
+    """Honest while that pays: does nothing in rounds where gas and replays cost more than the fee plus what silence
+    would cost."""
 
     name: ClassVar[str] = "thrifty"
     honest: ClassVar[bool] = False
 
     def check(self, seats: Seats) -> Check:
-        """A seat is worth its fee, and what silence in it would cost."""
+        """A seat is worth its fee plus the cost of being silent in it."""
         parameters = seats.parameters
         replay = parameters.replay_cost * parameters.training_cost / parameters.segments * seats.work
         spent = parameters.segments_per_verifier * replay + parameters.gas_attest * seats.gas

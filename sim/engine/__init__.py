@@ -1,1 +1,1 @@
-"""The clockwork: markets side by side as rows of arrays, round after round, from seeded streams of random numbers."""
+"""The engine: plays many markets at once, as rows of arrays, round by round, from seeded random streams."""

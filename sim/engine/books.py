@@ -1,4 +1,4 @@
-"""Everybody's accounts in one block of markets: the vault's ledger, costs and gains outside of it, the tally."""
+"""The accounts of one block of markets: the vault's ledger, costs and gains outside it, and the tally."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from sim.units import TOKEN
 
 
 class Bonds:
-    """Most that everybody without a seat can have locked in bonds for one task, token units."""
+    """The most that parties without a seat can have locked in bonds for one task, token units."""
 
     def __init__(self, bond: int, seats: int, people: Population) -> None:
-        # Seats that are drawn at first commit before them.
+        # The first draw's seats commit before them.
         held = seats
         self.bystanders: list[int] = []
-        """Of each bystander."""
+        """The same for each bystander."""
         for group in people.bystanders:
             games = group.strategy.most_games
             for _ in range(group.size):
@@ -42,7 +42,7 @@ class Books:
     """Accounts are numbered: submitter, drawer, solvers, verifiers, bystanders."""
 
     def __init__(self, parameters: MarketParameters, people: Population, rows: int, rounds: int) -> None:
-        """Deposits that last for `rounds` rounds. Raises ParameterError when sums of all amounts may leave 62 bits."""
+        """Make deposits that last `rounds` rounds. Raises ParameterError if sums of amounts may exceed 62 bits."""
         self.solvers = slice(FIRST_SOLVER, FIRST_SOLVER + people.solver_count)
         self.verifiers = slice(self.solvers.stop, self.solvers.stop + people.verifier_count)
         self.bystanders = slice(self.verifiers.stop, self.verifiers.stop + people.bystander_count)
@@ -55,23 +55,23 @@ class Books:
         self.ledger = Ledger(np.broadcast_to(needed[:, None], (len(needed), rows)))
         self.ledger.lock(self.verifiers, parameters.stake_unit * people.slots[:, None])
         self.stakes = Stakes(parameters.overlap, parameters.stake, self.solvers, rows)
-        """In flight: they are not taken out of the ledger's free tokens."""
+        """Stakes of tasks in flight; they are not taken out of the ledger's free tokens."""
         self.outside = np.zeros((len(needed), rows), dtype=np.int64)
-        """Costs and gains outside of the vault, (accounts, rows) token units."""
+        """Costs and gains outside the vault, (accounts, rows) token units."""
         self.tally = Tally.empty(rows)
 
     def _needed(self, parameters: MarketParameters, people: Population, rounds: int) -> Amounts:
         """First deposits, (accounts,), as integers of Python, which do not overflow.
 
-        All but solvers with a given capital own what they can lose at most. That covers what tasks in flight lock, too:
-        of one task nothing is both lost and locked.
+        Everybody except solvers with a given capital deposits the most that they can lose. That also covers the locks
+        of tasks in flight, because within one task nothing is both lost and locked.
         """
         bonds = Bonds(parameters.bond, parameters.verifiers, people)
         a_task = parameters.escrow + parameters.delay_penalty
         needed = np.zeros(self.bystanders.stop, dtype=object)
         needed[SUBMITTER] = rounds * (a_task + bonds.submitter)
         needed[self.solvers] = (parameters.solver_capital or rounds) * parameters.stake
-        # A verifier has one seat or look of a task at most, and may lose its lock there.
+        # A verifier has at most one seat or look in a task, and may lose its lock there.
         slots = people.slots.astype(object)
         needed[self.verifiers] = parameters.stake_unit * slots + rounds * (
             _bond(parameters) + parameters.lock
@@ -80,25 +80,25 @@ class Books:
         return needed
 
     def spend(self, rows: Indices, accounts: Indices, amounts: Floats) -> None:
-        """Costs outside of the vault, rounded to units; rows and accounts as in `sim.mechanism.ledger.book`."""
+        """Book costs outside the vault, rounded to units; rows and accounts as in `sim.mechanism.ledger.book`."""
         book(self.outside, rows, accounts, -np.rint(amounts).astype(np.int64))
 
     def profits(self) -> Amounts:
-        """What everybody has more than at first, outside included, (accounts, rows) token units."""
+        """Each account's gain since the start, including outside the vault, (accounts, rows) token units."""
         gains = self.ledger.gains()
         gains += self.outside
         return gains
 
 
 def _bond(parameters: MarketParameters) -> int:
-    """Most that a seat or look can lose beside its lock: its bond, or what a dropped game pays the solver and an answer
-    the accused.
+    """The most that a seat or look can lose in addition to its lock: its bond, or the payments to the solver for a
+    dropped game and to the accused for an answer.
     """
     return max(parameters.bond, 2 * parameters.game_cost) if parameters.look_chance else parameters.bond
 
 
 def most_outside(parameters: MarketParameters, people: Population) -> int:
-    """Token units that all accounts together can spend and gain outside of the vault for one task, at first prices.
+    """Token units that all accounts together can spend and gain outside the vault for one task, at initial prices.
 
     A winner spends no more than its ask, so at most the budget.
     """

@@ -1,7 +1,7 @@
-"""What locked capital costs everybody, outside of the vault as gas does: `protocol.tasks.amounts.task_capital`.
+"""The cost of locked capital, booked outside the vault like gas: `protocol.tasks.amounts.task_capital`.
 
-Times are those of a task whose seats are all attested in time: a seat that is drawn again locks for as long as one
-that is not, and a conviction releases nothing earlier. A look locks as long as a seat.
+Durations are those of a task whose seats are all attested in time: redrawing a seat does not change how long it
+locks, and a conviction releases nothing earlier. A look locks for as long as a seat.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def of_task(parameters: MarketParameters) -> Capital:
-    """What each lock of a task that is settled without a game costs, in token units; the whole escrow counts."""
+    """Cost of each lock of a task settled without a game, in token units; the whole escrow counts."""
     return task_capital(
         Fraction(parameters.capital_rate),
         training=parameters.training_time,
@@ -36,12 +36,12 @@ def of_task(parameters: MarketParameters) -> Capital:
 
 
 def of_game(parameters: MarketParameters, amount: int) -> Fraction:
-    """What it costs to lock an amount for as long as a game lasts, as in `least_bond`."""
+    """Cost of locking an amount for the duration of a game, as in `least_bond`."""
     return capital_cost(Fraction(parameters.capital_rate), amount, GAME_CLOCKS * parameters.game_time)
 
 
 class Locks:
-    """Books the cost of a market's locks."""
+    """Books the costs of a market's locks."""
 
     def __init__(self, parameters: MarketParameters, books: Books) -> None:
         self._books = books
@@ -50,16 +50,16 @@ class Locks:
         self._trained = capital_cost(rate, parameters.escrow, parameters.training_time)
         self._played = of_game(parameters, parameters.stake)
         self.bond = float(of_game(parameters, 1))
-        """Of each token unit of a bond."""
+        """Cost per token unit of a bond."""
 
     def trained(self, solvers: Indices, sold: Flags) -> None:
-        """From the bid to the submission: the escrow, and the delay penalty of the party that has won."""
+        """Book the locks from bid to submission: the escrow, and the winner's delay penalty."""
         self._spend(np.full_like(solvers, SUBMITTER), sold * float(self._trained))
         self._spend(solvers, sold * float(self._task.delay_penalty))
 
     def audited(self, task: Task, checks: Checks, bonds: Amounts) -> None:
-        """From the submission on: the escrow, the stake, seats, and `bonds`, which each line of games has locked
-        together, (n, rows). Games are played side by side, and hold the stake for as long as one of them lasts.
+        """Book the locks from the submission on: escrow, stake, seats, and `bonds`, the total locked by each line of
+        games, (n, rows). Games run in parallel, and hold the stake for the duration of one game.
         """
         live, solvers, games = task.live, task.solver, checks.games
         self._spend(np.full_like(solvers, SUBMITTER), live * float(self._task.escrow - self._trained))

@@ -1,5 +1,5 @@
-"""The parties that look at a submitted task: accounts that are drawn for its seats, again where they are silent, and
-bystanders.
+"""The parties that check a submitted task: accounts drawn for its seats, their replacements where they are silent,
+and bystanders.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from sim.parameters import MarketParameters
 
 
 class Checker:
-    """Draws seats in all rows and lets their holders act by their strategies."""
+    """Draws seats in all rows and has their holders act by their strategies."""
 
     def __init__(self, parameters: MarketParameters, population: Population, random: Streams) -> None:
         self.parameters = parameters
@@ -35,7 +35,7 @@ class Checker:
         self._reveals = spread(population.verifiers, shown).astype(np.bool_)
         accusing = [group.strategy.accuses for group in population.verifiers]
         self._accuses = spread(population.verifiers, accusing).astype(np.bool_)
-        # Anyone who copies comes last, when there is something to copy.
+        # Copiers act last, when there is something to copy.
         self._order = sorted(
             enumerate(population.verifiers), key=lambda numbered: numbered[1].strategy.watches
         )
@@ -44,7 +44,7 @@ class Checker:
         self._round = 0
 
     def check(self, task: Task) -> Checks:
-        """Draws are made, and used up, in every row, so that the streams of variants stay in step."""
+        """Play all checks of a task. Random numbers are drawn in every row, so that variants' streams stay aligned."""
         self._round += 1
         checking = _Checking(self, task, self.draw())
         for _ in range(self.parameters.redraws):
@@ -59,7 +59,7 @@ class Checker:
         return checks
 
     def draw(self) -> Draw:
-        """V seats in all rows, of accounts that no task in flight has drawn."""
+        """Draw V seats in all rows among the accounts that no task in flight has drawn."""
         parameters, random = self.parameters, self.random
         uniform = random.draws.uniform(parameters.verifiers)
         segments = distinct(
@@ -68,8 +68,8 @@ class Checker:
         return Draw(self.pool.seats(uniform, self.seated.accounts(uniform.shape[1])), segments)
 
     def again(self, rows: Indices, asked: Flags, bound: Indices, luck: Stream) -> Indices:
-        """Accounts of the seats that are `asked` for, (V, n), of some rows. Neither `bound`, (m, n), nor those that
-        tasks in flight have drawn can be drawn.
+        """Draw accounts for the seats that are `asked` for, (V, n), in some rows. Accounts in `bound`, (m, n), and
+        those that tasks in flight have drawn are excluded.
         """
         uniform = luck.uniform(len(asked))
         bound = np.concatenate([bound, self.seated.accounts(uniform.shape[1])[:, rows]])
@@ -82,15 +82,15 @@ class Checker:
         return found
 
     def luck(self) -> Stream:
-        """Numbers for the redraws of this round."""
+        """Random numbers for this round's redraws."""
         return self.random.redraws.of(self._round)
 
     def online(self, uniform: Floats) -> Flags:
-        """Which accounts are there, from a number of 0 to 1 for each."""
+        """Which accounts are online, from a uniform number in [0, 1) for each."""
         return np.asarray(uniform >= self.parameters.downtime)
 
     def act(self, seats: Seats, accounts: Indices, there: Flags, others: Flags) -> Check:
-        """What the accounts of seats do that are `there`, (V, n); `others`, (n,): somebody has attested before."""
+        """What the seats' accounts that are `there`, (V, n), do; `others`, (n,): somebody has already attested."""
         check = Check.nothing(accounts.shape)
         kinds = self._kinds.take(accounts, mode="wrap")
         for number, group in self._order:
@@ -102,19 +102,19 @@ class Checker:
         return check
 
     def picks(self, candidates: Flags, left: Indices, luck: Stream) -> Flags:
-        """The slots that the first draw of a level of looks picks, (V q, rows): each candidate with the terms' chance,
-        but not more than are `left`, (rows,).
+        """The slots picked by the first draw of a level of looks, (V q, rows): each candidate with the terms' chance,
+        but at most `left`, (rows,).
         """
         picked: Flags = candidates & (luck.uniform(len(candidates)) < self.parameters.look_chance)
         picked &= picked.cumsum(axis=0) <= left
         return picked
 
     def lookers(self, asked: Flags, bound: Indices, luck: Stream) -> Indices:
-        """Accounts of the slots that are `asked` for, (V q, rows), as `again` finds those of seats."""
+        """Draw accounts for the slots that are `asked` for, (V q, rows), as `again` does for seats."""
         return self.again(np.arange(asked.shape[1]), asked, bound, luck)
 
     def looks(self, seats: Seats, accounts: Indices, there: Flags) -> Check:
-        """What `act` says of seats, for lookers, (V q, rows): who watches has seen the seats' attestations."""
+        """Like `act`, for lookers, (V q, rows). Lookers that watch have seen the seats' attestations."""
         check = Check.nothing(accounts.shape)
         kinds = self._kinds.take(accounts, mode="wrap")
         for number, group in self._order:
@@ -122,7 +122,7 @@ class Checker:
         return check
 
     def reveals(self, accounts: Indices) -> Flags:
-        """Whether each account shows its secret when it is looked at; arbitrary for NOBODY."""
+        """Whether each account reveals its secret when it is looked at; arbitrary for NOBODY."""
         return np.asarray(self._reveals.take(accounts, mode="wrap"))
 
     def accuses(self, accounts: Indices) -> Flags:
@@ -130,11 +130,11 @@ class Checker:
         return np.asarray(self._accuses.take(accounts, mode="wrap"))
 
     def look_luck(self) -> Stream:
-        """Numbers for the looks of this round."""
+        """Random numbers for this round's looks."""
         return self.random.looks.of(self._round)
 
     def in_ledger(self, accounts: Indices) -> Indices:
-        """Verifiers by their numbers in the ledger; for NOBODY any, who has done nothing."""
+        """Ledger numbers of verifiers; arbitrary for NOBODY, which has done nothing."""
         return np.asarray(self._first_verifier + np.maximum(accounts, 0))
 
     def bystanders(self, members: slice) -> Indices:
@@ -158,7 +158,7 @@ class _Checking:
         self._accounts = np.where(task.live & task.drawn, drawn.accounts, NOBODY)
         self._attested: Flags = np.zeros(shape, dtype=np.bool_)
         self._seen = self._accounts.copy()
-        """All accounts that were drawn so far, by row."""
+        """All accounts drawn so far, by row."""
         self._sittings: list[Sitting] = []
         self._silences: list[Silence] = []
         self._escrow_draws = np.ones(shape[1], dtype=np.int64)
@@ -166,7 +166,7 @@ class _Checking:
         self._second: SecondLooks | None = None
         outages = random.outages.uniform(shape[0]) if parameters.downtime else np.ones(shape)
         every = np.arange(shape[1])
-        # A copy, because the account that acted paid for it even where its seat is drawn again.
+        # A copy, because an account that acted has paid for it even if its seat is drawn again.
         self._sit(every, self._accounts.copy(), random.checks.uniform(shape[0]), outages)
         self._looks = self._pass_by()
         if task.own_games is not None:
@@ -175,14 +175,14 @@ class _Checking:
             self._games.append(Games.of(np.full_like(own, SUBMITTER), own, nothing, self._any(own.shape)))
 
     def due(self) -> Indices:
-        """Rows whose seats are drawn again: nobody is convicted, and a silent account or the escrow pays."""
+        """Rows whose seats are redrawn: nobody is convicted, and a silent account or the escrow can pay."""
         waiting = self._waiting()
         silent = ((self._accounts != NOBODY) & ~self._attested).any(axis=0)
         due: Indices = (waiting & (silent | (self._escrow_draws < ESCROW_DRAWS))).nonzero()[0]
         return due
 
     def redraw(self, rows: Indices) -> None:
-        """AuditBoard.redraw and draw: all seats that are not attested, at once."""
+        """AuditBoard.redraw and draw: all unattested seats at once."""
         if self._luck is None:
             self._luck = self._checker.luck()
         asked = ~self._attested[:, rows]
@@ -200,7 +200,7 @@ class _Checking:
         self._seen = np.concatenate([self._seen, seen])
 
     def look(self) -> None:
-        """Second looks, where all seats are attested. Lookers' games come after those of everybody else."""
+        """Play second looks where all seats are attested. Lookers' games come after everybody else's."""
         checker, task = self._checker, self._task
         full: Flags = np.logical_and.reduce(self._attested, axis=0)
         replayed = np.zeros_like(self._attested)
@@ -216,7 +216,7 @@ class _Checking:
                 self._games.append(Games.of(accounts, opened, level.right, level.segments))
 
     def ended(self) -> Checks:
-        """What there is when nothing is drawn any more."""
+        """The final state, when nothing more is drawn."""
         task, waiting = self._task, self._waiting()
         undrawable = (self._escrow_draws >= ESCROW_DRAWS) & (self._accounts == NOBODY).any(axis=0)
         stalled = waiting & ~undrawable
@@ -245,7 +245,7 @@ class _Checking:
     # ------------------------------------------------------------------ what is decided
 
     def _waiting(self) -> Flags:
-        """Drawn tasks with seats that are not attested, in which nobody is convicted."""
+        """Drawn tasks with unattested seats, in which nobody is convicted."""
         waiting: Flags = self._task.live & self._task.drawn & ~self._attested.all(axis=0)
         return waiting & ~self._convicted() if waiting.any() else waiting
 
@@ -254,17 +254,16 @@ class _Checking:
         return convicted
 
     def _won(self, games: Games) -> Flags:
-        """Anyone who has seen what is false wins, and everybody does against a solver that serves nothing or is
-        silent.
+        """A challenger wins if it has seen what is false, or if the solver serves nothing or is silent.
 
-        It is silent in each game by itself.
+        The solver's silence is drawn separately for each game.
         """
         lost: Flags = ~self._task.work.serves | self._silent(games)
         won: Flags = (games.opened > 0) & (games.right | lost)
         return won
 
     def _silent(self, games: Games) -> Flags:
-        """Where the solver misses a move in some game."""
+        """Games in which the solver misses a move."""
         opened = games.opened.sum(axis=0)
         if self._silence is None:
             return np.zeros(opened.shape, dtype=np.bool_)
@@ -273,21 +272,21 @@ class _Checking:
     def _named(self, games: Games) -> Segments:
         """The segment of each game, (n, rows).
 
-        None where nothing is served, nor by who has not looked where something is false, unless the solver is silent:
-        it could name what is false by luck.
+        NO_SEGMENT where nothing is served, and for a challenger that has not looked at a false result, unless the
+        solver is silent: it could hit a false segment by luck.
         """
         work = self._task.work
         names = work.serves & (games.right | (work.false == 0) | self._silent(games))
         return np.where(names, games.segments, NO_SEGMENT)
 
     def _any(self, shape: tuple[int, ...]) -> Segments:
-        """What is named by who has not looked."""
+        """The segment named by a challenger that has not looked."""
         return np.full(shape, self._checker.parameters.segments, dtype=np.int32)
 
     # ------------------------------------------------------------------ what is done
 
     def _sit(self, rows: Indices, accounts: Indices, coins: Floats, outages: Floats) -> None:
-        """Those that were drawn act."""
+        """Have the drawn accounts act."""
         checker, task = self._checker, self._task
         there = (accounts != NOBODY) & checker.online(outages)
         hit = self._hit[:, rows]
@@ -315,7 +314,7 @@ class _Checking:
             self._games.append(Games.of(held, opened, right, self._least, seated=True))
 
     def _pass_by(self) -> Looks | None:
-        """What bystanders do; each draws a segment itself."""
+        """What bystanders do; each draws its own segment."""
         checker, task = self._checker, self._task
         count = checker.population.bystander_count
         if not count:
@@ -335,7 +334,7 @@ class _Checking:
         return looks
 
     def _retrain(self, stalled: Flags) -> None:
-        """Bystanders that wait for tasks that stall look at those."""
+        """Bystanders that wait for stalled tasks look at them."""
         if self._looks is not None and stalled.any():
             self._look(self._looks, stalled, late=True)
 
@@ -356,7 +355,7 @@ class _Checking:
             false = view.wrong if late else view.hit
             accounts = np.broadcast_to(self._checker.bystanders(mine), false.shape)
             right = (looks.replays[mine] > 0) & false
-            # Anyone who replays all sees the first one, and false ones are numbered first.
+            # Replaying everything finds the first false segment, and false segments are numbered first.
             named = np.where(right, 1 if late else looks.segment[mine], self._any(right.shape))
             unopened = None if look.unopened is None else look.unopened * tasks
             self._games.append(

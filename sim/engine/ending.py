@@ -1,4 +1,4 @@
-"""How a submitted task ends, and what that costs and brings everybody."""
+"""How a submitted task ends, and what everybody pays and earns."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Closer:
         self._looks = LookCloser(parameters, books)
 
     def end(self, task: Task, checks: Checks) -> None:
-        """Draws are paid, silent accounts punished; then convicted, settled, void or closed after it stalled."""
+        """Pay draws and punish silent accounts; then convict, settle, void, or close after a stall."""
         tally, convicted = self.books.tally, checks.convicted
         tally.false += task.wrong
         self._draws(task, checks)
@@ -57,7 +57,7 @@ class Closer:
     # ------------------------------------------------------------------ draws
 
     def _draws(self, task: Task, checks: Checks) -> None:
-        """The escrow or a silent account pays each draw. A beacon that stops comes back at last."""
+        """Each draw is paid by the escrow or by a silent account. A beacon that stops eventually resumes."""
         parameters, books = self.parameters, self.books
         submitted = task.live.nonzero()[0]
         booking.pay_draws(books.ledger, submitted, parameters.draw_fee, checks.escrow_draws.take(submitted))
@@ -77,7 +77,7 @@ class Closer:
     # ------------------------------------------------------------------ challenges
 
     def _convict(self, task: Task, checks: Checks, ends: Flags) -> None:
-        """The first that wins earns the reward; the bonds of all games return; then seats have what they are owed."""
+        """The first winner earns the reward and all games' bonds return; then seats receive what they are owed."""
         parameters, rows = self.parameters, ends.nonzero()[0]
         if not rows.size:
             return
@@ -101,7 +101,7 @@ class Closer:
         self._defend(task, rows)
 
     def _compensate(self, task: Task, checks: Checks, rows: Indices, left: Amounts) -> None:
-        """Seats that spoke up have costs and fees out of what is left of the stake, others fees; the rest burns."""
+        """The rest of the stake pays costs and fees of seats that challenged, and others' fees; what is left burns."""
         parameters, ledger, solvers = self.parameters, self.books.ledger, task.solver[rows]
         cost, fee = parameters.game_cost, parameters.seat_fee
         seats = self._seats(checks.accounts[:, rows])
@@ -109,7 +109,7 @@ class Closer:
         convicted = checks.named[checks.first[rows], rows]
         owed = fees_owed(checks.paid[:, rows], spoke, checks.segments[:, :, rows], convicted)
         if checks.second is not None:
-            # A look has had its fee.
+            # A looker has already had its fee.
             for level in checks.second.levels:
                 lookers, games = self._seats(level.lookers[:, rows]), level.opened[:, rows]
                 booking.compensate(ledger, rows, solvers, lookers, games, cost=cost, fee=0)
@@ -120,7 +120,7 @@ class Closer:
         booking.burn_rest(ledger, rows, solvers, rest)
 
     def _dismiss(self, task: Task, checks: Checks) -> None:
-        """Lost games, each with its bond: also those before a task stalled and was then convicted."""
+        """Book lost games, each with its bond, including those lost before a task stalled and was then convicted."""
         games = checks.games
         opened = games.opened * (checks.lost & task.live)
         for number in range(int(opened.max(initial=0))):
@@ -137,7 +137,7 @@ class Closer:
                 self._defend(task, rows)
 
     def _forfeit(self, checks: Checks) -> None:
-        """Commitments that are not opened lose their bonds, however the task ends."""
+        """Unopened commitments lose their bonds, however the task ends."""
         games = checks.games
         for number in range(int(games.unopened.max(initial=0))):
             for line, challengers in enumerate(games.accounts):
@@ -146,14 +146,14 @@ class Closer:
                 booking.forfeit(self.books.ledger, rows, challengers[rows], bonds)
 
     def _bonds(self, checks: Checks, line: int, number: int, first: Amounts | int = 0) -> Amounts:
-        """What each row's commitment of this number locks, `first` of them before it, (rows,)."""
+        """Bond of commitment `number` of a line in each row, where `first` others precede it, (rows,)."""
         games, bond = checks.games, self.parameters.bond
         if games.seats[line] != NO_SEAT or line >= checks.early:
             return np.full(len(self.books.every), bond)
         return bonds_of(bond, games.held[line] + first + number)
 
     def _all_bonds(self, checks: Checks) -> Amounts:
-        """What all commitments of each line of games lock together, (n, rows)."""
+        """Total bonds of the commitments of each line of games, (n, rows)."""
         games = checks.games
         made = games.opened + games.unopened
         bonds = np.zeros_like(made)
@@ -163,13 +163,13 @@ class Closer:
         return bonds
 
     def _defend(self, task: Task, rows: Indices) -> None:
-        """The solver's gas of one game."""
+        """Book the solver's gas for one game."""
         self.books.spend(rows, task.solver[rows], self.prices.gas[rows] * self.parameters.gas_defence)
 
     # ------------------------------------------------------------------ payments
 
     def _pay_seats(self, checks: Checks, left: Flags) -> None:
-        """Attested seats have their fee, unless somebody is convicted or they lost their lock."""
+        """Pay attested seats their fee, unless the solver is convicted or they lost their lock."""
         rows, fee = left.nonzero()[0], self.parameters.seat_fee
         attested = checks.paid.take(rows, axis=1)
         seats = self._seats(checks.accounts.take(rows, axis=1))
@@ -188,7 +188,7 @@ class Closer:
         booking.close_undrawn(books.ledger, rows, task.solver[rows], task.price[rows])
 
     def _pay_for_checks(self, task: Task, checks: Checks) -> None:
-        """Replays, gas of attestations and of challenges."""
+        """Book replays, and the gas of attestations and challenges."""
         parameters, books, prices = self.parameters, self.books, self.prices
         replay = parameters.replay_cost * parameters.training_cost / parameters.segments * prices.work
         attest = parameters.gas_attest * prices.gas
@@ -208,5 +208,5 @@ class Closer:
             books.spend(books.every, np.full_like(own, SUBMITTER), own * dispute)
 
     def _seats(self, accounts: Amounts) -> Indices:
-        """Accounts of the ledger; for an empty seat any, to which nothing is booked."""
+        """Ledger accounts; arbitrary for an empty seat, to which nothing is booked."""
         return np.asarray(self.books.verifiers.start + np.maximum(accounts, 0))

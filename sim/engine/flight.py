@@ -1,4 +1,4 @@
-"""What tasks in flight hold while the next one is played: accounts with a seat, and their solvers' stakes.
+"""What tasks in flight hold while the next is played: accounts with a seat, and their solvers' stakes.
 
 A task's locks last until `overlap` - 1 more tasks are over, however it ends: no account is in two draws of tasks that
 are in flight together, as in contracts/src/AuditBoard.sol, and no token is in two of their stakes.
@@ -21,13 +21,13 @@ class Seated:
         self._drawn: deque[Indices] = deque(maxlen=overlap - 1)
 
     def add(self, drawn: Indices) -> None:
-        """All accounts that one task has drawn, (m, rows), NOBODY among them; the oldest task's are free again."""
+        """Add all accounts drawn by one task, (m, rows), which may include NOBODY; free those of the oldest task."""
         if self._drawn.maxlen:
             ordered = np.sort(drawn, axis=0)
             self._drawn.append(ordered[(ordered != NOBODY).any(axis=1)])
 
     def accounts(self, rows: int) -> Indices:
-        """Accounts that cannot be drawn, (n, rows); NOBODY fills up."""
+        """Accounts that cannot be drawn, (n, rows), padded with NOBODY."""
         return np.concatenate([np.empty((0, rows), dtype=np.int64), *self._drawn])
 
 
@@ -41,10 +41,10 @@ class Stakes:
         self._every = np.arange(rows)
         self._tasks: deque[tuple[Indices, Flags]] = deque(maxlen=overlap - 1)
         self.locked: Amounts = np.zeros((solvers.stop - solvers.start, rows), dtype=np.int64)
-        """By solver, (solvers, rows) token units."""
+        """Locked stake by solver, (solvers, rows) token units."""
 
     def add(self, accounts: Indices, locked: Flags) -> None:
-        """One task's solver in each row, and whether its stake is locked; the oldest task's are free again."""
+        """Add one task's solver in each row, and whether its stake is locked; free the oldest task's."""
         if not self._tasks.maxlen:
             return
         if len(self._tasks) == self._tasks.maxlen:

@@ -1,4 +1,4 @@
-"""What second looks cost and bring everybody: `sim.engine.looking` decides, this books."""
+"""Book what second looks cost and pay; `sim.engine.looking` decides them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class LookCloser:
         self._books = books
 
     def end(self, task: Task, looks: SecondLooks) -> None:
-        """Level by level. Looks are paid when they are attested, so however the task ends."""
+        """Book level by level. A look is paid when it is attested, however the task ends."""
         for level in looks.levels:
             self._draw(level.drawn)
             for number, attempt in enumerate(level.attempts):
@@ -34,7 +34,7 @@ class LookCloser:
         booking.pay_draws(self._books.ledger, rows, fee, np.ones(rows.shape, dtype=np.int64))
 
     def _pay(self, task: Task, attempt: Attempt, *, again: bool) -> None:
-        """Fees, work and gas of those that acted; the silent ones lose what a silent seat does."""
+        """Book fees, work and gas of lookers that acted; a silent looker loses what a silent seat loses."""
         parameters, books, prices = self._parameters, self._books, task.prices
         accounts, check, acts = self._seats(attempt.accounts), attempt.check, attempt.acts
         booking.silence(
@@ -54,9 +54,9 @@ class LookCloser:
         books.tally.silent += attempt.silent.sum(axis=0)
 
     def _answer(self, task: Task, level: Level) -> None:
-        """Targets reveal; the locks of those that do not, or cannot answer, are taken. Every accusation was opened as a
-        game, which cost looker and solver gas, and the looker a game's cost; another one where it is answered. An
-        answer takes the gas of a reveal.
+        """Book reveals and answers. A target that does not reveal, or cannot answer, loses its lock. Every accusation
+        was opened as a game, which costs looker and solver gas, and the looker a game's cost, twice if it is
+        answered. An answer costs the gas of a reveal.
         """
         parameters, books, gas = self._parameters, self._books, task.prices.gas
         targets, lookers = self._seats(level.targets), self._seats(level.lookers)
@@ -73,5 +73,5 @@ class LookCloser:
         books.tally.caught += lost.sum(axis=0)
 
     def _seats(self, accounts: Indices) -> Indices:
-        """Accounts of the ledger; for NOBODY any, to which nothing is booked."""
+        """Ledger accounts; arbitrary for NOBODY, to which nothing is booked."""
         return np.asarray(self._books.verifiers.start + np.maximum(accounts, 0))

@@ -1,8 +1,8 @@
-"""Second looks: segments of attested seats are picked, other accounts replay them, and an account that cannot open
-its digest loses its lock (audit.md section 6).
+"""Second looks: other accounts replay some segments of attested seats, and an account that cannot open its digest
+loses its lock (audit.md section 6).
 
-A look is picked, drawn, attested, and looked at itself on the next level. All is decided here; `sim.engine.look_ends`
-books it. Arrays are (V q, rows): a slot for each segment of each seat, in the order of the seats.
+A look is picked, drawn, attested, and can itself be looked at on the next level. This module decides everything;
+`sim.engine.look_ends` books it. Arrays are (V q, rows): a slot for each segment of each seat, in the seats' order.
 """
 
 from __future__ import annotations
@@ -23,22 +23,22 @@ if TYPE_CHECKING:
     from sim.engine.task import Task
 
 LOOK_TRIES: Final = 3
-"""Draws of a level; then looks whose lookers are silent lapse."""
+"""Draws per level; after them, looks whose lookers are silent lapse."""
 
 
 class Board(NamedTuple):
-    """What the last attestation of a task leaves."""
+    """A task's state after its last attestation."""
 
     asked: Flags
-    """Every seat is attested: a draw of looks is asked for, and paid however the task ends, (rows,)."""
+    """Every seat is attested: a draw of looks is requested, and paid however the task ends, (rows,)."""
     open: Flags
-    """And nobody has won a game, (rows,)."""
+    """In addition, nobody has won a game, (rows,)."""
     holders: Indices
     """Accounts, (V, rows)."""
     replayed: Flags
-    """Which of them have replayed their segments: only they can answer for their digests, (V, rows)."""
+    """Holders that have replayed their segments: only they can open their digests, (V, rows)."""
     segments: Segments
-    """Of the seats, (q, V, rows)."""
+    """The seats' segments, (q, V, rows)."""
     bound: Indices
     """All accounts that the task has drawn, (m, rows)."""
 
@@ -47,7 +47,7 @@ class Attempt(NamedTuple):
     """One draw of a level's lookers."""
 
     accounts: Indices
-    """NOBODY for slots that it was not asked for, or found nobody for."""
+    """NOBODY for slots that this draw was not asked for, or could not fill."""
     check: Check
     """What they did."""
 
@@ -68,26 +68,26 @@ class Level(NamedTuple):
     """All looks of one level."""
 
     drawn: Flags
-    """Tasks that had a draw for it, (rows,)."""
+    """Tasks that had a draw for this level, (rows,)."""
     attempts: Sequence[Attempt]
     lookers: Indices
-    """The account that finally attested each look, NOBODY for none."""
+    """The account that finally attested each look, or NOBODY."""
     targets: Indices
-    """Accounts that are looked at; for the other slots any."""
+    """Accounts that are looked at; arbitrary in other slots."""
     revealed: Flags
     """Targets that showed their secrets."""
     accused: Flags
     """Targets that could not answer an accusation; their locks are lost."""
     answered: Flags
-    """Targets that could; the accusation's bond is theirs."""
+    """Targets that could answer; they receive the accusation's bond."""
     hidden: Flags
-    """Targets that showed nothing; their locks are lost."""
+    """Targets that did not reveal; their locks are lost."""
     segments: Segments
-    """Of the looks."""
+    """The looks' segments."""
     opened: Flags
     """Games against the solver."""
     right: Flags
-    """Those of lookers that have seen what is false."""
+    """Those games whose lookers have seen what is false."""
 
 
 class SecondLooks(NamedTuple):
@@ -95,7 +95,7 @@ class SecondLooks(NamedTuple):
 
     levels: Sequence[Level]
     lost: Flags
-    """Seats without lock and fee, (V, rows)."""
+    """Seats that lost their lock and fee, (V, rows)."""
 
     @property
     def accounts(self) -> Indices:
@@ -105,7 +105,7 @@ class SecondLooks(NamedTuple):
 
 
 def look(checker: Checker, task: Task, board: Board, luck: Stream) -> SecondLooks:
-    """Level by level, as long as something is picked and nobody has opened a game against the solver."""
+    """Play level by level while something is picked and nobody has opened a game against the solver."""
     each = checker.parameters.segments_per_verifier
     targets = np.repeat(board.holders, each, axis=0)
     skipped = np.repeat(~board.replayed, each, axis=0)
@@ -139,7 +139,7 @@ def look(checker: Checker, task: Task, board: Board, luck: Stream) -> SecondLook
 def _staff(
     checker: Checker, task: Task, picked: Flags, segments: Segments, bound: Indices, luck: Stream
 ) -> list[Attempt]:
-    """Draw lookers, again where they are silent. A look for which nobody is found lapses at once."""
+    """Draw lookers, and redraw silent ones. A look for which nobody is found lapses at once."""
     attempts: list[Attempt] = []
     asked = picked
     served = np.broadcast_to(task.work.serves, picked.shape)
@@ -171,9 +171,9 @@ def _judge(
 ) -> Level:
     """The accounts that attested each look, and the targets that lose a lock to their looker.
 
-    A looker that replays tells a digest of nothing from one of the solver's states where these are right; where they
-    are not, the solver is convicted instead. Anyone who accuses what is right has to have replayed as well, because
-    it shows a chunk.
+    A looker that replays can tell a digest of nothing from a digest of the solver's states if those are right; if
+    they are wrong, the solver is convicted instead. Accusing a target that is right also requires a replay, because
+    an accusation shows a chunk.
     """
     shape = targets.shape
     lookers = np.full(shape, NOBODY, dtype=np.int64)
@@ -203,7 +203,7 @@ def _judge(
 
 
 def _replayed(attempts: Sequence[Attempt], shape: tuple[int, ...]) -> Flags:
-    """Looks that were replayed by the party that attested them."""
+    """Looks whose attesting account replayed."""
     replayed: Flags = np.zeros(shape, dtype=np.bool_)
     for _, check in attempts:
         replayed |= check.attests & check.replays
@@ -211,7 +211,7 @@ def _replayed(attempts: Sequence[Attempt], shape: tuple[int, ...]) -> Flags:
 
 
 def _once(level: Level, each: int) -> Level:
-    """A seat's lock is lost once: to the first of the looks at its segments."""
+    """A seat loses its lock only once, to the first look at its segments."""
     wanted = (level.accused | level.hidden).reshape(-1, each, level.accused.shape[1])
     first = (wanted & (wanted.cumsum(axis=1) == 1)).reshape(level.accused.shape)
     return level._replace(accused=level.accused & first, hidden=level.hidden & first)

@@ -1,7 +1,7 @@
-"""One block of markets: its accounts, its random numbers, and one round of it: post, bid, train, draw, check, end.
+"""One block of markets: accounts, random numbers, and the round: post, bid, train, draw, check, end.
 
-Rows are independent runs with the same parameters. A round is one task's whole life; its clocks are not played, only
-how it ends. sim/ASSUMPTIONS.md names what is left out.
+Rows are independent runs with the same parameters. A round is one task's whole life; clocks are not simulated, only
+outcomes. sim/ASSUMPTIONS.md lists what is left out.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from sim.parameters import MarketParameters
 
 
 class Market:
-    """`rows` markets. `rounds` is how many rounds the first deposits must last."""
+    """`rows` markets, whose initial deposits must last `rounds` rounds."""
 
     def __init__(
         self,
@@ -48,24 +48,24 @@ class Market:
         if parameters.device_range:
             devices *= 1 + parameters.device_range * (random.devices.uniform(population.solver_count) - 0.5)
         self.costs = np.rint(parameters.training_cost * devices)
-        """Honest costs at first prices, (solvers, rows) whole token units."""
+        """Honest costs at initial prices, (solvers, rows) whole token units."""
         self._kinds = spread(population.solvers, range(len(population.solvers)))
         self._honest_submitter = population.submitter == HONEST_SUBMITTER
 
     def play(self) -> None:
-        """One task in every market, where one arrives."""
+        """Play one task in every market in which one arrives."""
         task = self.begin()
         self.closer.end(task, self.checker.check(task))
 
     def begin(self) -> Task:
-        """Prices move, tasks are posted, bid on and trained."""
+        """Move prices; post, sell and train tasks."""
         self.prices.move()
         actions = self._post()
         costs = self.prices.costs(self.costs)
         return self._train(self._assign(costs, actions), costs, actions)
 
     def _post(self) -> Actions | None:
-        """What the submitter does beside paying; None when it does nothing."""
+        """What the submitter does apart from paying; None if nothing."""
         if self._honest_submitter:
             return None
         return self.population.submitter.act(Posting(self.parameters, self.random.submitters.uniform()))
@@ -92,13 +92,13 @@ class Market:
         return Assignment(sold & posted, winner, price.astype(np.int64))
 
     def _train(self, assigned: Assignment, costs: Amounts, actions: Actions | None) -> Task:
-        """Every winner works, and meets its deadline or not."""
+        """Every winner works, and meets or misses its deadline."""
         parameters, books = self.parameters, self.books
         sold, winner, price = assigned
         solver = FIRST_SOLVER + winner
         able = sold
         if actions:
-            # The submitter's own bid has the last place: who won with it does not train.
+            # The submitter's own bid comes last; if it wins, nobody trains.
             itself = winner == len(costs)
             solver[itself] = SUBMITTER
             winner = np.where(itself, 0, winner)

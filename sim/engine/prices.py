@@ -1,4 +1,4 @@
-"""What gas and work cost in tokens, round by round: two random walks whose expected value stays where it began."""
+"""Prices of gas and work in tokens, round by round: two random walks with constant expected value."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from sim.units import TOKEN
 
 
 class Prices:
-    """`gas`: token units for one gas; `work`: tokens for what cost one token at first; (rows,) each."""
+    """`gas`: token units per gas; `work`: present price of work that initially cost one token; (rows,) each."""
 
     def __init__(self, parameters: MarketParameters, random: Streams, rows: int) -> None:
         self.gas: Floats = np.full(rows, parameters.gas_price * TOKEN)
@@ -28,7 +28,7 @@ class Prices:
         self._random = random.prices
 
     def move(self) -> None:
-        """To the next round."""
+        """Move to the next round."""
         for walk, spread in self._walks:
             walk *= np.exp(spread * self._random.normal() - spread**2 / 2)
 

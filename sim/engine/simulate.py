@@ -1,4 +1,4 @@
-"""Playing a case: many runs of one market, in blocks of rows that fit the cache, and what came out of each run."""
+"""Play a case: many runs of one market, in blocks of rows that fit the cache, with one result row per run."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from sim.mechanism.booking import FIRST_SOLVER, SUBMITTER
 from sim.parameters import MarketParameters
 
 CHUNKS: Final = 8
-"""Chunks of runs that are played at once: with fewer the 200 calls of a round cost more than their work."""
+"""Chunks of runs played at once: with fewer, the overhead of a round's 200 calls exceeds their work."""
 MOST_CELLS: Final = 1 << 20
-"""Numbers in a table of accounts, 8 MB: with many accounts fewer chunks are played at once."""
+"""Cells in a table of accounts, 8 MB: with many accounts, fewer chunks are played at once."""
 
 
 class Unbalanced(SimError):
@@ -41,7 +41,7 @@ Columns = Mapping[str, Floats]
 
 
 def block(people: Population) -> int:
-    """Rows that are played at once: whole chunks of runs, at least one. Results do not depend on it."""
+    """Number of rows played at once: whole chunks of runs, at least one. Results do not depend on it."""
     accounts = FIRST_SOLVER + people.solver_count + people.verifier_count + people.bystander_count
     return CHUNK * max(1, min(CHUNKS, MOST_CELLS // (CHUNK * accounts)))
 
@@ -49,7 +49,7 @@ def block(people: Population) -> int:
 def simulate(case: Case, *, runs: int, rounds: int, seed: np.random.SeedSequence) -> Columns:
     """Play `runs` markets for `rounds` tasks each.
 
-    A run's random numbers depend on seed and number alone: the first runs stay the same when more are asked for.
+    A run's random numbers depend only on the seed and its number: asking for more runs does not change the first ones.
     Returns columns of length `runs`: `posted` as a share of the rounds; `settled`, `convicted` and the other counts of
     `Tally` as shares of all posted tasks; `price` and `fees` for each settled task; `burned` and
     `profit_<kind>_<strategy>`, of all members together, for each posted one.

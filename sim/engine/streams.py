@@ -1,8 +1,8 @@
 """Random numbers: one stream for each purpose, so that variants of a market meet the same ones.
 
-A variant that draws more verifiers uses more numbers of the stream of draws and none of the others': bids, devices and
-accidents stay the same (common random numbers). CHUNK runs share a generator, which draws for all of them, also where
-fewer are played: so a run's numbers are its own, however many there are beside it.
+A variant that draws more verifiers uses more of the draws' stream and no more of the others: bids, devices and
+accidents stay the same (common random numbers). CHUNK runs share a generator, which always draws for all of them, so
+a run's numbers do not depend on how many runs are played.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ import numpy as np
 from sim.mechanism.arrays import Floats, Indices
 
 CHUNK: Final = 512
-"""With more runs to a generator small samples pay for numbers that they do not use, with fewer large ones for calls."""
+"""With a larger chunk, small samples draw numbers that they do not use; with a smaller one, large samples make more
+calls."""
 
 
 class Stream:
@@ -29,7 +30,7 @@ class Stream:
         self._rows = rows
 
     def of(self, number: int) -> Stream:
-        """A stream of the same purpose for one round: however many numbers it gives, other rounds keep theirs."""
+        """A stream of the same purpose for one round; how much of it is used does not affect other rounds."""
         return Stream([_child(seed, number) for seed in self._seeds], self._rows)
 
     def uniform(self, *shape: int) -> Floats:
@@ -41,11 +42,11 @@ class Stream:
         return self._filled(np.random.Generator.standard_normal, shape)
 
     def below(self, most: int, *shape: int) -> Indices:
-        """Whole numbers from 0 to below `most`, (*shape, rows): floors, off by less than `most` / 2^53 of a chance."""
+        """Integers in [0, `most`), (*shape, rows), by rounding down; chances are off by less than `most` / 2^53."""
         return (self.uniform(*shape) * most).astype(np.int64)
 
     def _filled(self, draw: Callable[..., Floats], shape: tuple[int, ...]) -> Floats:
-        """One chunk's numbers at a time: few live at once, so the allocator has their memory at hand."""
+        """Draw one chunk's numbers at a time: few arrays are alive at once, so the allocator reuses their memory."""
         whole = np.empty((*shape, len(self._generators) * CHUNK))
         for number, generator in enumerate(self._generators):
             whole[..., number * CHUNK : (number + 1) * CHUNK] = draw(generator, (*shape, CHUNK))
@@ -54,7 +55,7 @@ class Stream:
 
 @dataclass(frozen=True)
 class Streams:
-    """Streams by purpose. A new one goes to the end, so that the others keep their seeds."""
+    """Streams by purpose. Add new ones at the end, so that the others keep their seeds."""
 
     devices: Stream
     bids: Stream
@@ -72,13 +73,13 @@ class Streams:
     arrivals: Stream
     beacon: Stream
     looks: Stream
-    """Used by round, and in it by level."""
+    """Used by round, and within a round by level."""
 
 
 def streams(seed: np.random.SeedSequence, rows: int, first: int = 0) -> Streams:
-    """The streams of `rows` runs from run number `first` on, which begins a chunk.
+    """The streams of `rows` runs starting at run number `first`, which must begin a chunk.
 
-    Purpose p of chunk c has the seed's child c's child p. The seed itself is left as it was.
+    Purpose p of chunk c uses child p of the seed's child c. The seed itself is not modified.
     """
     names = Streams.__dataclass_fields__
     chunks = range(first // CHUNK, -(-(first + rows) // CHUNK))

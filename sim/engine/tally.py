@@ -23,15 +23,15 @@ class Tally:
     """Never drawn, or not attested when the stall period was over, and nobody was convicted."""
     settled: Amounts
     false: Amounts
-    """Submitted with false segments, or withheld."""
+    """Submitted with false segments, or not served."""
     escaped: Amounts
-    """False and settled."""
+    """False, and settled nevertheless."""
     dismissed: Amounts
     """Challenges that were lost."""
     redrawn: Amounts
     """Draws after a task's first one."""
     silent: Amounts
-    """Accounts that lost a part of their stake by silence."""
+    """Accounts that lost part of their stake for silence."""
     looks: Amounts
     """Second looks that were attested."""
     caught: Amounts
@@ -43,5 +43,5 @@ class Tally:
 
     @classmethod
     def empty(cls, rows: int) -> Tally:
-        """Nothing happened yet."""
+        """A tally of zeros."""
         return cls(*(np.zeros(rows, dtype=np.int64) for _ in fields(cls)))

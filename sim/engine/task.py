@@ -1,4 +1,4 @@
-"""What one round's task is to those that come after its training, and what they do about it."""
+"""One round's task after its training, and what checking parties do about it."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from sim.mechanism.arrays import Amounts, Flags, Indices
 from sim.mechanism.draw import NOBODY, Segments
 
 NO_SEAT: Final = -1
-"""In place of a seat's number."""
+"""Stands for a missing seat number."""
 
 
 class Task(NamedTuple):
-    """One round's task, (rows,) each. Where it is not `live` nothing was submitted and the rest means nothing."""
+    """One round's task; fields are (rows,). Where it is not `live`, nothing was submitted and the rest is undefined."""
 
     live: Flags
     drawn: Flags
-    """The beacon shows a round in time. A live task that is not drawn stalls."""
+    """The beacon delivers a round in time. A live task that is not drawn stalls."""
     solver: Indices
     """Accounts."""
     price: Amounts
@@ -32,26 +32,26 @@ class Task(NamedTuple):
     own_games: Indices | None
     """Challenges by the submitter itself."""
     prices: Prices
-    """Of the round."""
+    """The round's prices."""
 
     @property
     def wrong(self) -> Flags:
-        """Submitted with false segments, or withheld."""
+        """Submitted with false segments, or not served."""
         flags: Flags = self.live & ((self.work.false > 0) | ~self.work.serves)
         return flags
 
 
 class Sitting(NamedTuple):
-    """Accounts that one draw has found for seats, and what they did, (V, n) each, of the n `rows`."""
+    """Accounts that one draw found for seats, and what they did; (V, n) each, for the n `rows`."""
 
     rows: Indices
     accounts: Indices
-    """Numbers of verifiers from 0; NOBODY for seats that this draw was not asked for, or that stayed empty."""
+    """Verifier numbers from 0; NOBODY for seats that this draw was not asked for, or could not fill."""
     check: Check
 
 
 class Silence(NamedTuple):
-    """Accounts that were silent when their seats were drawn again, (V, n), of the n `rows`."""
+    """Accounts that were silent when their seats were redrawn, (V, n), for the n `rows`."""
 
     rows: Indices
     accounts: Indices
@@ -59,20 +59,20 @@ class Silence(NamedTuple):
 
 
 class Games(NamedTuple):
-    """Challenges of some parties, (n, rows) each."""
+    """Challenges by some parties; each field is (n, rows) unless stated."""
 
     accounts: Indices
-    """Of the ledger."""
+    """Ledger account numbers."""
     opened: Amounts
-    """How many games each opens."""
+    """Number of games that each opens."""
     right: Flags
     """The challenger has seen what is false."""
     segments: Segments
-    """What it names where it names one: the least false one that it saw, or any."""
+    """The segment it names, if it names one: the first false one that it saw, or any."""
     seats: Indices
-    """Number of the seat that each was drawn for, (n,); NO_SEAT for the others."""
+    """Seat that each party was drawn for, (n,); NO_SEAT for the others."""
     unopened: Amounts
-    """Commitments beside the games, which are never opened."""
+    """Commitments in addition to the games, which are never opened."""
 
     @classmethod
     def of(
@@ -85,61 +85,61 @@ class Games(NamedTuple):
         seated: bool = False,
         unopened: Amounts | None = None,
     ) -> Games:
-        """One of each account, (n, rows); `seated`: of the seats, in their order."""
+        """One game of each account, (n, rows); `seated`: the accounts are the seats', in their order."""
         seats = np.arange(len(accounts)) if seated else np.full(len(accounts), NO_SEAT)
         none = np.zeros_like(opened) if unopened is None else unopened
         return cls(accounts, opened, right, segments, seats, none)
 
     @property
     def held(self) -> Amounts:
-        """Bonds of the task that are held before each one's first, (n, rows)."""
+        """Number of the task's bonds held before each party's first one, (n, rows)."""
         made = self.opened + self.unopened
         return np.asarray(made.cumsum(axis=0) - made)
 
     @classmethod
     def joined(cls, parts: Sequence[Games]) -> Games:
-        """All of them, in the order of the parts."""
+        """Concatenate the parts in order."""
         return cls(*(np.concatenate(field) for field in zip(*parts)))
 
 
 class Looks(NamedTuple):
-    """What bystanders spent on looking, (bystanders, rows) each: segments that they replayed, and games. Written to."""
+    """Segments replayed and games played by bystanders; each field is (bystanders, rows). Updated in place."""
 
     replays: Indices
     games: Indices
     segment: Indices
-    """The one that each has drawn itself."""
+    """The segment that each has drawn for itself."""
     view: Passing
     """What they see."""
 
 
 class Checks(NamedTuple):
-    """What was done about a task, by row; by seat (V, rows)."""
+    """How a task was checked, by row; fields by seat are (V, rows)."""
 
     accounts: Indices
     """The final holder of each seat, NOBODY for an empty one."""
     drawn: Indices
-    """Everybody who had one, silent accounts too, (m, rows); NOBODY fills up."""
+    """Every account that had a seat, including silent ones, (m, rows), padded with NOBODY."""
     attested: Flags
     segments: Segments
-    """Of the seats, (q, V, rows)."""
+    """The seats' segments, (q, V, rows)."""
     sittings: Sequence[Sitting]
     silences: Sequence[Silence]
     games: Games
     named: Segments
-    """By each game, (n, rows); NO_SEGMENT by one that begins without."""
+    """Segment named by each game, (n, rows); NO_SEGMENT if it names none."""
     won: Flags
-    """Of each game's challenger, (n, rows)."""
+    """Whether each game's challenger won, (n, rows)."""
     early: int
-    """How many of them came before the task stalled, if it did: the first ones."""
+    """How many of the games, the first ones, came before the task stalled, if it did."""
     looks: Looks | None
-    """None when there are not bystanders."""
+    """None if there are no bystanders."""
     escrow_draws: Amounts
     """Draws that the escrow pays."""
     stalled: Flags
     """Not drawn, or not attested when the stall period was over."""
     second: SecondLooks | None
-    """None where the terms have none."""
+    """None if the terms have no looks."""
 
     @property
     def paid(self) -> Flags:
@@ -149,23 +149,23 @@ class Checks(NamedTuple):
 
     @property
     def convicted(self) -> Flags:
-        """Somebody won."""
+        """Rows in which some challenger won."""
         flags: Flags = np.logical_or.reduce(self.won, axis=0)
         return flags
 
     @property
     def late(self) -> Flags:
-        """Convicted when the task had stalled."""
+        """Rows convicted after the task had stalled."""
         early: Flags = np.logical_or.reduce(self.won[: self.early], axis=0)
         return self.convicted & ~early
 
     @property
     def first(self) -> Indices:
-        """The game that convicts, where one does: of those that win the first, (rows,)."""
+        """The convicting game, the first that wins, (rows,); meaningful only where one wins."""
         return np.asarray(self.won.argmax(axis=0))
 
     def spoke(self, in_ledger: Callable[[Indices], Indices]) -> Flags:
-        """Seats whose accounts have a game that was not dismissed, (V, rows): on their own segment, or none."""
+        """Seats whose accounts have a game that was not dismissed, (V, rows): on their own segment, or on none."""
         spoke = np.zeros_like(self.attested)
         open_games = (self.games.opened > 0) & ~self.lost
         holders = in_ledger(self.accounts)
@@ -177,7 +177,7 @@ class Checks(NamedTuple):
 
     @property
     def lost(self) -> Flags:
-        """Games that end against their challengers, (n, rows): before anybody has won."""
+        """Games lost by their challengers, (n, rows): those before anybody has won."""
         late = np.arange(len(self.won)) >= self.early
         before: Flags = ~np.logical_or.reduce(self.won[: self.early], axis=0)
         flags: Flags = np.where(late[:, None], ~self.convicted, before)

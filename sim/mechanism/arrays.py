@@ -1,7 +1,7 @@
 """Types of the simulation's arrays, and the one bound that integers need.
 
-Rows, the markets that are played side by side, lie along the last axis: whatever is done to seats, duties or solvers
-then runs along memory, a vector of rows at a time.
+Rows (the markets played side by side) are the last axis, so operations on seats, duties or solvers run along
+contiguous memory, a vector of rows at a time.
 """
 
 from __future__ import annotations
@@ -18,4 +18,4 @@ Flags = npt.NDArray[np.bool_]
 Floats = npt.NDArray[np.float64]
 
 MOST: Final = 1 << 62
-"""No sum of a run may reach this: twice it is 2^63."""
+"""Sums of a run stay below this, so that twice a sum fits int64."""

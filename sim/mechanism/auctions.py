@@ -1,8 +1,7 @@
-"""The solver of a task, and its price: the contracts' open descending bids, and other formats to compare them
-with.
+"""How a task finds its solver and price: the contracts' open descending bids, and other formats for comparison.
 
-Asks are (solvers, rows) whole token units, the least that each would work for; `NO_ASK` stands for a solver that does
-not bid.
+Asks are (solvers, rows) whole token units, the least that each solver would work for; `NO_ASK` marks a solver that
+does not bid.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ NO_ASK: Final = 1 << 61
 
 
 class Assignment(NamedTuple):
-    """By row: whether there is a winner, its number, and what it will be paid."""
+    """By row: whether there is a winner, its number, and its price."""
 
     sold: Flags
     winner: Indices
@@ -28,7 +27,7 @@ class Assignment(NamedTuple):
 
 
 Auction = Callable[[Amounts, Amounts], Assignment]
-"""Asks (solvers, rows) and budgets (rows,) to an assignment."""
+"""Maps asks (solvers, rows) and budgets (rows,) to an assignment."""
 
 
 class Bid(NamedTuple):
@@ -39,7 +38,7 @@ class Bid(NamedTuple):
 
 
 def bids(asks: Sequence[int], budget: int, *, late: bool = False) -> list[Bid]:
-    """All bids for one task in their order, by the rule of `descending` or `late`; the last one wins."""
+    """All bids for one task in order, by the rule of `descending` or `late`; the last one wins."""
     ranked = sorted(range(len(asks)), key=lambda number: asks[number])[:2]
     if asks[ranked[0]] > budget:
         return []
@@ -57,14 +56,14 @@ def bids(asks: Sequence[int], budget: int, *, late: bool = False) -> list[Bid]:
 def descending(asks: Amounts, budget: Amounts) -> Assignment:
     """Open bids that go down: contracts/src/TaskMarket.sol, as the node bids (`protocol.tasks.offers`).
 
-    The lowest ask opens, and the two lowest answer each other by the least undercut down to their asks; others, beaten
-    before their turn or soon, change no price. All bids are in time, so the undercut stays the first.
+    The lowest ask opens, and the two lowest undercut each other by the minimum until one reaches its ask. Other
+    solvers drop out early and do not change the price. All bids are in time, so the minimum undercut does not grow.
     """
     return _descend(asks, budget, late=False)
 
 
 def late(asks: Amounts, budget: Amounts) -> Assignment:
-    """As `descending`, and each bid comes in the last second: so it prolongs bidding, and the undercut doubles."""
+    """As `descending`, but each bid comes in the last second, so it extends the bidding and doubles the undercut."""
     return _descend(asks, budget, late=True)
 
 
@@ -91,13 +90,13 @@ def _descend(asks: Amounts, budget: Amounts, *, late: bool) -> Assignment:
 
 @lru_cache(maxsize=64)
 def _ladder(budget: int, late: bool) -> tuple[int, Amounts]:
-    """The opening, and the prices of all bids from it down to 0; then one below all asks."""
+    """The opening bid, and the prices of all bids from it down to 0, then one below all asks."""
     start = opening(budget)
     return start, np.array([*ladder(start, late=late), -1])
 
 
 def cheapest(asks: Amounts, budget: Amounts) -> Assignment:
-    """The lowest ask wins and is paid. Of equal ones the first."""
+    """The lowest ask wins and is paid; of equal asks, the first."""
     lowest = asks.min(axis=0)
     sold = lowest <= budget
     return Assignment(sold, _first(asks == lowest), np.where(sold, lowest, 0))
@@ -113,9 +112,9 @@ def second_price(asks: Amounts, budget: Amounts) -> Assignment:
 
 
 def posted_price(asks: Amounts, budget: Amounts) -> Assignment:
-    """The first that asks the budget or less wins and is paid the budget: not in the contracts.
+    """The first solver that asks at most the budget wins and is paid the budget: not in the contracts.
 
-    Solvers whose costs are drawn alike come in any order, so the first number is as good as the first in time.
+    Solvers' costs are drawn alike, so the lowest number stands for the first to arrive.
     """
     willing = asks <= budget
     sold: Flags = np.logical_or.reduce(willing, axis=0)
@@ -123,10 +122,10 @@ def posted_price(asks: Amounts, budget: Amounts) -> Assignment:
 
 
 def weakest(strength: Floats) -> Auction:
-    """Of those that ask the budget or less the weakest wins and is paid its ask: not in the contracts.
+    """The weakest solver that asks at most the budget wins and is paid its ask: not in the contracts.
 
-    `strength` (solvers, rows) is taken to be known: nothing certifies it (decision 45). Anyone who cannot meet a
-    task's deadline does not bid on it.
+    `strength` (solvers, rows) is assumed to be known, although nothing certifies it (decision 45). A solver that
+    cannot meet a task's deadline does not bid on it.
     """
 
     def auction(asks: Amounts, budget: Amounts) -> Assignment:
@@ -140,7 +139,7 @@ def weakest(strength: Floats) -> Auction:
 
 
 def in_turn(asks: Amounts, budget: Amounts, auction: Auction) -> Assignment:
-    """Tasks that run side by side, sold one after another: the winner of one is busy.
+    """Sell concurrent tasks one after another: the winner of one is busy for the others.
 
     Asks (tasks, solvers, rows), budgets and all of the result (tasks, rows).
     """
@@ -155,7 +154,7 @@ def in_turn(asks: Amounts, budget: Amounts, auction: Auction) -> Assignment:
 
 
 def _first(flags: Flags) -> Indices:
-    """The first place along the first axis that is set in each row: `argmax`, which is slow over that axis."""
+    """The first set index along the first axis, in each row: `argmax`, which is slow over that axis."""
     places = len(flags)
     kind = np.int8 if places < 128 else np.int16
     backwards: Amounts = np.arange(places, 0, -1, dtype=kind)[:, None]

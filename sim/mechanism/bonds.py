@@ -1,7 +1,7 @@
-"""What commitments to challenges lock (contracts/src/Commitments.sol, `bondOf`).
+"""Bonds that commitments to challenges lock (contracts/src/Commitments.sol, `bondOf`).
 
-Seats lock the terms' bond, and so does everybody once the task has stalled. For those without a seat it doubles with
-each bond of the task beyond sixteen that is held: so nobody delays an honest game for long.
+Seats lock the terms' bond, and so does everybody once the task has stalled. For parties without a seat, the bond
+doubles with each of the task's held bonds beyond sixteen, so that nobody can delay an honest game for long.
 """
 
 from __future__ import annotations
@@ -14,22 +14,22 @@ from protocol.tasks.task import GAMES_AT_ONCE
 from sim.mechanism.arrays import Amounts
 
 MOST_DOUBLINGS: Final = 96
-"""A bond that was doubled so often is more than any lock holds."""
+"""After this many doublings a bond exceeds what any lock holds."""
 
 
 def bond_of(bond: int, held: int) -> int:
-    """What somebody without a seat locks where that many bonds of the task are held."""
+    """The bond of a party without a seat when `held` bonds of the task are held."""
     return bond << min(max(0, held + 1 - GAMES_AT_ONCE), MOST_DOUBLINGS)
 
 
 def bonds_of(bond: int, held: Amounts) -> Amounts:
-    """The same by row, in the engine's integers: doublings that its deposits cover."""
+    """The same by row, in the engine's integers; its deposits cover the doublings."""
     doublings: Amounts = np.maximum(held + 1 - GAMES_AT_ONCE, 0)
     return np.left_shift(np.int64(bond), doublings)
 
 
 def most_locked(bond: int, held: int, commitments: int) -> int:
-    """All that that many commitments of one account lock, the first of them where `held` bonds are held before it."""
+    """Total bonds of `commitments` commitments by one account, the first made when `held` bonds are held."""
     last = held + commitments
     doubled = range(min(max(held, GAMES_AT_ONCE), last), min(last, GAMES_AT_ONCE + MOST_DOUBLINGS))
     most = max(0, last - max(held, GAMES_AT_ONCE + MOST_DOUBLINGS))

@@ -1,8 +1,8 @@
-"""The ends of a task, booked; and draws, silent seats, challenges that were dismissed, and what looks take.
+"""Bookings for the ends of a task, draws, silent seats, dismissed challenges, and locks taken by looks.
 
-Each function moves tokens in the rows that end so, and mirrors the contract's function of that name. What is not moved
-returns to its owner: stakes of tasks that nobody is convicted in, the rest of an escrow. `rows` are (n,) numbers of
-rows, accounts and amounts (n,) each, or (V, n) where there is one for each seat.
+Each function moves tokens in the affected rows, and mirrors the contract function that it names. What is not moved
+returns to its owner: stakes of tasks without a conviction, the rest of an escrow. `rows` are (n,) row numbers;
+accounts and amounts are (n,), or (V, n) where there is one per seat.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from sim.mechanism.arrays import Amounts, Flags, Indices
 from sim.mechanism.ledger import Ledger
 
 SUBMITTER = 0
-"""Account of everybody who posts tasks."""
+"""The account that posts all tasks."""
 DRAWER = 1
 """Account of the party that executes draws."""
 FIRST_SOLVER = 2
@@ -25,7 +25,7 @@ def expire(ledger: Ledger, rows: Indices, solvers: Indices, penalty: int) -> Non
 
 
 def pay_draws(ledger: Ledger, rows: Indices, fee: int, draws: Amounts) -> None:
-    """TaskMarket.drawn: that many draw fees out of the escrow."""
+    """TaskMarket.drawn: pay `draws` draw fees out of the escrow."""
     amounts = ledger.amount(fee) * draws
     ledger.take(rows, SUBMITTER, amounts)
     ledger.give(rows, DRAWER, amounts)
@@ -43,8 +43,8 @@ def silence(
 ) -> None:
     """AuditBoard.redraw: each silent account loses the seat's fee and the draw fee, which its stake covers.
 
-    The first of them pays the draw that replaces them all, unless there is none `again`; the rest burns. `seats`:
-    accounts of the ledger, (V, n).
+    The first of them pays the draw that replaces them all, if there is one (`again`); the rest burns. `seats`:
+    ledger accounts, (V, n).
     """
     lost = ledger.amount(fee + draw_fee) * silent
     paid = ledger.amount(draw_fee if again else 0) * silent.any(axis=0)
@@ -83,20 +83,20 @@ def compensate(
 def pay_fees(
     ledger: Ledger, rows: Indices, solvers: Indices, seats: Indices, owed: Flags, *, fee: int
 ) -> None:
-    """Commitments.payFee: the fee to each seat that is owed no more, out of the stake. (V, n) both."""
+    """Commitments.payFee: the fee to each seat that is owed only that, out of the stake. Both are (V, n)."""
     amounts = ledger.amount(fee) * owed
     ledger.take(rows, solvers, amounts.sum(axis=0))
     ledger.give(rows, seats, amounts)
 
 
 def burn_rest(ledger: Ledger, rows: Indices, solvers: Indices, rest: Amounts) -> None:
-    """TaskMarket.burnRest: what nobody has claimed of a convicted stake."""
+    """TaskMarket.burnRest: burn the unclaimed rest of a convicted stake."""
     ledger.take(rows, solvers, rest)
     ledger.burn(rows, rest)
 
 
 def forfeit(ledger: Ledger, rows: Indices, challengers: Indices, bonds: Amounts) -> None:
-    """Commitments.forfeit: bonds of commitments that were not opened in time, whole."""
+    """Commitments.forfeit: burn the whole bonds of commitments that were not opened in time."""
     ledger.take(rows, challengers, bonds)
     ledger.burn(rows, bonds)
 
@@ -109,7 +109,7 @@ def dismiss(ledger: Ledger, rows: Indices, solvers: Indices, challengers: Indice
 
 
 def pay_seats(ledger: Ledger, rows: Indices, seats: Indices, attested: Flags, fee: int) -> None:
-    """TaskMarket.settle, voidTask, closeStalled: attested seats have their fee, whole. (V, n) both."""
+    """TaskMarket.settle, voidTask, closeStalled: pay attested seats their whole fee. Both are (V, n)."""
     fees = ledger.amount(fee) * attested
     ledger.take(rows, SUBMITTER, fees.sum(axis=0))
     ledger.give(rows, seats, fees)

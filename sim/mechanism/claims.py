@@ -8,11 +8,11 @@ from sim.mechanism.arrays import Flags
 from sim.mechanism.draw import Segments
 
 NO_SEGMENT = 0
-"""Of a game that named none, and of a conviction in such a game."""
+"""Segment of a game that named none, and of a conviction in such a game."""
 
 
 def fees_owed(attested: Flags, spoke: Flags, segments: Segments, convicted: Segments) -> Flags:
-    """Seats that have their fee and no more, (V, n): attested, without a challenge, and without the convicted segment.
+    """Seats that are owed only their fee, (V, n): attested, without a challenge, and without the convicted segment.
 
     `segments` of the seats, (q, V, n); the convicted one of each row, (n,).
     """

@@ -1,7 +1,7 @@
-"""Draws of seats, and the segments of a seat (contracts/src/AuditBoard.sol, libraries/DrawWords.sol).
+"""Draws of seats and of their segments (contracts/src/AuditBoard.sol, libraries/DrawWords.sol).
 
-A task has V seats. Each is drawn among the accounts that have no seat, weighted by their stake: a slot is a unit of
-it. So the seats' accounts are distinct. Each seat has its own q distinct segments of 1 ... K.
+A task has V seats. Each is drawn among the accounts without a seat, weighted by stake (a slot is one unit of it), so
+the seats' accounts are distinct. Each seat has its own q distinct segments of 1 ... K.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Pool:
         self._holders = np.repeat(np.arange(len(slots)), slots)
 
     def seats(self, uniform: Floats, bound: Indices) -> Indices:
-        """The accounts of n seats, one after the other, from as many numbers of 0 to 1, (n, rows).
+        """Draw the accounts of n seats one after the other, from n uniform numbers in [0, 1), (n, rows).
 
         `bound`, (m, rows), are accounts that cannot be drawn: they have a seat, or were silent in one. A seat is
         empty with chance (share of the bound slots)^TRIES, otherwise its slot is a uniform one of the others: the
@@ -52,7 +52,7 @@ class Pool:
             empty = (1 - free / self._total) ** TRIES
             drawn = number >= empty
             place = ((number - empty) / np.where(drawn, 1 - empty, 1) * free).astype(np.int64)
-            # Slots are counted without those of bound accounts, in the order of the accounts.
+            # Slots of bound accounts are skipped; the others are counted in the order of the accounts.
             for account in np.sort(taken, axis=0):
                 place += self._slots[account] * (place >= self._ends[account] - self._slots[account])
             found[seat] = np.where(drawn, self._holders.take(place, mode="clip"), NOBODY)
@@ -63,9 +63,10 @@ class Pool:
 def distinct(uniform: Floats, segments: int) -> Segments:
     """Distinct numbers of 1 ... `segments` along the first axis, a uniform subset, from as many numbers of 0 to 1.
 
-    Floyd's, as in the contract: the j-th of q is drawn of 1 ... t with t = segments - q + j, and is t itself when it
-    was taken before; t was not, for all before are smaller (Bentley and Floyd, CACM 30(9), 1987). Within a subset the
-    order means nothing. A number of 0 to 1 has 53 bits, so chances are off by less than t / 2^53 of themselves.
+    Floyd's algorithm, as in the contract: the j-th of q is drawn from 1 ... t with t = segments - q + j, and replaced
+    by t if it was already taken; t cannot be, because all earlier ones are smaller (Bentley and Floyd, CACM 30(9),
+    1987). Order within a subset has no meaning. Uniform numbers have 53 bits, so the relative error of a chance is
+    less than t / 2^53.
     """
     each = len(uniform)
     taken = np.empty(uniform.shape, dtype=np.int32)
@@ -74,6 +75,6 @@ def distinct(uniform: Floats, segments: int) -> Segments:
         number[:] = uniform[j] * newest
         number += 1
         for before in taken[:j]:
-            # One comparison at a time: a replaced account equals none of the earlier ones any more.
+            # One comparison at a time: once replaced, a number differs from all earlier ones.
             np.copyto(number, newest, where=number == before)
     return taken

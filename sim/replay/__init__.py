@@ -1,8 +1,8 @@
-"""The simulation's agents on the real contracts, every balance compared with the engine's ledger to the last unit.
+"""Replays the simulation's agents on the real contracts and compares every balance with the engine's ledger exactly.
 
-`play.replay` is the door; it loads torch and what the chain needs, `scenarios` and `amounts` do not. `shadow` is the
-engine's own market, which decides; `stage` a chain with everybody on it; `tasks`, `auditing`, `looking`, `accusing`,
-`disputing` and `games` carry out by transactions what was decided; `books` is what the engine expects of it, `reading`
-what the chain holds, `comparison` both side by side. `training` is what is trained, under the `terms`, `digests` what
-is attested of it; `drawing` finds the chain's draws again.
+`play.replay` is the entry point; it loads torch and the chain's client, which `scenarios` and `amounts` do not.
+`shadow` is the engine's own market, which makes the decisions. `stage` is a chain with all parties on it. `tasks`,
+`auditing`, `looking`, `accusing`, `disputing` and `games` carry out the decisions as transactions. `books` is what the
+engine expects the chain to hold, `reading` what it holds, and `comparison` compares them. `training` is what is
+trained, `terms` its terms, `digests` what is attested; `drawing` recomputes the chain's draws.
 """

@@ -1,6 +1,6 @@
-"""What looks show: digests that are not opened, accusations that are answered, or not.
+"""The outcome of looks: digests that are not opened, and accusations with or without an answer.
 
-Whose lock is lost is the engine's word, which the contracts must bear out.
+The engine decides whose lock is lost, and the contracts must agree.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from sim.replay.stage import Stage
 
 
 class _Shown(NamedTuple):
-    """A look that somebody has attested, and what came of it."""
+    """An attested look and its outcome."""
 
     look: Look
     looker: int
@@ -36,7 +36,7 @@ class _Shown(NamedTuple):
 
     @property
     def accounts(self) -> tuple[int, int]:
-        """Whose lock is lost, and to whom."""
+        """The account that loses its lock, and the looker that takes it."""
         return self.target.attestation.account, self.looker
 
 
@@ -50,8 +50,8 @@ class Looked:
         self._calls = stage.referee.looks
 
     def accuse(self) -> None:
-        """All accusations are made, and those that can be answered are, but where they are to be moot; then time
-        passes, and locks are lost.
+        """Make all accusations and answer those that can be answered, unless they are to become moot; then let time
+        pass and take the locks.
         """
         made = [each for each in self._shown if each.accused or each.answered]
         for each in made:
@@ -62,7 +62,7 @@ class Looked:
         self._take_unrevealed([each for each in self._shown if each.hidden])
 
     def close_moot(self) -> None:
-        """The solver was convicted while accusations were open."""
+        """Close accusations that were open when the solver was convicted."""
         for each in self._open():
             self._calls.close_moot(self._task.number, each.look.number)
             self._answered(each, "is moot")
@@ -70,7 +70,7 @@ class Looked:
     # ------------------------------------------------------------------ accusations
 
     def _accuse(self, each: _Shown) -> None:
-        """A game brings the solver's step tree, and is dropped."""
+        """Open a game to obtain the solver's step tree, drop it, and accuse."""
         stage, task, segment = self._stage, self._task, each.target.segment
         client, amounts = stage.clients[each.looker], stage.amounts
         number = each.look.number
@@ -117,7 +117,7 @@ class Looked:
             self._caught(each, "cannot answer")
 
     def _take_unrevealed(self, hidden: list[_Shown]) -> None:
-        """A second look at the same seat, and one that was told, take nothing."""
+        """Take unrevealed targets' locks. Taking one twice, or from a target that revealed, must be refused."""
         stage, number = self._stage, self._task.number
         if not hidden:
             return

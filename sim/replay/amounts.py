@@ -1,7 +1,7 @@
-"""A market's amounts as the chain holds them: units of 10^-18 token, odd on purpose so that every rounding shows.
+"""A market's amounts in the chain's units of 10^-18 token, deliberately odd so that every rounding is visible.
 
-The engine's unit is 10^-6 token. The chain's twelve further digits are filled with a different prime for each amount;
-agents never see them. With `exact` they are zeros: then the engine's own amounts, times 10^12, are the chain's.
+The engine's unit is 10^-6 token. The chain's twelve extra digits are a different prime for each amount; agents never
+see them. With `exact` they are zeros, so the chain's amounts are exactly 10^12 times the engine's.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from sim.units import DECIMALS
 SCALE: Final = TOKEN // 10**DECIMALS
 """Chain units in one of the engine's: 10^12."""
 
-# Primes below 10^12, the largest for the amounts that must not be below another one: a reward is at most an eighth of a
+# Primes below 10^12, larger for amounts that must not be below another one: a reward is at most an eighth of a
 # stake, a bond a quarter and at least twice a game's cost.
 _REMAINDERS: Final = {
     "budget": 999_999_999_989,
@@ -34,7 +34,7 @@ _REMAINDERS: Final = {
     "retrain_reward": 119_999_999_981,
 }
 STALL: Final = 1_000_000
-"""Seconds: every redraw of a replay is over before, and time is let pass for it."""
+"""Seconds; long enough that all redraws of a replay end earlier."""
 OPENING: Final = 20_000
 """Seconds to open a commitment: longer than two games, within a challenge window."""
 _PRICE: Final = 99_999_999_977
@@ -61,7 +61,7 @@ class Amounts:
 
     @classmethod
     def of(cls, parameters: MarketParameters, *, exact: bool = False) -> Amounts:
-        """The amounts of these parameters, with twelve more digits unless `exact`."""
+        """The amounts of these parameters, with twelve extra digits unless `exact`."""
         return cls(
             **{
                 name: getattr(parameters, name) * SCALE + (0 if exact else remainder)
@@ -71,12 +71,12 @@ class Amounts:
         )
 
     def price(self, ask: int, solver: int) -> int:
-        """What a solver bids that asks so many of the engine's units; of equal asks the first one's is the lowest."""
+        """The bid of a solver that asks `ask` engine units; among equal asks, the first solver's bid is the lowest."""
         return ask * SCALE + (0 if self.exact else _PRICE + 2 * solver)
 
     @property
     def outside(self) -> int:
-        """What everybody keeps in its pocket."""
+        """What every account keeps outside the vault."""
         return _OUTSIDE
 
     def escrow(self, terms: MarketParameters) -> int:
@@ -89,12 +89,12 @@ class Amounts:
         return self.budget + fees + draws * self.draw_fee
 
     def seat_fee(self, terms: MarketParameters) -> int:
-        """What an attested seat is paid."""
+        """Payment to an attested seat."""
         return self.audit_fee * terms.segments_per_verifier
 
     def seat_lock(self, terms: MarketParameters) -> int:
-        """The parameters' own, or the least that the market takes: what a silent account loses, two draws, with looks
-        four times a game's cost.
+        """The parameters' lock, or the least that the market accepts: what a silent account loses, two draws, and with
+        looks four times a game's cost.
         """
         fee, looks = self.seat_fee(terms), int(terms.look_chance > 0)
         least = least_seat_lock(fee, self.draw_fee, self.game_cost, looks)
@@ -103,9 +103,9 @@ class Amounts:
 
 
 def deployment_parameters(parameters: MarketParameters, *, exact: bool = False) -> Parameters:
-    """Parameters of the deployment: the market's where it has them, else those of a development chain.
+    """Deployment parameters: the market's where it has them, otherwise a development chain's.
 
-    Capital costs nothing there, so that a bond needs only to be twice a game's cost.
+    Capital costs nothing there, so a bond only needs to be twice a game's cost.
     """
     amounts = Amounts.of(parameters, exact=exact)
     return replace(

@@ -1,4 +1,4 @@
-"""The audit of a task: draws by the beacon's rounds, found again in Python, attestations, redraws of silent seats."""
+"""The audit of a task: the beacon's draws, recomputed in Python, attestations, and redraws of silent seats."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ from sim.replay.training import Trained
 
 
 class Auditing:
-    """The audit of one submitted task, on the chain: what the engine's `Checker` asks for is done and booked."""
+    """The audit of one submitted task on the chain: carries out and books what the engine's `Checker` asks for."""
 
     def __init__(self, stage: Stage, task: int, trained: Trained) -> None:
         self.stage = stage
         self.task = task
         self.trained = trained
         self.attestations: dict[int, Attestation] = {}
-        """By the number of the seat or look."""
+        """Attestations by seat or look number."""
         self.owed = True
-        """A draw is asked for, and the escrow is to pay it."""
+        """A draw has been requested that the escrow will pay."""
         self._seats = stage.scenario.parameters.verifiers
         self._segments: list[list[int]] = []
         self.accounts: list[int] = []
-        """Verifiers that were drawn for the task, in the order of the draws; those without a seat too."""
+        """All verifiers drawn for the task, in the order of the draws, including those that lost their seats."""
         self._accounts = [NOBODY] * self._seats
 
     def segments(self, seat: int) -> list[int]:
@@ -59,13 +59,13 @@ class Auditing:
         return Draw(np.array(accounts)[:, None], drawn)
 
     def nobody(self) -> Draw:
-        """What there is without a draw."""
+        """The result if there is no draw."""
         parameters = self.stage.scenario.parameters
         shape = (parameters.segments_per_verifier, self._seats, 1)
         return Draw(np.full(shape[1:], NOBODY), np.ones(shape, dtype=np.int32))
 
     def attest(self, accounts: Indices, check: Check) -> None:
-        """The accounts that attest do so, (V, 1) both."""
+        """Let the accounts that attest do so; both arrays are (V, 1)."""
         for seat, account in enumerate(accounts[:, 0].tolist()):
             if check.attests[seat, 0]:
                 if len(self.attestations) == self._seats - 1 and self.stage.scenario.parameters.look_chance:
@@ -74,7 +74,7 @@ class Auditing:
         self.stage.booked(f"task {self.task}: {len(self.attestations)} of {self._seats} seats attested")
 
     def attest_one(self, verifier: int, number: int, *, replayed: bool) -> int:
-        """A verifier attests in its seat or look; its account."""
+        """A verifier attests in its seat or look; returns its account."""
         client, account = self.stage.verifiers[verifier], self.stage.first_verifier + verifier
         made = Attestation.of(client, account, self.task, number, self.trained, replayed=replayed)
         client.audit.attest(self.task, number, made.digest, made.salt_hash)
@@ -82,8 +82,8 @@ class Auditing:
         return account
 
     def ask_for_looks(self, level: int, candidates: Sequence[int], looks: int) -> None:
-        """The attestation that follows asks for a draw of a level, after that many looks: at a second at which it
-        picks what the story wants.
+        """The next attestation requests the draw of a level, after `looks` earlier looks: wait for a second in which it
+        picks the looks that the scenario wants.
         """
         scenario = self.stage.scenario
         if level <= len(scenario.picked):
@@ -94,7 +94,7 @@ class Auditing:
         self.owed = True
 
     def redraw(self, asked: Flags) -> Indices:
-        """Seats that are asked for, (V, 1), are drawn again when their time is over; the accounts, (V, 1)."""
+        """Redraw the seats in `asked`, (V, 1), once their time is over; returns the accounts, (V, 1)."""
         stage = self.stage
         silent = [seat for seat in range(self._seats) if asked[seat, 0] and self._accounts[seat] != NOBODY]
         stage.until(stage.referee.audit.audit(self.task).until)
@@ -109,7 +109,7 @@ class Auditing:
         return np.array(found_again)[:, None]
 
     def execute_late(self) -> None:
-        """The draw of a task that is over: the beacon's round comes at last. Anyone who is found has no seat
+        """Execute the draw of a task that has ended, once the beacon's round arrives. The accounts found get no seat
         or look.
         """
         before = self._places()
@@ -119,7 +119,7 @@ class Auditing:
         self.stage.booked(f"task {self.task}: drawn after its end")
 
     def release(self) -> None:
-        """The task is over: its seats bind nobody, and who was silent, or lost its lock, makes its stake whole."""
+        """Release the seats of an ended task; accounts that were silent or lost their lock top up their stakes."""
         for seat in self._places():
             if not seat.caught:
                 self.stage.referee.audit.release(self.task, seat.number)
@@ -132,7 +132,7 @@ class Auditing:
         self.stage.booked(f"task {self.task}: seats released")
 
     def _draw(self, asked: list[bool]) -> list[int]:
-        """Execute the draw; the accounts of the seats that it asks for, found by the chain and again here."""
+        """Execute the draw; returns the accounts of the requested seats, which must match those computed here."""
         stage = self.stage
         seed = self.execute()
         again = found(words(seed), stage.slots, sum(asked), self.accounts)
@@ -151,19 +151,19 @@ class Auditing:
         return drawn
 
     def _places(self) -> list[Seat]:
-        """Seats and looks that somebody has."""
+        """Seats and looks that are held."""
         audit = self.stage.referee.audit
         return [seat for seat in (*audit.seats(self.task), *audit.looks(self.task)) if not seat.is_empty]
 
     def execute(self) -> bytes:
-        """The draw's seed, from the beacon's word; the chain's must be the same."""
+        """Execute the draw and return its seed from the beacon's word, which the chain's must equal."""
         stage, client = self.stage, self.stage.referee
         first = client.audit.first_draw()
         stage.same("the first draw of the queue", self.task, first and first.task)
         assert first is not None
         stage.until(client.deployment.beacon.time_of(first.round))
         done = execute_first_draw(client, signature)
-        assert done is not None  # Nobody else draws here.
+        assert done is not None  # Nobody else executes draws on this chain.
         self.owed = False
         root = client.market.task(self.task).root
         number = client.audit.audit(self.task).draws

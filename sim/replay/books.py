@@ -1,7 +1,7 @@
-"""What the engine expects everybody to hold: its ledger, and the locks that a round opens and closes.
+"""What the engine expects every account to hold: its ledger, plus the locks that a round opens and closes.
 
-All amounts are moved by `sim.mechanism`, on rows of Python integers; this adds only what the engine leaves out because
-a round nets it: open locks by cause, pockets, withdrawals.
+`sim.mechanism` moves all amounts, on rows of Python integers; this adds only what the engine omits because it nets
+out within a round: open locks by cause, tokens outside the vault, withdrawals.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ from sim.replay.comparison import (
 )
 
 ROW = np.zeros(1, dtype=np.int64)
-"""The one market."""
+"""Row of the only market."""
 
 
 class Books:
-    """Accounts are the engine's: submitter, drawer, solvers, verifiers; `names` in this order."""
+    """Accounts are numbered as in the engine: submitter, drawer, solvers, verifiers; `names` are in this order."""
 
     def __init__(
         self, names: Sequence[str], deposits: Sequence[int], amounts: Amounts, terms: MarketParameters
@@ -51,9 +51,9 @@ class Books:
         self._terms = terms
         self._open: Counter[tuple[int, str]] = Counter()
         self._short: Counter[int] = Counter()
-        """What registrations lack since their accounts were silent."""
+        """Amounts missing from registrations because their accounts were silent."""
         self._purse: int | None = None
-        """Whose stake pays the draw that is asked for."""
+        """The account whose stake pays the requested draw."""
 
     # ------------------------------------------------------------------ locks
 
@@ -63,7 +63,7 @@ class Books:
         self.ledger.lock(slice(first, first + len(slots)), units[:, None])
 
     def resign(self, first: int, slots: Sequence[int]) -> None:
-        """Their unbonding is over."""
+        """Verifiers' unbonding is over."""
         self.register(first, [-count for count in slots])
 
     def lock(self, account: int, cause: str, amount: int) -> None:
@@ -71,11 +71,11 @@ class Books:
         self._open[account, cause] += amount
 
     def release(self, account: int, cause: str, amount: int) -> None:
-        """What is left in the lock is booked elsewhere, or returns."""
+        """Close a lock; the rest has been booked elsewhere, or returns."""
         self._open[account, cause] -= amount
 
     def close_escrow(self, *, owed: bool = False) -> None:
-        """A task's escrow is emptied, but for the fee of a draw that it owes."""
+        """Empty a task's escrow, except for the fee of a draw that it owes."""
         self._open[SUBMITTER, ESCROW] = self._amounts.draw_fee if owed else 0
 
     def withdraw(self, account: int, amount: int) -> None:
@@ -83,7 +83,7 @@ class Books:
         self._withdrawn[account] += amount
 
     def free(self, account: int) -> int:
-        """What an account may lock or withdraw."""
+        """Tokens that an account may lock or withdraw."""
         locked = sum(self._open[account, cause] for cause in (ESCROW, STAKE, BOND)) - self._short[account]
         if account == DRAWER and self._purse is not None:
             locked += self._amounts.draw_fee
@@ -97,8 +97,8 @@ class Books:
         self.release(SUBMITTER, ESCROW, self._amounts.draw_fee)
 
     def asked(self, silent: Sequence[int], *, again: bool = True) -> None:
-        """Silent accounts lose a part of their stakes; the first of them pays the draw, when it is executed. Nobody
-        does where their looks are given up: not `again`.
+        """Silent accounts lose part of their stakes; the first of them pays the draw when it is executed. Nobody pays
+        if their looks are given up (not `again`).
         """
         seats = np.array([silent], dtype=np.int64).T
         fee, draw_fee = self._amounts.seat_fee(self._terms), self._amounts.draw_fee
@@ -109,13 +109,13 @@ class Books:
         self._purse = silent[0] if silent and again else None
 
     def redrawn(self) -> None:
-        """The draw that was asked for is executed: the purse has paid it, or the escrow does."""
+        """The requested draw is executed: a silent account has paid for it, or the escrow does."""
         if self._purse is None:
             self.drawn()
         self._purse = None
 
     def resumed(self, account: int) -> None:
-        """An account that was silent, or lost its lock, makes its stake whole from its free balance."""
+        """An account that was silent or lost its lock tops up its stake from its free balance."""
         del self._short[account]
 
     def paid_look(self, account: int) -> None:
@@ -125,20 +125,20 @@ class Books:
         self.release(SUBMITTER, ESCROW, fee)
 
     def caught(self, account: int, looker: int) -> None:
-        """What a look has shown, or nobody has, takes the account's lock."""
+        """The account loses its lock to the looker: it did not reveal, or could not answer."""
         lock = self._amounts.seat_lock(self._terms)
         accounts, lost = _seat(account)
         booking.take_locks(self.ledger, ROW, accounts, _at(looker)[None], lost, lock)
         self._short[account] += lock
 
     def dropped(self, looker: int, solver: int, bond: int) -> None:
-        """A game that has brought the solver's step tree ends for a game's cost; what is left of the bond returns."""
+        """A game that brought the solver's step tree ends at a game's cost; the rest of the bond returns."""
         lookers, lost = _seat(looker)
         booking.pay_dropped(self.ledger, ROW, lookers, _at(solver)[None], lost, self._amounts.game_cost)
         self.release(looker, BOND, bond)
 
     def answered(self, looker: int, account: int) -> None:
-        """The accused account has the bond of the accusation: it has answered, or the solver was convicted."""
+        """The accused account receives the accusation's bond: it has answered, or the solver was convicted."""
         cost = self._amounts.game_cost
         lookers, lost = _seat(looker)
         booking.pay_answered(self.ledger, ROW, lookers, _at(account)[None], lost, cost)
@@ -163,25 +163,25 @@ class Books:
         self.release(solver, STAKE, reward + amounts.restitution)
 
     def compensated(self, solver: int, account: int, *, look: bool) -> None:
-        """A seat that spoke up has a game's cost and its fee out of the stake; a look has had its fee."""
+        """A seat that challenged receives a game's cost and its fee out of the stake; a look already has its fee."""
         cost, fee = self._amounts.game_cost, 0 if look else self._amounts.seat_fee(self._terms)
         booking.compensate(self.ledger, ROW, _at(solver), *_seat(account), cost=cost, fee=fee)
         self.release(solver, STAKE, cost + fee)
 
     def paid_fee(self, solver: int, account: int) -> None:
-        """An attested seat has its fee out of the stake."""
+        """An attested seat receives its fee out of the stake."""
         fee = self._amounts.seat_fee(self._terms)
         booking.pay_fees(self.ledger, ROW, _at(solver), *_seat(account), fee=fee)
         self.release(solver, STAKE, fee)
 
     def burned_rest(self, solver: int) -> None:
-        """What is left of the stake. A solver has one lock of a stake at a time."""
+        """Burn the rest of the stake. A solver has one stake locked at a time."""
         rest = self._open[solver, STAKE]
         booking.burn_rest(self.ledger, ROW, _at(solver), _exact(rest))
         self.release(solver, STAKE, rest)
 
     def dismissed(self, solver: int, challenger: int, bond: int) -> None:
-        """A challenge of what is right ended: the bond is lost."""
+        """A challenge of a right result ended: the bond is lost."""
         booking.dismiss(self.ledger, ROW, _at(solver), _at(challenger), _exact(bond))
         self.release(challenger, BOND, bond)
 
@@ -191,7 +191,7 @@ class Books:
         self.release(challenger, BOND, bond)
 
     def paid_seats(self, accounts: Iterable[int]) -> None:
-        """The seats' fees, of accounts that attested."""
+        """Pay the fees of seats whose accounts attested."""
         seats = np.array([list(accounts)], dtype=np.int64).T
         attested = np.ones(seats.shape, dtype=np.bool_)
         booking.pay_seats(self.ledger, ROW, seats, attested, self._amounts.seat_fee(self._terms))
@@ -201,13 +201,13 @@ class Books:
         booking.pay_solver(self.ledger, ROW, _at(solver), _exact(price))
 
     def closed_undrawn(self, solver: int, price: int) -> None:
-        """Half of it."""
+        """Pay the solver half of the price."""
         booking.close_undrawn(self.ledger, ROW, _at(solver), _exact(price))
 
     # ------------------------------------------------------------------ what follows
 
     def balances(self) -> dict[Place, int]:
-        """Token units by place. Raises SimError when the ledger does not add up."""
+        """Token units by place. Raises SimError if the ledger does not balance."""
         if not self.ledger.balanced():
             raise SimError("expected a ledger that adds up, got one that does not; report this as a defect")
         held: dict[Place, int] = {}
@@ -234,5 +234,5 @@ def _exact(amount: int) -> Units:
 
 
 def _seat(account: int) -> tuple[Indices, Flags]:
-    """One seat with something due to it."""
+    """One seat that is owed something."""
     return np.array([[account]]), np.ones((1, 1), dtype=np.bool_)

@@ -1,4 +1,4 @@
-"""What seats have out of a convicted stake: who has a claim is the engine's word, which the contracts must bear out."""
+"""Seats' claims on a convicted stake: the engine decides who has a claim, and the contracts must agree."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from sim.replay.stage import Stage
 
 
 class Claim(NamedTuple):
-    """What the engine owes to a seat whose holder is an account: cost and fee, the fee alone, or nothing. To a look,
-    whose number stands for a seat's, the cost or nothing.
+    """What a seat held by an account is owed according to the engine: cost and fee, the fee alone, or nothing. A look,
+    whose number takes the place of a seat's, is owed the cost or nothing.
     """
 
     seat: int
@@ -32,7 +32,7 @@ class Claims:
         self._spoke: set[int] = set()
 
     def spoke(self, seat: int) -> None:
-        """The chain has paid cost and fee to a seat, or the cost to a look."""
+        """Note that the chain has paid cost and fee to a seat, or the cost to a look."""
         self._spoke.add(seat)
         account = self._owed[seat].account
         look = is_look(seat)
@@ -41,7 +41,7 @@ class Claims:
         self._stage.booked(f"task {self._task}: {self._stage.name(account)} has {paid}")
 
     def pay(self, games: Mapping[int, int]) -> None:
-        """The seats' own games, by seat; then fees. What the engine does not owe, the contracts do not pay."""
+        """Pay for the seats' own games (`games`, by seat), then fees. The contracts must refuse what is not owed."""
         stage, commitments = self._stage, self._stage.referee.commitments
         for seat, game in games.items():
             commitments.compensate(self._task, seat, game)
@@ -56,7 +56,7 @@ class Claims:
             stage.same("another fee of a seat", "NothingOwed", self._refusal(seat))
 
     def burn(self) -> None:
-        """The time for claims passes; what is left burns."""
+        """Let the time for claims pass; the rest burns."""
         stage = self._stage
         stage.until(stage.referee.commitments.claims_until(self._task))
         stage.referee.market.burn_rest(self._task)

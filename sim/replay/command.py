@@ -1,4 +1,4 @@
-"""`sim replay`: a scenario on its own chain, told event by event, with everybody's account at the end."""
+"""`sim replay`: plays a scenario on its own chain, prints each event, and shows all accounts at the end."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from sim.replay.scenarios import SCENARIOS, market, scenario
 
 
 def show_scenarios(output: Output) -> None:
-    """Names and stories."""
+    """Print the scenarios' names and descriptions."""
     rows = [{"scenario": each.name, "tasks": each.tasks, "text": each.text} for each in SCENARIOS.values()]
     for row in rows:
         output.say(f"{row['scenario']:16} {row['text']}")
@@ -21,9 +21,9 @@ def show_scenarios(output: Output) -> None:
 def run(name: str, tasks: int | None, seed: int | None, output: Output) -> None:
     """Replay a scenario and show all accounts. Raises Disagreement, after showing them, when two differ.
 
-    `tasks` and `seed` are for scenarios whose end is not fixed. Raises StudyError for an unknown scenario.
+    `tasks` and `seed` apply to scenarios without a fixed end. Raises StudyError for an unknown scenario.
     """
-    from sim.replay.play import replay  # torch and the client of the chain are not needed for a list
+    from sim.replay.play import replay  # torch and the chain's client are not needed for a list
 
     story = scenario(name)
     if tasks is not None or seed is not None:
@@ -72,7 +72,7 @@ def run(name: str, tasks: int | None, seed: int | None, output: Output) -> None:
 
 
 def _show(lines: tuple[Line, ...], output: Output) -> None:
-    """Places that hold something in either account."""
+    """Print the places that hold something on either side."""
     output.say(f"{'account':28} {'where':12} {'expected':>27} {'chain':>27} {'difference':>12}")
     for line in lines:
         if line.expected or line.chain:

@@ -1,4 +1,4 @@
-"""Two accounts of the same world side by side: what the engine's ledger expects, and what the chain holds."""
+"""Compares what the engine's ledger expects with what the chain holds."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ ESCROW: Final = "escrow"
 STAKE: Final = "stake"
 BOND: Final = "bond"
 LOCKS: Final = (REGISTRATION, ESCROW, STAKE, BOND)
-"""Causes of locks; `FREE` is in the vault and unlocked, `OUTSIDE` in the owner's pocket."""
+"""Causes of locks. `FREE` tokens are in the vault and unlocked; `OUTSIDE` tokens are not in the vault."""
 BURNED: Final = "burned"
 HELD: Final = "held"
 VAULT: Final = "vault"
@@ -23,14 +23,14 @@ VAULT: Final = "vault"
 
 
 class Place(NamedTuple):
-    """Whose tokens, and where they are."""
+    """The tokens' owner, and where they are."""
 
     owner: str
     where: str
 
 
 Balances = Mapping[Place, int]
-"""Token units by place; a place that is not named holds none."""
+"""Token units by place; a missing place holds none."""
 
 
 class Line(NamedTuple):
@@ -42,7 +42,7 @@ class Line(NamedTuple):
 
     @property
     def difference(self) -> int:
-        """What the chain holds more."""
+        """The chain's amount minus the expected one."""
         return self.chain - self.expected
 
     def __str__(self) -> str:
@@ -54,7 +54,7 @@ class Line(NamedTuple):
 
 @dataclass(frozen=True)
 class Comparison:
-    """All balances after an event; at the end of a replay also what happened until then."""
+    """All balances after an event; at the end of a replay, also a summary of it."""
 
     scenario: str
     event: str
@@ -62,11 +62,11 @@ class Comparison:
     outcomes: tuple[str, ...] = ()
     events: tuple[str, ...] = ()
     compared: int = 0
-    """How many balances were compared in all."""
+    """Total number of balances compared."""
     judged: tuple[str, ...] = ()
-    """Instructions of which the EVM computed an element again."""
+    """Instructions of which the EVM recomputed an element."""
     gains: Mapping[str, int] = field(default_factory=dict)
-    """What everybody has more than at first, token units."""
+    """Each account's gain since the start, token units."""
 
     @property
     def differing(self) -> tuple[Line, ...]:
@@ -75,7 +75,7 @@ class Comparison:
 
 
 def compare(scenario: str, event: str, expected: Balances, chain: Balances) -> Comparison:
-    """Every place that either account names. Raises Disagreement, which carries the comparison."""
+    """Compare every place that either side names. Raises Disagreement, which carries the comparison."""
     places = sorted({**expected, **chain})
     lines = tuple(Line(place, expected.get(place, 0), chain.get(place, 0)) for place in places)
     comparison = Comparison(scenario, event, lines)

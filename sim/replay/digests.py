@@ -1,4 +1,4 @@
-"""What accounts attest in seats and looks: digests of states under their own salts (audit.md section 4)."""
+"""Attestations in seats and looks: digests of states under the account's own salt (audit.md section 4)."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ from protocol.dispute.looks import Look, is_look
 from sim.replay.training import STEPS, THINNING, Trained
 
 _UNLOOKED: Final = bytes(31) + b"\x01"
-"""The root of a segment by somebody who has replayed nothing."""
+"""Root of a segment attested without a replay."""
 
 
 @dataclass(frozen=True)
 class Attestation:
-    """What one account attests: in the place of a seat or look number `number`."""
+    """One account's attestation for seat or look `number`."""
 
     account: int
-    """Of the ledger."""
+    """Ledger account number."""
     number: int
     secret: bytes = field(repr=False)
     salt: bytes = field(repr=False)
     segments: tuple[int, ...]
     roots: tuple[bytes, ...]
-    """Of the segments' step trees under the salt."""
+    """Roots of the segments' step trees under the salt."""
     result: bytes | None
     """None in a look."""
 
@@ -40,7 +40,7 @@ class Attestation:
     def of(
         cls, client: Client, account: int, task: int, number: int, trained: Trained, *, replayed: bool
     ) -> Attestation:
-        """Of a seat or look that the account was drawn for. Anyone who has not replayed makes up what it attests."""
+        """The attestation for a seat or look that the account was drawn for; made up if it has not replayed."""
         chain, board = client.deployment.chain_id, client.audit
         key = bytes(development_account(account, chain).key)
         secret = seat_secret(key, chain, board.address, task, number)
@@ -55,24 +55,24 @@ class Attestation:
 
     @property
     def digest(self) -> bytes:
-        """What is attested."""
+        """The attested digest."""
         return seat_digest(self.roots, self.result)
 
     @property
     def salt_hash(self) -> bytes:
-        """What is shown of the salt with it."""
+        """The salt's hash, which is published with the digest."""
         return salt_hash(self.salt)
 
 
 class Target(NamedTuple):
-    """What a look looks at: a segment of an attestation, by its position there."""
+    """The target of a look: a segment of an attestation, by its position there."""
 
     attestation: Attestation
     position: int
 
     @classmethod
     def of(cls, look: Look, attestation: Attestation, each: int) -> Target:
-        """`each` is q."""
+        """The target of a look; `each` is q."""
         return cls(attestation, look.leaf(each)[0])
 
     @property
@@ -82,16 +82,16 @@ class Target(NamedTuple):
 
     @property
     def root(self) -> bytes:
-        """Its root under the salt, which is revealed."""
+        """Its revealed root under the salt."""
         return self.attestation.roots[self.position]
 
     @property
     def path(self) -> list[bytes]:
-        """From there to the digest."""
+        """The Merkle path from the root to the digest."""
         return segment_path(self.attestation.roots, self.attestation.result, self.position)
 
     def opening(self, trained: Trained, at: Chunk) -> Opening:
-        """One chunk in the digest of the party that has replayed: the answer to an accusation."""
+        """Opening of one chunk in the digest of a party that has replayed: the answer to an accusation."""
         data, digester = trained.tensors(self.segment, at.step), Digester(self.attestation.salt, THINNING)
         return open_chunk_of(
             digester.tensor_tree(data[at.tensor], at.step),
@@ -104,14 +104,14 @@ class Target(NamedTuple):
 
 
 def place(trained: Trained, segment: int, luck: Random) -> Chunk:
-    """A chunk that an accusation names, as nodes choose it."""
+    """The chunk named by an accusation, chosen as nodes choose it."""
     states = _Replayed(trained, segment)
     sizes = [len(data) for data in states.tensors(0)]
     return choose_place(states, sizes, STEPS, THINNING, luck)
 
 
 def shown(trained: Trained, segment: int, at: Chunk) -> Evidence:
-    """The chunk under the solver's step tree, which a replay makes too where the segment is right."""
+    """The chunk under the solver's step tree, which a replay reproduces if the segment is right."""
     run = trained.checked
     data = trained.tensors(segment, at.step)[at.tensor]
     return evidence(data, at, run.tensor_roots(segment, at.step), run.step_roots(segment))
@@ -124,7 +124,7 @@ class _Replayed(NamedTuple):
     segment: int
 
     def tensors(self, step: int, /) -> Sequence[bytes]:
-        """Canonical bytes of those of one state."""
+        """Canonical bytes of the tensors of one state."""
         return self.trained.tensors(self.segment, step)
 
 

@@ -1,4 +1,4 @@
-"""Disputes over a task: who challenges and wins is the engine's word, which the games on the chain must bear out."""
+"""Disputes over a task: the engine decides who challenges and wins, and the games on the chain must agree."""
 
 from __future__ import annotations
 
@@ -47,9 +47,9 @@ class _Game(NamedTuple):
 
 
 def dispute(stage: Stage, task: Submitted, accused: Sequence[Challenge], owed: Sequence[Claim]) -> bool:
-    """All commit, then open; who wins plays first. Then seats have what they are owed.
+    """All challengers commit, then open; winners play first. Then seats receive what they are owed.
 
-    Tell whether the solver was convicted.
+    Returns whether the solver was convicted.
     """
     made = [_commit(stage, task, number, each) for number, each in enumerate(accused)]
     right = [each for each in made if each.challenge.wins]
@@ -73,7 +73,7 @@ def dispute(stage: Stage, task: Submitted, accused: Sequence[Challenge], owed: S
         seated = {game.made.accusation.seat: game.number for game in games}
         claims.pay({seat: number for seat, number in seated.items() if seat is not None})
     else:
-        # Further games wait for a place, with both clocks stopped.
+        # Further games wait for a free place, with both clocks stopped.
         for game in games[:GAMES_AT_ONCE]:
             answer(stage, _sides(stage, task, game), game.number, task.trained.run)
         for game in games:
@@ -87,7 +87,7 @@ def dispute(stage: Stage, task: Submitted, accused: Sequence[Challenge], owed: S
 
 
 def _commit(stage: Stage, task: Submitted, number: int, each: Challenge) -> _Made:
-    """Names the engine's segment, which is false where the engine says that it was seen to be."""
+    """Commit to the engine's segment, which must be false if the engine says that it was seen to be."""
     if each.right:
         stage.same("a segment seen to be false", True, each.segment in task.trained.false_segments)
     salt = number.to_bytes(16, "big") + each.late.to_bytes(16, "big")
@@ -103,8 +103,8 @@ def _commit(stage: Stage, task: Submitted, number: int, each: Challenge) -> _Mad
 
 
 def _win(stage: Stage, task: Submitted, game: _Game, *, rewarded: Challenge) -> None:
-    """The solver is convicted; the engine rewards the earliest commitment among those that are right."""
-    # A solver that serves, and loses a game about nothing false, has lost it by being silent.
+    """Play a game that convicts; the engine rewards the earliest commitment among the right ones."""
+    # A solver that serves and loses a game about a right segment has lost by silence.
     challenge = game.made.challenge
     answers = task.serves and challenge.right
     due = Verdict.SOLVER_FALSE if answers else Verdict.SOLVER_SILENT

@@ -1,7 +1,7 @@
-"""The chain's draws again, from the beacon's words: which accounts sit in which seats, which looks are picked.
+"""Recomputes the chain's draws from the beacon's words: the accounts of the seats, and the looks picked.
 
 audit.md section 2, contracts/src/AuditBoard.sol and libraries/Pool.sol. Seeds, segments and picks are
-`protocol.tasks.draws`; the accounts are found here, among registrations of which nobody resigns while a task runs.
+`protocol.tasks.draws`; accounts are found here, assuming that nobody resigns while a task runs.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ _LEVELS = 16
 
 
 def holders(slots: Sequence[int]) -> list[int]:
-    """The verifier behind each slot: those of the highest level first, each level as they registered.
+    """The verifier behind each slot: highest level first, and within a level in order of registration.
 
-    `slots` are those of each verifier, a power of two.
+    `slots` is each verifier's number of slots, a power of two.
     """
     return [
         verifier
@@ -30,9 +30,9 @@ def holders(slots: Sequence[int]) -> list[int]:
 
 
 def looked(seed: bytes, candidates: Sequence[int], chance: int, room: int) -> tuple[list[int], Iterator[int]]:
-    """The slots that the first draw of a level picks of the candidates, ascending, and the words that follow."""
+    """The candidates' slots picked by the first draw of a level, ascending, and the remaining stream of words."""
     picked, stream = picks(seed, candidates, chance, room), words(seed)
-    # When there is no room left no further number is taken.
+    # Once there is no room left, no further number is taken.
     last = max(candidates) if len(picked) < room else max(picked, default=-1)
     for _ in range(sum(slot <= last for slot in candidates)):
         below(stream, RATE_OF_ALL)
@@ -40,7 +40,7 @@ def looked(seed: bytes, candidates: Sequence[int], chance: int, room: int) -> tu
 
 
 def found(stream: Iterator[int], slots: Sequence[int], seats: int, bound: Collection[int]) -> list[int]:
-    """The accounts of that many seats that a draw asks for, in order; NOBODY where 32 slots belong to bound
+    """The accounts of the `seats` requested seats, in order; NOBODY where all 32 slots tried belong to bound
     accounts.
     """
     held, taken = holders(slots), set(bound)

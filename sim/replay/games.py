@@ -31,7 +31,7 @@ class EndlessGame(SimError):
 
 @dataclass(frozen=True)
 class Accusation:
-    """One challenge. `seat` None: of somebody without one; `segment` None: the game begins without one."""
+    """One challenge. `seat` is None for a challenger without a seat, `segment` None if the game begins without one."""
 
     account: int
     seat: int | None
@@ -40,17 +40,17 @@ class Accusation:
 
     @property
     def place(self) -> int:
-        """The seat as the contracts have it."""
+        """The seat as the contracts encode it."""
         return NO_SEAT if self.seat is None else self.seat
 
     @property
     def named(self) -> int:
-        """The segment as the contracts have it."""
+        """The segment as the contracts encode it."""
         return SEGMENT_UNKNOWN if self.segment is None else self.segment
 
 
 def commit(client: Client, task: int, accusation: Accusation) -> bytes:
-    """Make the priority commitment, which locks the bond; the commitment."""
+    """Make and return the priority commitment, which locks the bond."""
     commitment = priority_commitment(
         client.deployment.chain_id,
         client.commitments.address,
@@ -64,12 +64,12 @@ def commit(client: Client, task: int, accusation: Accusation) -> bytes:
 
 
 def open_late(client: Client, task: int, accusation: Accusation) -> None:
-    """Open the commitment once the task is convicted: the bond returns, and a seat has what it is owed."""
+    """Open the commitment after the conviction: the bond returns, and a seat receives what it is owed."""
     client.commitments.open_late(task, accusation.named, accusation.salt, accusation.place)
 
 
 def open_game(stage: Stage, task: int, accusation: Accusation, trained: Trained) -> int:
-    """Open the game of a commitment; its number."""
+    """Open the game of a commitment and return its number."""
     client = stage.clients[accusation.account]
     stage.devnet.mine()  # Not in the commitment's own block.
     if accusation.segment is None:
@@ -80,7 +80,7 @@ def open_game(stage: Stage, task: int, accusation: Accusation, trained: Trained)
 
 
 class Sides(NamedTuple):
-    """Whose moves a game waits for, and who calls the time."""
+    """The two players of a game, and the referee that calls timeouts."""
 
     solver: Client
     challenger: Client
@@ -88,7 +88,7 @@ class Sides(NamedTuple):
 
 
 def play(stage: Stage, sides: Sides, game: int, record: Run | None, own: Run | None) -> Verdict:
-    """Both sides move until one cannot; then the referee calls the time. What is judged is noted on the stage.
+    """Both sides move until one cannot; then the referee calls the timeout. Judgments are noted on the stage.
 
     `record` is the solver's run, None for one that is silent; `own` the challenger's, None for one that has not looked.
     """
@@ -122,7 +122,7 @@ def play(stage: Stage, sides: Sides, game: int, record: Run | None, own: Run | N
 
 
 def answer(stage: Stage, sides: Sides, game: int, record: Run) -> None:
-    """The solver moves as long as it is its turn, and no time passes: its clocks run in all games that are played."""
+    """The solver moves while it is its turn, without letting time pass: its clocks run in all games in play."""
     reader = GameReader(
         sides.challenger.game, game, stage.training.program.program, sides.challenger.deployment.block
     )
@@ -142,7 +142,7 @@ def _challenger_move(view: GameView, own: Run | None, revealed: Revealed, provid
 
 
 def _element(program: Program, path: tuple[int, ...], number: int) -> str:
-    """Names of the programs down to an instruction, and its opcode."""
+    """The names of the nested programs down to an instruction, and its opcode."""
     names = [program.name]
     for call in path:
         program = program.callee(call)

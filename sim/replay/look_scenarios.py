@@ -24,7 +24,7 @@ from sim.replay.scenario import Scenario, market_of, story
 from sim.units import TOKEN
 
 _LOOKERS: Final = 14
-"""Enough that a draw finds somebody for each look."""
+"""Enough verifiers that a draw fills every look."""
 _TWO_LOOKS: Final = {"verifiers": 2, "segments_per_verifier": 1}
 _HONEST_SOLVER: Final = Solver()
 
@@ -47,19 +47,19 @@ class Drowsy(Careless):
     name = "drowsy"
 
     def look(self, looks: Seats) -> Check:
-        """An honest one's, but in slot 0."""
+        """As an honest looker, except in slot 0."""
         slots = np.arange(len(looks.served))[:, None]
         return super().look(looks).where(slots > 0)
 
 
 @dataclass(frozen=True)
 class Patient(Slandering):
-    """Replays its seat and attests it, whatever it finds; challenges, or accuses, in looks alone."""
+    """Replays its seat and attests it whatever it finds; challenges or accuses only in looks."""
 
     name = "patient"
 
     def check(self, seats: Seats) -> Check:
-        """What is served."""
+        """Attests whatever is served."""
         return Check(seats.served, seats.served, np.zeros_like(seats.served))
 
     def look(self, looks: Seats) -> Check:
@@ -70,7 +70,7 @@ class Patient(Slandering):
 def _looked(
     name: str, text: str, verifier: Verifier, *, solver: Solver = _HONEST_SOLVER, **more: Any
 ) -> Scenario:
-    """A story of looks among verifiers who are all alike: at everything, unless `terms` say otherwise."""
+    """A scenario of looks among identical verifiers: everything is looked at unless `terms` say otherwise."""
     end = more.pop("end", "settled")
     terms = {"look_chance": 1.0, "seat_lock": 20 * TOKEN} | more.pop("terms", {})
     return story(name, text, end, solver, (verifier,) * more.pop("verifiers", _LOOKERS), terms=terms, **more)
@@ -164,7 +164,7 @@ LOOKED: Final = (
         ],
         verifiers=2,
         look_chance=1.0,
-        # Odd, so that its half is rounded in the engine's units too.
+        # Odd, so that half of it is rounded in the engine's units too.
         seat_lock=20 * TOKEN + 1,
     ),
 )

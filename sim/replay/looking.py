@@ -1,4 +1,4 @@
-"""Second looks at an audited task: levels drawn by the beacon's rounds, found again in Python, attested, given up."""
+"""Second looks at an audited task: levels drawn by the beacon, recomputed in Python, attested or given up."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from sim.replay.drawing import found, looked
 
 
 class Looking:
-    """The looks of one task, on the chain: what the engine's `Checker` asks for is done and booked.
+    """The looks of one task on the chain: carries out and books what the engine's `Checker` asks for.
 
-    Slots are those of the level that was drawn last, accounts numbers of verifiers.
+    Slots are those of the level drawn last; accounts are verifier numbers.
     """
 
     def __init__(self, auditing: Auditing) -> None:
@@ -28,20 +28,20 @@ class Looking:
         self._task = auditing.task
         self._level = 0
         self._tries = 0
-        """Draws of the level."""
+        """Number of draws of the present level."""
         self._picked = 0
-        """Looks of all levels."""
+        """Number of looks picked on all levels."""
         self._awaited: dict[int, int] = {}
-        """Accounts by slot, of looks that are neither attested nor given up."""
+        """Accounts, by slot, of looks that are neither attested nor given up."""
         self._attested: list[int] = []
 
     def target(self, look: Look) -> Target:
-        """What a look looks at."""
+        """The target of a look."""
         each = self._stage.scenario.parameters.segments_per_verifier
         return Target.of(look, self._auditing.attestations[look.looked_at(each)], each)
 
     def pick(self, candidates: Sequence[int]) -> list[int]:
-        """The first draw of the next level; the slots of the candidates that its word picks."""
+        """Execute the first draw of the next level; returns the candidates' slots that it picks."""
         scenario = self._stage.scenario
         self._level, self._tries, self._attested = self._level + 1, 0, []
         room = scenario.parameters.slots - self._picked
@@ -55,12 +55,12 @@ class Looking:
         return picked
 
     def targets(self, slots: Sequence[int]) -> list[int]:
-        """Whose attestations these looks look at."""
+        """The accounts whose attestations these looks check."""
         accounts = [self.target(Look(self._level, slot)).attestation.account for slot in slots]
         return [account - self._stage.first_verifier for account in accounts]
 
     def reveal(self, slots: Sequence[int]) -> None:
-        """What these looks look at opens its digest, but where nobody was found: such a look is given up at once."""
+        """The targets of these looks reveal; a look for which nobody was found is given up at once."""
         for slot in [each for each in slots if each in self._awaited]:
             look = Look(self._level, slot)
             target = self.target(look)
@@ -68,8 +68,8 @@ class Looking:
             client.looks.reveal(self._task, look.number, made.secret, made.digest, target.root, target.path)
 
     def lookers(self, asked: Sequence[int]) -> dict[int, int]:
-        """Accounts of the slots that are asked for, where somebody was found: by the draw that picked them, otherwise
-        they are drawn again.
+        """The accounts found for the requested slots: by the draw that picked them the first time, by a redraw
+        afterwards.
         """
         self._tries += 1
         if self._tries > 1:
@@ -77,7 +77,7 @@ class Looking:
         return dict(self._awaited)
 
     def attest(self, check: Check) -> None:
-        """Accounts that act attest and are paid, (V q, 1); after the last draw those that are silent are given up."""
+        """Accounts that act attest and are paid, (V q, 1); after the last draw, silent looks are given up."""
         acts = check.attests | check.challenges
         for slot in [each for each in self._awaited if acts[each, 0]]:
             verifier = self._awaited.pop(slot)
@@ -114,7 +114,7 @@ class Looking:
         self._stage.same("looks that are awaited", 0, self._audit().looking)
 
     def _silence(self, *, again: bool) -> None:
-        """The time of the silent is over: they lose a part of their stakes, which pays another draw, or burns."""
+        """Silent lookers' time is over: they lose part of their stakes, which pays another draw or burns."""
         stage = self._stage
         stage.until(self._audit().until)
         stage.referee.audit.redraw(self._task)
@@ -128,7 +128,7 @@ class Looking:
     # ------------------------------------------------------------------ inside
 
     def _seat(self, slots: Sequence[int], drawn: Sequence[int]) -> None:
-        """Accounts found again must be the chain's."""
+        """Seat the lookers; the recomputed accounts must equal the chain's."""
         stage = self._stage
         expected = [EMPTY if each == NOBODY else stage.verifiers[each].address for each in drawn]
         numbers = [Look(self._level, slot).number for slot in slots]
@@ -139,7 +139,7 @@ class Looking:
         self._auditing.accounts += taken.values()
 
     def _ask_for_more(self) -> None:
-        """Nothing is awaited any more, so the next level is asked for, if there is one: by the call that follows."""
+        """Nothing is pending, so the next call requests the next level, if there is one."""
         parameters = self._stage.scenario.parameters
         left = self._picked < parameters.slots and self._level < LEVELS
         if self._attested and left:

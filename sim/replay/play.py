@@ -16,11 +16,11 @@ from sim.replay.tasks import Life
 
 
 def replay(scenario: Scenario, say: Callable[[str], None]) -> Comparison:
-    """Play a scenario on its own anvil; `say` is told every event that was booked and compared.
+    """Play a scenario on its own anvil; `say` is called with every event after its balances were compared.
 
     Returns the last comparison, with the ends of all tasks. Raises Disagreement as soon as a balance, a winner or an
-    end differs between the engine's ledger and the contracts; DevnetError without anvil, ArtifactMissing without
-    compiled contracts.
+    end differs between the engine and the contracts; DevnetError without anvil, ArtifactMissing without compiled
+    contracts.
     """
     with own_home(), Devnet(block_time=None) as devnet:
         return replay_on(devnet, scenario, say)
@@ -29,9 +29,9 @@ def replay(scenario: Scenario, say: Callable[[str], None]) -> Comparison:
 def replay_on(
     devnet: Devnet, scenario: Scenario, say: Callable[[str], None], deployment: Deployment | None = None
 ) -> Comparison:
-    """The same on a development chain that is there. ASSAY_HOME is written to.
+    """The same on an existing development chain. Writes to ASSAY_HOME.
 
-    `deployment` holds contracts that nobody has used, with the scenario's parameters; None deploys such.
+    `deployment` holds unused contracts with the scenario's parameters; None deploys new ones.
     """
     torch.set_num_threads(1)
     with ExitStack() as stack:

@@ -1,4 +1,4 @@
-"""What the chain holds, place by place: free balances, every lock by its cause, burned, tokens outside of the vault."""
+"""Reads the chain's balances by place: free, locked by cause, burned, and outside the vault."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from sim.replay.comparison import BOND, BURNED, ESCROW, FREE, HELD, OUTSIDE, REG
 
 
 class Reader:
-    """Reads again and again; a lock that was empty once is empty for good and is not asked for any more."""
+    """Reads balances repeatedly; a lock that was empty once stays empty and is not queried again."""
 
     def __init__(self, client: Client, names: Mapping[str, str]) -> None:
         """`names` by address."""
@@ -19,10 +19,10 @@ class Reader:
         self._locks: set[int] = set()
         self._newest = 0
         self._accusations: set[int] = set()
-        """Locks of their bonds, which the vault does not tell from the board's."""
+        """Locks of accusations' bonds, which the vault does not distinguish from the board's."""
 
     def balances(self) -> dict[Place, int]:
-        """Token units by place. A lock of a stranger stands under its address."""
+        """Token units by place. A stranger's lock is listed under its address."""
         client = self._client
         held: dict[Place, int] = {}
         for address, name in self._names.items():

@@ -14,5 +14,5 @@ _SECRET: Final = secret_of(bytes(development_account(0, DEVELOPMENT_CHAIN).key))
 
 @lru_cache(maxsize=64)
 def signature(number: int) -> bytes:
-    """Of one round."""
+    """The signature of a round."""
     return sign(_SECRET, round_message(number))

@@ -1,4 +1,4 @@
-"""What a scenario of `sim replay` is: who takes part, under which parameters, and how it should end."""
+"""Definition of a scenario of `sim replay`: its people, parameters, and expected end."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from sim.units import TOKEN
 
 @dataclass(frozen=True)
 class Scenario:
-    """One story, or many tasks of a market. `outcomes` are the ends of its tasks in order; None: whatever comes."""
+    """One story, or many tasks of a market. `outcomes` are the expected ends of its tasks in order; None allows any."""
 
     name: str
     text: str
@@ -27,28 +27,28 @@ class Scenario:
     tasks: int = 1
     seed: int = 1
     newest_first: bool = False
-    """Of several games on a task, the one that was opened last is played first."""
+    """Games on a task are played newest first."""
     late: bool = False
-    """Each bid comes in the last second that it may, and so prolongs bidding."""
+    """Each bid comes in the last possible second and so extends the bidding."""
     drawn: tuple[tuple[int, ...], ...] = ()
-    """Segments that the first draw is to give to each seat: the solver submits at such a time. Empty: any."""
+    """Segments that the first draw shall give to each seat; the solver times its submission accordingly. Empty: any."""
     picked: tuple[tuple[int, ...], ...] = ()
-    """Slots that the first draw of each level of looks is to pick: what is attested last is at such a time."""
+    """Slots that the first draw of each level of looks shall pick; the last attestation is timed accordingly."""
     cancelled: bool = False
-    """The submitter takes a task back that nobody has bid on, before bidding ends."""
+    """The submitter cancels a task without bids before bidding ends."""
     moot: bool = False
-    """Accusations that could be answered are still open when games are played."""
+    """Answerable accusations are still open when games are played."""
     exact: bool = False
-    """Amounts are whole units of the engine, so that its own `Market` can play the same."""
+    """Amounts are whole engine units, so that the engine's `Market` can play the same scenario."""
 
     @property
     def look_chance(self) -> int:
-        """As the terms have it, in hundredths of a percent."""
+        """The terms' look chance, in hundredths of a percent."""
         return round(self.parameters.look_chance * RATE_OF_ALL)
 
 
 def parameters(people: Population, **changes: Any) -> MarketParameters:
-    """A small market: amounts of the default parameters, few segments, so that training and games take no time."""
+    """A small market: default amounts, but few segments, so that training and games are fast."""
     given: dict[str, Any] = {
         "segments": 2,
         "segments_per_verifier": 2,
@@ -61,8 +61,8 @@ def parameters(people: Population, **changes: Any) -> MarketParameters:
 def story(
     name: str, text: str, end: str, solver: Solver, verifiers: tuple[Verifier, ...], **more: Any
 ) -> Scenario:
-    """One task of one solver, or of `solvers` alike; `more` are fields of Scenario, of MarketParameters in `terms`, and
-    `bystanders` and `submitter`.
+    """One task with one solver, or several identical `solvers`. `more` takes fields of Scenario, MarketParameters'
+    fields in `terms`, and `bystanders` and `submitter`.
     """
     terms = more.pop("terms", {})
     others = [(each, 1) for each in more.pop("bystanders", ())]
@@ -76,7 +76,7 @@ def story(
 
 @dataclass(frozen=True)
 class Bluffing(Withholder):
-    """Asks as if it trained, so that it does not win every task."""
+    """Asks as if it trained, so as not to win every task."""
 
     name = "bluffing"
 
@@ -88,7 +88,7 @@ class Bluffing(Withholder):
 def market_of(
     name: str, text: str, tasks: int, seed: int, verifiers: Sequence[Any], /, **terms: Any
 ) -> Scenario:
-    """Strategies side by side, many tasks in a row: how each ends is drawn."""
+    """Many tasks in a row among competing strategies; chance decides how each ends."""
     people = population(
         [(Solver(), 1), (Skipper(), 1), (Bluffing(), 1), (Crashing(rate=0.5), 1), (Noisy(rate=0.4), 1)],
         verifiers,
@@ -99,7 +99,7 @@ def market_of(
             (Retrainer(chance=0.5), 1),
         ],
     )
-    # Everybody wins at times, and at times nobody: chance decides about the bids, more than devices do.
+    # Every solver wins sometimes, and sometimes nobody does: chance affects bids more than devices do.
     given = parameters(
         people,
         segments=3,

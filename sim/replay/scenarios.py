@@ -1,7 +1,6 @@
 """The scenarios of `sim replay`.
 
-The chain makes the draws, so a scenario with one intended end has accounts that lead to it whichever of them are
-drawn.
+The chain makes the draws, so a scenario with one intended end has accounts that lead to it whichever are drawn.
 """
 
 from __future__ import annotations
@@ -25,11 +24,11 @@ _HONEST = Verifier()
 _LOOKED: Final = 1
 """Seed under which the bystander looks at the first of two segments."""
 _SILENT_ONCE: Final = 11
-"""Seed under which two seats of three are silent, and who is drawn for them is there."""
+"""Seed under which two seats of three are silent, and their replacements are online."""
 _SILENT_TWICE: Final = 10
-"""Seed under which one seat of two is attested at once, and the other by neither of two accounts."""
+"""Seed under which one of two seats is attested at once, and the other by neither of its two accounts."""
 _ACCUSED: Final = 1
-"""Seed under which the first account of a seat accuses, and the second one attests."""
+"""Seed under which the first account of a seat challenges and the second attests."""
 
 _ALL = (
     story(
@@ -245,12 +244,12 @@ SCENARIOS: Final[Mapping[str, Scenario]] = MappingProxyType({each.name: each for
 
 
 def market(tasks: int, seed: int, *, exact: bool = False, name: str = "market") -> Scenario:
-    """A scenario whose end is not fixed, with another number of tasks and another seed."""
+    """A scenario without a fixed end, with the given number of tasks and seed."""
     return replace(SCENARIOS[name], tasks=tasks, seed=seed, exact=exact)
 
 
 def scenario(name: str) -> Scenario:
-    """The scenario of this name. Raises StudyError that names all of them."""
+    """The scenario of this name. Raises StudyError, which lists all names."""
     if name not in SCENARIOS:
         near = get_close_matches(name, SCENARIOS, n=1)
         hint = f"did you mean {near[0]}?" if near else "choose one of them"

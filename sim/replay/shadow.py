@@ -1,7 +1,7 @@
-"""The engine's own market of one row, played beside the chain: it decides, and books in its own units.
+"""The engine's own market of one row, played beside the chain: it makes the decisions, and books in its own units.
 
-Bids, work, seats, challenges and ends are `sim.engine`'s; only draws are taken from the chain instead of from a
-stream, and seats attest there as soon as they do here. What else the market decided is carried out afterwards.
+Bids, work, seats, challenges and ends come from `sim.engine`; only draws come from the chain instead of a stream, and
+seats attest on the chain as soon as they do here. All other decisions are carried out afterwards.
 """
 
 from __future__ import annotations
@@ -28,41 +28,41 @@ from sim.replay.looking import Looking
 from sim.replay.scenario import Scenario
 
 _TASKS: Final = {"arrival_rate": 1, "solver_capital": 0, "overlap": 1, "capital_rate": 0}
-"""What parameters must be: a replay posts every task when the one before is over, and has no cost of capital."""
+"""Required parameters: a replay posts each task after the previous one has ended, and capital costs nothing."""
 _ENDS: Final = ("unsold", "expired", "convicted", "void", "stalled", "settled")
 
 
 class Challenge(NamedTuple):
-    """One game that somebody opens, or one commitment that is not opened, as the engine sees it."""
+    """A game that is opened, or a commitment that is not, as the engine sees it."""
 
     account: int
     seat: int | None
     """Number of the seat or look, None for a challenger that has none."""
     segment: int | None
-    """None where it names none."""
+    """None if it names none."""
     right: bool
-    """It has seen that the segment is false."""
+    """The challenger has seen that the segment is false."""
     wins: bool
     late: bool
-    """Opened when the task has stalled."""
+    """Opened after the task has stalled."""
     opens: bool = True
     preempts: bool = False
     """Made by an insider, just before the would-be winner."""
 
 
 class _Seated(Checker):
-    """Seats the accounts that the chain has drawn, also for looks; their actions happen on the chain."""
+    """Seats the accounts that the chain has drawn, including lookers; their actions happen on the chain."""
 
     auditing: Auditing
     looking: Looking
     drawn: Draw
 
     def draw(self) -> Draw:
-        """The chain's; nobody before it."""
+        """The chain's first draw; nobody if there is none."""
         return self.drawn
 
     def again(self, rows: Indices, asked: Flags, bound: Indices, luck: Stream) -> Indices:
-        """The chain's, again."""
+        """The chain's redraw."""
         del rows, bound, luck
         return self.auditing.redraw(asked)
 
@@ -74,7 +74,7 @@ class _Seated(Checker):
         return check
 
     def picks(self, candidates: Flags, left: Indices, luck: Stream) -> Flags:
-        """The chain's, where it draws: what they look at opens its digest, or not."""
+        """The chain's picks, if it draws; the targets then reveal or not."""
         del left, luck
         picked = np.zeros_like(candidates)
         if candidates.any():
@@ -85,7 +85,7 @@ class _Seated(Checker):
         return picked
 
     def lookers(self, asked: Flags, bound: Indices, luck: Stream) -> Indices:
-        """The chain's."""
+        """The chain's lookers."""
         del bound, luck
         found = np.full(asked.shape, NOBODY, dtype=np.int64)
         for slot, account in self.looking.lookers(asked[:, 0].nonzero()[0].tolist()).items():
@@ -100,10 +100,10 @@ class _Seated(Checker):
 
 
 class Shadow(Market):
-    """The market of a scenario, a task at a time: `begin`, then `end` with the chain's draws where it was submitted."""
+    """A scenario's market, one task at a time: `begin`, then, if it was submitted, `end` with the chain's draws."""
 
     def __init__(self, scenario: Scenario) -> None:
-        """Raises StudyError when parameters ask for what a replay does not have."""
+        """Raises StudyError if parameters need something that a replay does not support."""
         for name, due in _TASKS.items():
             if getattr(scenario.parameters, name) != due:
                 raise StudyError(
@@ -113,16 +113,16 @@ class Shadow(Market):
         random = streams(np.random.SeedSequence(scenario.seed), rows=1)
         self._auction: Auction = late if scenario.late else descending
         self.asks: Amounts
-        """Of the last auction, (solvers, 1) units of the engine; one more when the submitter bids itself."""
+        """Asks of the last auction, (solvers, 1) engine units; one more if the submitter bids itself."""
         super().__init__(scenario.parameters, scenario.population, 1, scenario.tasks, random, self._record)
         self._seated = _Seated(self.parameters, self.population, random)
         self._last: Checks
         self.looking: Looking
-        """Of the task that ended last."""
+        """The looks of the task that ended last."""
         self.checker = self._seated
 
     def end(self, task: Task, auditing: Auditing) -> Checks:
-        """The drawn accounts act, and the task ends."""
+        """Let the drawn accounts act and end the task."""
         self._seated.auditing = auditing
         self._seated.looking = self.looking = Looking(auditing)
         self._seated.drawn = auditing.first() if task.drawn[0] else auditing.nobody()
@@ -131,11 +131,11 @@ class Shadow(Market):
         return self._last
 
     def ends(self) -> dict[str, int]:
-        """How many tasks ended in which way so far."""
+        """Number of tasks so far by how they ended."""
         return {name: int(getattr(self.books.tally, name)[0]) for name in _ENDS}
 
     def challenges(self) -> list[Challenge]:
-        """All games of the task that ended last, and commitments that are not opened, in the engine's order."""
+        """All games and unopened commitments of the task that ended last, in the engine's order."""
         checks, games = self._last, self._last.games
         holders = {account: number for number, account in self._places()}
         made: list[Challenge] = []
@@ -157,7 +157,7 @@ class Shadow(Market):
         return made
 
     def claims(self) -> list[Claim]:
-        """What each seat that somebody has is owed, where the task that ended last was convicted."""
+        """What each held seat is owed, if the task that ended last was convicted."""
         checks = self._last
         spoke = checks.spoke(self.checker.in_ledger)
         convicted = checks.named[checks.first, 0]
@@ -175,7 +175,7 @@ class Shadow(Market):
         ]
 
     def _places(self) -> list[tuple[int, int]]:
-        """Seats that somebody has, and looks that somebody has attested: number and account."""
+        """Held seats and attested looks: number and account."""
         checks = self._last
         found = list(enumerate(checks.accounts[:, 0].tolist()))
         for number, level in enumerate(checks.second.levels if checks.second else (), start=1):

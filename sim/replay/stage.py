@@ -1,4 +1,4 @@
-"""A chain with the contracts, everybody of a scenario on it with their tokens in the vault, and the books beside it."""
+"""A chain with the contracts and all of a scenario's parties, funded in the vault, and the engine's books beside it."""
 
 from __future__ import annotations
 
@@ -29,16 +29,16 @@ from sim.replay.scenario import Scenario
 from sim.replay.training import Training
 
 QUICK: Final = Sending(timeout=60.0, poll=0.005)
-"""A block for each transaction: a receipt is there at once."""
+"""Each transaction gets its own block, so receipts are immediate."""
 _DEPLOYER: Final = DEVELOPMENT_ACCOUNTS - 1
 _OFFER: Final = Offer(
     speed=2**64 - 1, state_bytes=2**64 - 1, lock=2**128 - 1, fee=0, seat_fee=0, period=2**32 - 1
 )
-"""Every verifier takes every task."""
+"""Every verifier accepts every task."""
 
 
 class Stage:
-    """Accounts of the engine are accounts of the chain: number i is the development account i.
+    """The engine's account i is development account i on the chain.
 
     After each event `booked` compares every balance.
     """
@@ -51,7 +51,7 @@ class Stage:
         stack: ExitStack,
         deployment: Deployment | None = None,
     ) -> None:
-        """`stack` closes what is opened here. Raises StudyError for more people than there are accounts."""
+        """`stack` closes what is opened here. Raises StudyError if there are more people than accounts."""
         people = scenario.population
         self.devnet = devnet
         self.scenario = scenario
@@ -64,7 +64,7 @@ class Stage:
         self.events: list[str] = []
         self.judged: list[str] = []
         self.halves = [0] * len(self.names)
-        """Chain units that the engine's int64 ledger lacks, by account, with `exact` amounts (`halved`)."""
+        """With `exact` amounts, chain units that the engine's int64 ledger lacks, by account (`halved`)."""
         self.compared = 0
         self._say = say
         deployment = deployment or deployed(devnet, scenario)
@@ -85,7 +85,7 @@ class Stage:
         self.booked("registrations")
 
     def halved(self, amount: int, taker: int, giver: int | None = None) -> None:
-        """Half of an amount was paid. The int64 ledger halves in its whole units; what nobody gives burns."""
+        """Note that half of an amount was paid; the int64 ledger halves in whole units. Without a giver, it burns."""
         lost = amount // 2 - amount // SCALE // 2 * SCALE
         self.halves[taker] += lost
         if giver is not None:
@@ -98,7 +98,7 @@ class Stage:
 
     @property
     def referee(self) -> Client:
-        """The account for calls that anyone may make: the drawer."""
+        """The client for calls that anyone may make: the drawer."""
         return self.clients[DRAWER]
 
     def name(self, account: int) -> str:
@@ -106,11 +106,11 @@ class Stage:
         return self.names[account]
 
     def until(self, time: int) -> None:
-        """Let the chain's clock pass a time."""
+        """Advance the chain's clock past a time."""
         self.devnet.skip(max(0, time - self.referee.now()) + 1)
 
     def same(self, what: str, expected: object, chain: object) -> None:
-        """Raises Disagreement where the chain decided otherwise than the engine."""
+        """Raises Disagreement if the chain decided differently from the engine."""
         if expected != chain:
             raise Disagreement(
                 f"engine and contracts disagree (scenario {self.scenario.name}), {what}: expected {expected}, "
@@ -118,7 +118,7 @@ class Stage:
             )
 
     def booked(self, event: str) -> Comparison:
-        """Say what happened, and compare every balance. Raises Disagreement."""
+        """Report an event and compare every balance. Raises Disagreement."""
         self._say(event)
         self.events.append(event)
         comparison = compare(self.scenario.name, event, self.books.balances(), self._reader.balances())
@@ -126,7 +126,7 @@ class Stage:
         return comparison
 
     def close(self, outcomes: tuple[str, ...]) -> Comparison:
-        """Verifiers leave, everybody takes everything out; the last comparison. Raises Disagreement."""
+        """Verifiers resign and everybody withdraws everything; returns the last comparison. Raises Disagreement."""
         for client in self.verifiers:
             client.audit.resign()
         self.booked("resignations")
@@ -150,10 +150,10 @@ class Stage:
         )
 
     def _fund(self) -> list[int]:
-        """First deposits, by account: enough for all tasks, and an odd rest."""
+        """Initial deposits by account: enough for all tasks, plus an odd remainder."""
         amounts, terms, people = self.amounts, self.scenario.parameters, self.scenario.population
         bonds = Bonds(amounts.bond, terms.verifiers, people)
-        # The submitter may bid itself, and challenge, also in another's place; a verifier may be silent in its seat.
+        # The submitter may bid itself, challenge, and pre-empt other challengers; a verifier may be silent in its seat.
         each = [amounts.escrow(terms) + amounts.stake + bonds.submitter + amounts.bond, 0]
         each += people.solver_count * [amounts.stake]
         each += people.verifier_count * [amounts.bond + amounts.seat_lock(terms)]
@@ -194,7 +194,7 @@ def _names(scenario: Scenario) -> list[str]:
 
 @contextmanager
 def own_home() -> Iterator[None]:
-    """Deployment file and journals of a replay lie in their own folder and go with it."""
+    """Keep a replay's deployment file and journals in a temporary folder."""
     before = os.environ.get(VARIABLE)
     with TemporaryDirectory(prefix="assay-replay-") as folder:
         os.environ[VARIABLE] = folder

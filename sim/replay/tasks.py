@@ -1,6 +1,6 @@
-"""A task's whole life: the agents decide as they do in the engine, the chain carries it out, the books follow.
+"""A task's whole life: the agents decide as in the engine, the chain carries it out, and the books follow.
 
-Where the engine's rules say who wins, who is rewarded and whether a task settles, the chain must say the same.
+The chain must agree with the engine on who wins, who is rewarded and whether a task settles.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from sim.replay.timing import submission
 from sim.replay.training import Trained
 
 _MOST_BIDS: Final = 8
-"""Of a bidding in time, the last: what was bid before them changes nothing that is left."""
+"""When bids are in time, only this many last bids are played: earlier ones leave no trace."""
 
 
 class Life:
@@ -43,7 +43,7 @@ class Life:
         self._referee: Client = stage.referee
 
     def play(self) -> str:
-        """One task; how it ended on the chain, which is how it ended in the engine."""
+        """Play one task and return how it ended, which must be the same on the chain and in the engine."""
         before = self._shadow.ends()
         end = self._play(self._shadow.begin())
         ended = [name for name, count in self._shadow.ends().items() if count != before[name]]
@@ -90,7 +90,7 @@ class Life:
         return end
 
     def _end(self, task: Submitted, checks: Checks) -> str:
-        """What looks show, challenges, then how the task ends without a conviction."""
+        """Play the outcome of looks, then challenges, then the end of the task if there is no conviction."""
         accused, owed = self._shadow.challenges(), self._shadow.claims()
         looked = None
         if checks.second is not None:
@@ -125,7 +125,7 @@ class Life:
         return task
 
     def _bid(self, task: int) -> tuple[int, int] | None:
-        """All bids in their order, each in time or each in the last second. Account and price of the winner."""
+        """Make all bids in order, each in time or each in the last second. Returns the winner's account and price."""
         made = self._bids()
         if not self._stage.scenario.late:
             made = made[-_MOST_BIDS:]
@@ -154,7 +154,7 @@ class Life:
         return solver, price
 
     def _refusal(self, task: int, price: int) -> str:
-        """Why the contract takes no bid of this price from nobody, who has no stake either."""
+        """The contract's reason for refusing a bid of this price from an account without a stake."""
         try:
             self._referee.market.read_all("bid", task, price)
         except Reverted as error:
@@ -162,7 +162,7 @@ class Life:
         return ""
 
     def _bids(self) -> list[Bid]:
-        """As the engine's solvers bid. With `exact` amounts these are its bids, each a multiple of its unit;
+        """The bids of the engine's solvers. With `exact` amounts these are the engine's, in multiples of its unit;
         otherwise they go down by the contract's own least undercut.
         """
         most, late = self._parameters.budget, self._stage.scenario.late
@@ -173,7 +173,7 @@ class Life:
         return bids(exact, self._amounts.budget, late=late)
 
     def _bidder(self, number: int) -> int:
-        """The account of an ask: the submitter's own is the last."""
+        """The account behind an ask; the submitter's own ask is the last."""
         return FIRST_SOLVER + number if number < self._stage.scenario.population.solver_count else SUBMITTER
 
     def _expire(self, task: int, solver: int) -> str:
@@ -203,7 +203,7 @@ class Life:
     # ------------------------------------------------------------------ ends
 
     def _stall(self, task: Submitted) -> None:
-        """The stall period passes: since the first draw, or since its round where it is not drawn."""
+        """Let the stall period pass, counted from the first draw, or from its round if the task is not drawn."""
         audit, parameters = self._referee.audit.audit(task.number), self._referee.market.parameters()
         since = audit.drawn_at or self._referee.deployment.beacon.time_of(audit.round)
         self._stage.until(since + parameters.stall_period)
@@ -211,7 +211,7 @@ class Life:
         self._stage.booked(f"task {task.number}: stalled")
 
     def _close(self, task: Submitted, attested: list[int], end: str) -> str:
-        """The window passes; attested seats are paid, and the solver as the end says."""
+        """Let the window pass; pay attested seats, and the solver as `end` says."""
         drawn = bool(task.auditing.accounts)
         market = self._referee.market
         self._stage.until(market.task(task.number).challenge_until)

@@ -1,4 +1,4 @@
-"""Terms of a replay's tasks: the market's amounts, the training's roots, times that suffice for every transaction."""
+"""Terms of a replay's tasks: the market's amounts, the training's roots, and periods long enough for every call."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from sim.replay.training import STEPS, THINNING, Training
 
 
 def terms(training: Training, parameters: MarketParameters, amounts: Amounts, number: int) -> Terms:
-    """Of task `number`, which only makes bundles differ."""
+    """Terms of task `number`, which only makes bundles differ."""
     program = training.program
     return Terms(
         program_id=program.program.id,
@@ -42,7 +42,7 @@ def terms(training: Training, parameters: MarketParameters, amounts: Amounts, nu
         segments_per_verifier=parameters.segments_per_verifier,
         arithmetic=ARITHMETIC,
         thinning=THINNING,
-        # Shorter than what the challenge period has beyond the attest period: locks are lost before anybody challenges.
+        # Shorter than the challenge period minus the attest period, so locks are taken before anybody challenges.
         move_time=5_000,
         look_chance=round(parameters.look_chance * RATE_OF_ALL),
         jurors=0,

@@ -1,4 +1,4 @@
-"""When to do what asks for a draw, so that the draw gives what a story needs: segments of seats, slots of looks.
+"""Times calls that request a draw so that the draw yields what a scenario needs: seats' segments, looks' slots.
 
 The development chain's beacon signs with a secret that everybody knows, so a replay can look ahead; nobody else can.
 """
@@ -18,7 +18,7 @@ Wanted = Sequence[Sequence[int]]
 
 
 def submission(client: Client, task: int, root: bytes, segments: int, wanted: Wanted) -> int:
-    """The next second whose submission of `root` leads to a draw of the wanted segments, of `segments` in all."""
+    """The next second in which submitting `root` leads to a draw of the wanted segments, out of `segments`."""
     for time, first in _seeds(client, task, root, 1):
         drawn = [segments_of(first, seat, segments, len(each)) for seat, each in enumerate(wanted)]
         if [sorted(each) for each in drawn] == [sorted(each) for each in wanted]:
@@ -38,7 +38,7 @@ def attestation(
 
 
 def _seeds(client: Client, task: int, root: bytes, number: int) -> Iterator[tuple[int, bytes]]:
-    """Seeds of draw `number` of a task, by the second in which it is asked for, from the next one on."""
+    """Seeds of draw `number` of a task by the second in which it is requested, from the next second on."""
     deployment = client.deployment
     network, delay = deployment.beacon, deployment.parameters.draw_delay
     for time in count(client.now() + 1):

@@ -1,7 +1,7 @@
 """What is trained in a replay: a step of two tensors and one call, small enough that a whole game takes seconds.
 
-Right and false runs are real ones: a false segment's last step flips one bit of one product inside the call, and all
-that follows is computed honestly from it. So a challenger walks down to that element and the EVM computes it.
+Right and false runs are both real: the last step of a false segment flips one bit of one product inside the call, and
+everything after it is computed honestly. A challenger bisects down to that element and the EVM computes it.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ THINNING: Final = 1
 HALF: Final = 0x3F000000
 _WEIGHTS: Final = TensorType(DType.F32, (7,))
 _BIT: Final = 1 << 22
-"""The first bit of a binary32 number's fraction: large enough to last through the sum that follows."""
+"""The top bit of a binary32 fraction: large enough to survive the sum that follows."""
 
 
 def _scaled(factor: int) -> Program:
@@ -50,7 +50,7 @@ def step_program(factor: int = HALF) -> StepProgram:
 
 
 class _Flipping(Interpreter):
-    """Honest but for one bit of the product inside the call."""
+    """Honest, except for one bit of the product inside the call."""
 
     def results(self, site: Site, operands: Sequence[Tensor]) -> tuple[Tensor, ...]:
         """The instruction's results."""
@@ -114,7 +114,7 @@ class Training:
 
 
 class Trained:
-    """A solver's whole run, and what others make of it when it is served to them."""
+    """A solver's whole run, and the replays that others make of it."""
 
     def __init__(self, training: Training, false: int) -> None:
         self._training = training
@@ -130,7 +130,7 @@ class Trained:
 
     @cached_property
     def false_segments(self) -> frozenset[int]:
-        """Segments whose replay differs: found by replaying all of them. They are the first `false` ones."""
+        """Segments whose replay differs, found by replaying all of them: the first `false` ones."""
         numbers = range(1, self._training.segments + 1)
         return frozenset(number for number in numbers if self.steps_root(number) is None)
 
@@ -140,18 +140,18 @@ class Trained:
         return step_tree(list(roots)).root if roots[-1] == self.roots[segment] else None
 
     def tensors(self, segment: int, step: int) -> list[bytes]:
-        """Of state `step` of a segment, 0 ... C, in a verifier's replay: canonical bytes, in the program's order."""
+        """Canonical bytes of state `step`, 0 ... C, of a segment in a verifier's replay, in the program's order."""
         state = self.checked.state(segment, step)
         return [bytes(tensor.data) for tensor in self._training.program.checkpoint(state).tensors]
 
     @property
     def checked(self) -> Replay:
-        """A verifier's run: honest, from the served checkpoints."""
+        """A verifier's honest run from the served checkpoints."""
         return self._replay(self._honest, self.states, self.roots)
 
     @property
     def repeated(self) -> Replay:
-        """A verifier's run where nothing is served: honest from the initial state on."""
+        """A verifier's honest run from the initial state, for when nothing is served."""
         states = self._states(self._honest)
         return self._replay(
             self._honest, states, [self._training.program.state_root(state) for state in states]

@@ -1,8 +1,8 @@
-"""Which code computed rows: a digest over a study's file and all of `sim` that it imports, directly or not.
+"""The code that computed rows: a study's file and every module of `sim` that it imports, directly or not.
 
-Read from the sources' syntax trees, as an import inside a function counts too. Figures are not code of rows: they come
-after. What lays rows out, and the recommended terms, count for every study. Files of a researcher's own beside the
-study are not followed, nor other packages: the manifest names NumPy's version and holds the values of all parameters.
+Imports are read from syntax trees, so imports inside functions count too. Figures are excluded: they are drawn
+afterwards. The code that lays out rows and the recommended terms count for every study. A researcher's own files
+beside the study are not followed, nor are other packages: the manifest has NumPy's version and all parameter values.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ _BESIDE: Final = (
     PRESETS / "recommended.toml",
     _ROOT / "sweeping" / "chunk.py",
 )
-"""Of every study. They are not followed: a chunk imports all studies."""
+"""Sources of every study. Their imports are not followed, because `chunk` imports all studies."""
 
 
 def sources(study: Study) -> list[Path]:
-    """The study's file and what it rests on, in a fixed order."""
+    """The study's file and everything it depends on, in a fixed order."""
     own = Path(inspect.getfile(type(study)))
     found: set[Path] = set()
     left = [own]
@@ -63,7 +63,7 @@ def _names(node: ast.AST) -> Iterator[str]:
 
 
 def _files(name: str) -> Iterator[Path]:
-    """The file of a module of `sim`, and of the packages that it lies in; none for other names."""
+    """The files of a `sim` module and of its packages; none for other names."""
     first, *parts = name.split(".")
     if first != "sim":
         return

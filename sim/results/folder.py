@@ -1,8 +1,8 @@
-"""A folder of results: `manifest.json`, and `parts/00000.parquet` on, one for each chunk; whole or not at all.
+"""A folder of results: `manifest.json`, and one part per chunk, from `parts/00000.parquet` on, written atomically.
 
-A part is complete as soon as it has its name, so the parts that are there are all that a resumed sweep needs to know.
-Two sweeps of one question in one folder write the same bytes, and do each other no harm. The manifest is written before
-all else and replaced in one step, so that no rows are ever there without the question that they answer.
+A part is complete once it has its name, so a resumed sweep only needs to list the parts. Two sweeps of one question in
+one folder write the same bytes, so they do not conflict. The manifest is written first and replaced atomically, so
+rows never exist without the question that they answer.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _PARTS: Final = "parts"
 
 
 class Folder:
-    """One folder, and the manifest that it holds: that of the command that first played its rows."""
+    """A folder and its manifest, which is that of the command that first played its rows."""
 
     def __init__(self, path: Path, about: Mapping[str, Any]) -> None:
         self.path = path
@@ -29,10 +29,10 @@ class Folder:
 
     @classmethod
     def open(cls, path: Path, about: Mapping[str, Any], *, fresh: bool = False) -> Folder:
-        """A folder for results of the question in `about`, made or gone on with; `fresh` replaces those of another.
+        """Create or resume a folder for the question in `about`; `fresh` replaces results of another question.
 
-        Where rows are gone on with, the manifest stays the one that is there, but for where the study's file lies now.
-        Raises ResultsError when it holds results of another question or what is none, or cannot be written.
+        When resuming, the existing manifest is kept, except for the present location of the study's file. Raises
+        ResultsError if the folder holds results of another question or other files, or cannot be written.
         """
         folder = cls(path, about)
         there = path / manifest.NAME
@@ -59,15 +59,15 @@ class Folder:
 
     @classmethod
     def at(cls, path: Path) -> Folder:
-        """The folder in its present state. Raises ResultsError when there is no manifest."""
+        """Open an existing folder. Raises ResultsError if there is no manifest."""
         return cls(path, manifest.read(path / manifest.NAME))
 
     def part(self, number: int) -> Path:
-        """Where the rows of a chunk lie."""
+        """Path of a chunk's rows."""
         return self.path / _PARTS / f"{number:05}.parquet"
 
     def missing(self) -> list[int]:
-        """Numbers of the chunks whose rows are not there yet."""
+        """Numbers of the chunks whose rows are missing."""
         return [number for number in range(self.manifest["parts"]) if not self.part(number).exists()]
 
     def parts(self) -> Iterator[Path]:
@@ -81,21 +81,21 @@ class Folder:
         return (self.part(number) for number in range(self.manifest["parts"]))
 
     def write(self, number: int, rows: bytes) -> None:
-        """Keep the rows of a chunk. Raises ResultsError when the disk does not take them."""
+        """Write the rows of a chunk. Raises ResultsError if that fails."""
         try:
             write_atomically(self.part(number), rows)
         except OSError as error:
             raise _unwritable(self.path, error) from error
 
     def _clear(self) -> None:
-        """Remove the report and the rows, and nothing that `sim` did not write; the manifest is replaced after."""
+        """Remove the report and the rows, but nothing that `sim` did not write; the manifest is replaced afterwards."""
         (self.path / REPORT).unlink(missing_ok=True)
         for path in (self.path / _PARTS).glob("*.parquet"):
             path.unlink()
 
 
 def _only_ours(path: Path) -> None:
-    """Raise ResultsError for a folder that holds more than what a killed write of its first manifest leaves."""
+    """Raise ResultsError if a folder holds anything but the leftovers of an interrupted first manifest."""
     if path.exists() and any(not found.name.startswith(TEMPORARY_PREFIX) for found in path.iterdir()):
         raise ResultsError(
             f"{path}: expected an empty folder or one of results, got one with other files; give another --out"

@@ -1,6 +1,6 @@
-"""The manifest of a folder of results: which question its rows answer, and what computed them.
+"""The manifest of a folder of results: the question that its rows answer, and what computed them.
 
-`question` is what must be the same for rows to belong together; `digest` is SHA-256 of it. The rest is for readers.
+Rows belong together if `question` is the same; `digest` is its SHA-256. The rest is for readers.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def manifest_of(plan: Plan) -> dict[str, Any]:
 
 
 def read(path: Path) -> dict[str, Any]:
-    """The manifest in a file. Raises ResultsError when it cannot be read or is none."""
+    """Read a manifest. Raises ResultsError if the file cannot be read or is not a manifest."""
     try:
         found = json.loads(path.read_text())
     except (OSError, ValueError) as error:
@@ -64,7 +64,7 @@ def read(path: Path) -> dict[str, Any]:
 
 
 def difference(there: Mapping[str, Any], now: Mapping[str, Any]) -> str | None:
-    """What first differs between two manifests' questions, in words; None when they are the same."""
+    """Describe the first difference between two manifests' questions; None if they are the same."""
     old, new = there["question"], now["question"]
     for name in sorted(set(old) | set(new)):
         if old.get(name) != new.get(name):
@@ -112,7 +112,7 @@ def _version(package: str) -> str | None:
 
 
 def _commit() -> str | None:
-    """The commit of the checkout that the code lies in, "+" when its files differ from it; None without git."""
+    """The commit of the code's checkout, with "+" appended if its files are modified; None without git."""
     folder = Path(sim.__file__).parent
     asked = ["git", "-C", str(folder), "describe", "--always", "--dirty=+", "--abbrev=40", "--exclude=*"]
     try:

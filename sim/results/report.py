@@ -1,4 +1,4 @@
-"""The report of a folder: one HTML file with findings, figures, claims and the manifest; nothing is loaded by it."""
+"""The report of a folder: one self-contained HTML file with findings, figures, claims and the manifest."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 MOST_CLAIMS: Final = 500
-"""Rows of the table of claims: those that do not hold, then the others, the widest tolerance first."""
+"""Most rows in the table of claims: failed claims first, then the others, widest tolerance first."""
 
 _STYLE: Final = """
 body { font: 16px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem; color: #1a1a1a }
@@ -35,7 +35,7 @@ tr { border-bottom: 1px solid #ddd } .number { text-align: right; font-variant-n
 
 
 def write_report(results: Results) -> Path:
-    """Write the report beside the rows; its path. Raises ResultsError, and what the study's answer raises."""
+    """Write the report beside the rows and return its path. Raises ResultsError, and what the study's answer raises."""
     path = results.folder.path / REPORT
     write_atomically(path, page(results).encode())
     return path
@@ -55,19 +55,19 @@ def page(results: Results) -> str:
 
 
 def svg(figure: Figure, salt: str) -> str:
-    """A figure as an SVG element whose identifiers no other figure of the page has; the same bytes each time."""
+    """A figure as an SVG element with identifiers unique on the page; the bytes are reproducible."""
     import matplotlib
 
     sink = io.StringIO()
     if figure.get_layout_engine() is not None:
-        # Every drawing moves a laid-out figure a little; the first one's places are kept.
+        # Each drawing shifts a laid-out figure slightly; keep the positions of the first one.
         figure.draw_without_rendering()
         figure.set_layout_engine("none")
     with matplotlib.rc_context({"svg.hashsalt": salt, "svg.fonttype": "none", "font.family": "sans-serif"}):
         figure.savefig(sink, format="svg", metadata={"Date": None, "Creator": None})
     text = sink.getvalue()
     drawn = text[text.index("<svg") :]
-    # Names that matplotlib numbers from 1 in every figure would meet on one page.
+    # matplotlib numbers names from 1 in every figure, so they would clash on one page.
     return re.sub(r'(id="|href="#|url\(#)', rf"\g<1>{salt}-", drawn)
 
 
@@ -78,7 +78,7 @@ def _finding(number: int, finding: Finding) -> str:
 
 
 def _claims(verdict: Verdict) -> str:
-    """The claims, folded: those that do not hold first, then the widest tolerance first."""
+    """The claims in a folded section: failed ones first, then the widest tolerance first."""
     claims = verdict.ordered
     if not claims:
         return ""

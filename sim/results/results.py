@@ -1,4 +1,4 @@
-"""Asking a question and getting its rows: plan, folder, workers, answer. What `sim run` and notebooks call."""
+"""Play a question and return its rows: plan, folder, workers, answer. Called by `sim run` and notebooks."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from sim.sweeping.plan import Plan, plan
 from sim.sweeping.workers import Workers, here, pool
 
 Progress = Callable[[int, int], None]
-"""Told how many points are done, of how many."""
+"""Called with the number of points done and the total."""
 
 
 class Results:
@@ -36,28 +36,28 @@ class Results:
 
     @classmethod
     def at(cls, path: Path) -> Results:
-        """Results that `sim run` left. Raises ResultsError, and StudyError when their study is gone."""
+        """Open results written by `sim run`. Raises ResultsError, and StudyError if their study no longer exists."""
         folder = Folder.at(path)
         return cls(folder, found(folder.manifest["source"]))
 
     @property
     def manifest(self) -> Mapping[str, Any]:
-        """What was asked, and what computed it."""
+        """The question, and what computed the results."""
         return self.folder.manifest
 
     @cached_property
     def rows(self) -> Rows:
-        """Columns by name as NumPy arrays, read when asked for."""
+        """Columns by name as NumPy arrays, read on demand."""
         return Rows(self.folder)
 
     @property
     def table(self) -> pa.Table:
-        """All columns as one Arrow table; swept columns say their unit in their field's metadata."""
+        """All columns as one Arrow table; swept columns have their unit in the field metadata."""
         return arrow(self.folder)
 
     @cached_property
     def answer(self) -> Verdict:
-        """The study's findings, and its claims as both seeds have them."""
+        """The study's findings, and its claims checked with both seeds."""
         return checked(self.study, self.rows)
 
 
@@ -74,9 +74,9 @@ def run(
     """Play a study and return its rows; for notebooks.
 
     `study` is a name that `sim list` shows or the path of a Python file. `params` maps parameters to a number, a
-    sequence, or a text as --param takes it ("100:5000:20"); amounts are tokens. Without `out` the folder lives as
-    long as the result or its `rows`. With more than one job a script needs `if __name__ == "__main__":` around the
-    call. Raises SimError.
+    sequence, or a string in --param syntax ("100:5000:20"); amounts are tokens. Without `out`, the folder is
+    temporary and lives as long as the result or its `rows`. With more than one job, a script must guard the call with
+    `if __name__ == "__main__":`. Raises SimError.
     """
     asked = plan(study, axes_of(found(study), texts(params or {})), runs=runs, rounds=rounds, seed=seed)
     path = Path(out) if out is not None else Path(tempfile.mkdtemp(prefix="sim-"))
@@ -87,7 +87,7 @@ def run(
 
 
 def fill(asked: Plan, folder: Folder, workers: Workers, *, progress: Progress | None = None) -> Results:
-    """Play what a folder lacks of a plan's rows. Raises ResultsError and what a study raises."""
+    """Play the rows of a plan that a folder lacks. Raises ResultsError and what a study raises."""
     missing = folder.missing()
     each, total = asked.points_per_chunk, len(asked.points)
     done = total - sum(min(each, total - number * each) for number in missing)

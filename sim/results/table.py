@@ -1,4 +1,4 @@
-"""Rows of a folder, column by column: read when first asked for, so that memory holds what is used."""
+"""Rows of a folder, by column: a column is read on first use, so memory holds only what is used."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from sim.results.folder import Folder
 
 
 class _Part(NamedTuple):
-    """What is known of a part while its file is closed: a sweep has more parts than a process may have open files."""
+    """Metadata of a part whose file is closed: a sweep can have more parts than a process may have open files."""
 
     path: Path
     names: tuple[str, ...]
@@ -37,13 +37,13 @@ class _Part(NamedTuple):
 
 
 class Rows(Mapping[str, Floats]):
-    """A study's `Table` over all parts of a complete folder, in order of points and runs. Missing measures are NaN.
+    """A study's `Table` over all parts of a complete folder, ordered by point and run. Missing measures are NaN.
 
-    Raises ResultsError when a part is missing or damaged, or cannot be read; a column's damage when it is asked for.
+    Raises ResultsError if a part is missing, damaged or unreadable; damage in a column is found when it is read.
     """
 
     def __init__(self, folder: Folder) -> None:
-        self._folder = folder  # One without its own name goes when nobody has it any more.
+        self._folder = folder  # A temporary folder is removed when the last reference to it goes.
         self._parts = [_Part.at(path) for path in folder.parts()]
         self._names = list(dict.fromkeys(name for part in self._parts for name in part.names))
         self._read: dict[str, Floats] = {}
@@ -79,12 +79,12 @@ def _whole(path: Path) -> pa.Table:
 
 @contextmanager
 def _opened(path: Path) -> Iterator[Any]:
-    """An open part. Raises ResultsError for what cannot be opened, or read while it is open."""
+    """An open part. Raises ResultsError if it cannot be opened, or read while it is open."""
     try:
         with pq.ParquetFile(path) as file:
             yield file
     except (OSError, pa.ArrowException) as error:
-        # Damage inside a file comes as OSError too, but what the system refuses has a number.
+        # Damage inside a file is an OSError too, but only errors of the system have an errno.
         if isinstance(error, MemoryError) or getattr(error, "errno", None) is not None:
             what, remedy = "a file that can be read", "let it be read"
         else:

@@ -1,9 +1,8 @@
 """Auctions: what a task costs by descending bids, second and posted price, and whether the cheapest bid wastes strong
 devices.
 
-Solvers' costs are uniform, as in `sim.theory.auctions`, and nobody bids below its cost: what is best at each of these
-formats. The engine plays each with the same seed, gas aside. Which device gets which task is
-`sim.studies.matching`.
+Solvers' costs are uniform, as in `sim.theory.auctions`, and nobody bids below its cost, which is optimal in each of
+these formats. The engine plays each with the same seed, without gas. `sim.studies.matching` assigns tasks to devices.
 """
 
 from __future__ import annotations

@@ -38,18 +38,18 @@ FORMATS: Final = {
     "second_price": second_price,
     "posted_price": posted_price,
 }
-"""By the names of `AUCTIONS`: what theory expects of each."""
+"""What theory expects, by the names of `AUCTIONS`."""
 _SAME: Final = 0.005
 """Shares that differ by less are called the same."""
 BIDDERS = ("solver_count",)
 BUDGETS = ("budget",)
 LOADS = ("load", "economy")
 Values = Callable[[str, Sequence[int]], tuple[Floats, Floats] | None]
-"""A format and numbers of points to what theory expects and what was seen."""
+"""Maps a format and numbers of points to the expected and the measured values."""
 
 
 def market_of(parameters: MarketParameters) -> Market:
-    """The bidders as theory has them: devices' costs are uniform around the median's."""
+    """The bidders in theory's terms: devices' costs are uniform around the median's."""
     cost, half = parameters.training_cost, parameters.device_range / 2
     return Market(parameters.solver_count, cost * (1 - half), cost * (1 + half), parameters.budget)
 
@@ -63,7 +63,7 @@ def of_formats(
     claims = []
     for name, form in FORMATS.items():
         outcome = form(market)
-        # One task more or less is not a contradiction where nearly all or none are sold; amounts are rounded up to a
+        # One task more or less is allowed where nearly all or none are sold; amounts are rounded up to a
         # unit.
         coin = math.sqrt(outcome.trade * (1 - outcome.trade) / tasks)
         once = max(coin, 1 / tasks) if outcome.trade < 1 else 0.0
@@ -90,7 +90,7 @@ def of_formats(
 
 
 def of_variances(by_point: Sequence[MarketParameters], table: Table, numbers: Sequence[int]) -> list[Claim]:
-    """Spread of second prices where the budget binds nobody and one task is a run."""
+    """Variance of second prices, if the budget does not bind and a run is one task."""
     claims = []
     if table["rounds"][0] > 1:
         return []
@@ -107,7 +107,7 @@ def of_variances(by_point: Sequence[MarketParameters], table: Table, numbers: Se
 
 
 def _variance(table: Table, name: str, number: int) -> tuple[float, float]:
-    """Of prices in tokens, and its standard error."""
+    """Variance of prices in tokens, and its standard error."""
     prices = by_point(table, f"price_{name}")[number] / TOKEN
     runs = len(prices)
     if runs < 2:
@@ -117,12 +117,12 @@ def _variance(table: Table, name: str, number: int) -> tuple[float, float]:
 
 
 def of_rules(study: Study, point: Point, table: Table, number: int) -> list[Claim]:
-    """The weakest that can does the most there is to do; what the cheapest does follows the chain of births."""
+    """Giving tasks to the weakest able device does the most tasks; the cheapest follows the chain of births."""
     here = where(study, point, "load", "economy")
     claims = []
     for rule, form in (("weakest", "done_most"), ("cheapest", "done_form")):
         if rule == "cheapest" and point["economy"] == 0:
-            continue  # All ask the same: the first number wins, for which there is no closed form here.
+            continue  # All ask the same, so the first number wins, for which there is no closed form here.
         apart = {"apart": table[f"done_{rule}"] - table[form], "run": table["run"]}
         claims.append(
             Claim(
@@ -218,7 +218,7 @@ class Seen:
         )
 
     def done(self) -> Finding:
-        """Throughput of both rules."""
+        """Tasks done under both rules."""
         words = []
         for economy, numbers in self._by_economy().items():
             worst = min(numbers, key=lambda n: self._mean("done_cheapest", n) - self._mean("done_weakest", n))
@@ -242,7 +242,7 @@ class Seen:
         )
 
     def welfare(self) -> Finding:
-        """Worth of what is done less its cost."""
+        """Value of the tasks done minus their cost."""
         words = []
         for economy, numbers in self._by_economy().items():
             gains = [

@@ -1,7 +1,7 @@
 """Baseline: does the engine meet the closed forms? A lazy solver against an honest share of verifiers.
 
-Everything else rests on this study: at every point the escape, the cheater's profit and the burned stake are played and
-compared with `sim.theory`. Devices are alike here and nobody crashes, for which the closed forms have no term.
+All other studies rest on this one: at every point the escape, the cheater's profit and the burned stake are played and
+compared with `sim.theory`. Devices are alike and nobody crashes, because the closed forms have no term for either.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _WITH_TERM: Final = frozenset(
         *("gas_attest", "gas_dispute", "gas_defence", "gas_task"),
     )
 )
-"""Parameters that the closed forms hold for at any value; all others stay as `Baseline.parameters` has them."""
+"""Parameters for which the closed forms hold at any value; all others stay as in `Baseline.parameters`."""
 
 
 class Forms(NamedTuple):
@@ -54,14 +54,14 @@ class Forms(NamedTuple):
     escape: Floats
     profit: Floats
     swing: Floats
-    """Between the profit of a task that escapes and that of one that is convicted."""
+    """Difference between the profit of a task that escapes and of one that is convicted."""
     burned: Floats
     burned_once: Floats
-    """By one conviction."""
+    """Burned by one conviction."""
 
 
 class Measure(NamedTuple):
-    """A column beside its closed form: what is expected, and what hangs on the coin."""
+    """A column and its closed form: the expected value, and the amount that depends on the coin."""
 
     column: str
     text: str
@@ -69,7 +69,7 @@ class Measure(NamedTuple):
     unit: int
     of: Callable[[Forms], tuple[Floats, Floats]]
     chance: bool = True
-    """It is a chance times what hangs on it, so that near 0 an absolute tolerance says enough."""
+    """The measure is a chance times an amount, so that near 0 an absolute tolerance is narrow enough."""
 
 
 MEASURES: Final = (
@@ -82,7 +82,7 @@ MEASURES: Final = (
 
 
 class Baseline(Study):
-    """Lazy solvers, some verifiers that look and others that do not."""
+    """Lazy solvers, with some verifiers that look and others that do not."""
 
     name = "baseline"
     question = "Does the engine meet the closed forms of escape, profit and burned stake?"
@@ -105,7 +105,7 @@ class Baseline(Study):
         }
 
     def population(self, parameters: MarketParameters, point: Point) -> Population:
-        """All solvers lazy. Raises ParameterError where the closed forms do not reach."""
+        """All solvers are lazy. Raises ParameterError where the closed forms do not apply."""
         own = self.parameters()
         for name in KNOWN.keys() - _WITH_TERM:
             kept, given = getattr(own, name), getattr(parameters, name)
@@ -142,7 +142,7 @@ class Baseline(Study):
     def forms(self, points: Sequence[Point]) -> Forms:
         """What theory expects of one task at each point.
 
-        Gas is not part of `cheating_profit`: every task costs some, a dispute more.
+        `cheating_profit` leaves out gas, which is added here: every task costs some, and a dispute more.
         """
         cases = [self.case(point) for point in points]
         by_point = [case.parameters for case in cases]
@@ -180,9 +180,9 @@ class Baseline(Study):
 def _compared(
     study: Study, measure: Measure, table: Table, points: Sequence[Point], forms: Forms, tasks: int
 ) -> list[Claim]:
-    """A claim for each point. A task is a coin: the error of a mean is at least the coin's times what hangs on it.
+    """A claim for each point. A task is a coin toss, so the error of a mean is at least the coin's times the amount.
 
-    It is never below that of one task: where theory expects less than one event in all, one is not a contradiction.
+    The error is at least that of one task: where theory expects less than one event in all, one is allowed.
     """
     expected, swing = measure.of(forms)
     coin = np.maximum(np.sqrt(forms.escape * (1 - forms.escape) / tasks), 1 / tasks) * swing
@@ -206,7 +206,7 @@ def _where(study: Study, point: Point) -> str:
 
 
 def _finding(measure: Measure, points: Sequence[Point], claims: Sequence[Claim], own: bool) -> Finding:
-    """A sentence that says what the figure shows: lines over the study's own grid, else expected beside measured."""
+    """A sentence and its figure: lines over the study's own grid, otherwise expected beside measured values."""
     worst = max(map(_off, claims))
     holding = sum(claim.holds for claim in claims)
     verb = "agree" if holding == len(claims) else "do not agree"
@@ -218,7 +218,7 @@ def _finding(measure: Measure, points: Sequence[Point], claims: Sequence[Claim],
 
 
 def _off(claim: Claim) -> float:
-    """Standard errors between what is expected and what is measured; where nothing can vary, 0 or infinitely many."""
+    """Distance of expected and measured values in standard errors; 0 or infinite if nothing can vary."""
     if claim.error == 0:
         return 0.0 if claim.holds else math.inf
     return abs(claim.expected - claim.measured) / claim.error

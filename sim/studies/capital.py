@@ -1,7 +1,7 @@
-"""Capital: what tasks in flight together need of verifiers and solvers, and what it costs to lock all that.
+"""Capital: how much stake concurrent tasks in flight need from verifiers and solvers, and what locking it costs.
 
-Everybody is honest and answers, so that nothing but locks decides: which draws find nobody, and which tasks nobody can
-bid for. The price of capital is the difference between two markets with the same seed, one of which pays for it.
+Everybody is honest and answers, so only locks determine which draws find nobody and which tasks nobody can bid for.
+The price of capital is the difference between two markets with the same seed, one of which pays for capital.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _PARTIES: Final = {
     "capital_solver": "profit_solver_honest",
     "capital_seats": "profit_verifier_honest",
 }
-"""What each pays for its locks, and where the engine shows it."""
+"""What each party pays for its locks, and the engine's column for it."""
 _WITH_TERM: Final = ("solver_capital", "overlap", "capital_rate", "gas_volatility")
 
 
@@ -60,7 +60,7 @@ class Capital(Study):
         }
 
     def extra(self) -> Mapping[str, Extra]:
-        """How many accounts there are beside those that have seats."""
+        """Accounts in addition to those that have seats."""
         return {
             "accounts_per_seat": Extra(
                 "registered accounts for each seat of the tasks in flight", Unit.FACTOR, 0.01, 1000
@@ -72,7 +72,7 @@ class Capital(Study):
         return asked(self, given, GRIDS)
 
     def case(self, point: Point) -> Case:
-        """Recommended terms of the point's own K. Raises ParameterError where the closed forms do not reach."""
+        """Recommended terms for the point's own K. Raises ParameterError where the closed forms do not apply."""
         own = self.parameters()
         terms = replace(
             parameters_for(int(point["segments"])), markup=own.markup, solver_count=own.solver_count
@@ -80,7 +80,7 @@ class Capital(Study):
         values = {name: value for name, value in point.items() if name not in self.extra()}
         terms = terms.with_values(values)
         require(own, terms, [name for name in ALIKE if name not in _WITH_TERM])
-        # Rounded first: 1.1 times 30 is a little more than 33 in floating point.
+        # Rounded first, because 1.1 times 30 is slightly more than 33 in floating point.
         accounts = ceil(round(point["accounts_per_seat"] * terms.verifiers * terms.overlap, 9))
         parameters = terms.with_values({"verifier_count": accounts})
         return Case(parameters, self.population(parameters, point))

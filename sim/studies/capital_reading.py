@@ -33,9 +33,9 @@ BEARABLE: Final = 0.01
 """Share of tasks that may have an empty seat at first."""
 _SCALE: Final = CHAIN_TOKEN // TOKEN
 _NEVER: Final = 1e-9
-"""Below that a number of redraws, or a chance, is taken to be 0."""
+"""A smaller number of redraws, or a smaller chance, is treated as 0."""
 _UNIT: Final = 1 / TOKEN
-"""Amounts are whole units: the error of what nothing random moves, tokens."""
+"""Error of deterministic amounts, which are whole units, in tokens."""
 
 
 _AMOUNTS: Final = (
@@ -51,7 +51,7 @@ _AMOUNTS: Final = (
 
 
 class Prices(NamedTuple):
-    """Of one task's locks, tokens."""
+    """Cost of one task's locks, in tokens."""
 
     solver: float
     seats: float
@@ -132,8 +132,8 @@ class Seen:
     # ------------------------------------------------------------------ claims
 
     def claims(self) -> list[Claim]:
-        """Of sales where capital is given; else, as every task is sold, of prices where capital costs and all seats are
-        filled at once, and of draws.
+        """Claims on sales if solvers' capital is given. Otherwise every task is sold: claims on draws, and on prices if
+        capital has a cost and all seats are filled at once.
         """
         claims = []
         for number, parameters in enumerate(self.cases):
@@ -146,7 +146,7 @@ class Seen:
         return claims
 
     def _draws(self, number: int) -> list[Claim]:
-        """A task is a coin, of which less than one is not a contradiction; draws of a run depend on each other."""
+        """Claims on draws. One task more or less is allowed; draws of a run are not independent."""
         claims = []
         for name, text, expected in (
             ("redrawn", "redraws a task", self.drawn[number].redraws),
@@ -160,7 +160,7 @@ class Seen:
         return claims
 
     def _sales(self, number: int) -> list[Claim]:
-        """None where payments may have bought a further stake."""
+        """Claims on sales; none where earnings may have paid for a further stake."""
         parameters = self.cases[number]
         if self.rounds * parameters.budget >= parameters.stake:
             return []
@@ -173,7 +173,7 @@ class Seen:
         return sold_in_flight(stakes=stakes, overlap=parameters.overlap, tasks=self.rounds)
 
     def _prices(self, number: int) -> list[Claim]:
-        """Nothing random moves them; each party's are rounded to units."""
+        """Claims on prices, which are deterministic; each party's are rounded to units."""
         parameters = self.cases[number]
         expected = prices(parameters)
         solver, seats, escrow = (
@@ -296,7 +296,7 @@ class Seen:
         )
 
     def _whole(self, number: int) -> float:
-        """All parties' cost, tokens a task."""
+        """Total cost of all parties, tokens a task."""
         return sum(
             float(self.means[f"capital_{name}"][number]) / TOKEN for name in ("solver", "seats", "submitter")
         )

@@ -91,7 +91,7 @@ def _from_file(path: Path) -> Study:
 
 def _load(path: Path) -> ModuleType:
     try:
-        # A file that has moved is another module: of the old place nothing could be read again.
+        # A moved file is another module; nothing could be read again from its old place.
         digest = hashlib.sha256(path.read_bytes() + bytes(path.resolve())).hexdigest()[:16]
     except OSError as error:
         raise StudyError(
@@ -104,11 +104,11 @@ def _load(path: Path) -> ModuleType:
     if spec is None or spec.loader is None:
         raise StudyError(f"{path}: expected a Python file, got none; correct the path")
     module = module_from_spec(spec)
-    sys.modules[name] = module  # Dataclasses look their module up while it is executed.
+    sys.modules[name] = module  # Dataclasses look up their module while it is executed.
     try:
         spec.loader.exec_module(module)
     except BaseException as error:
-        del sys.modules[name]  # The next who asks would get half of a module.
+        del sys.modules[name]  # The next import would find a partly initialised module.
         if isinstance(error, SimError) or not isinstance(error, Exception):
             raise
         raise StudyError(

@@ -23,7 +23,7 @@ class Disguised(Lazy):
     rate: float = 1.0
 
     def expected_effort(self, parameters: MarketParameters) -> float:
-        """All: the cost saved stays its own."""
+        """The whole cost: the bid does not reveal what cheating saves."""
         del parameters
         return 1.0
 

@@ -1,7 +1,7 @@
-"""Claims as both seeds have them: a claim holds when each seed alone and both together are within their tolerance.
+"""Claims checked with both seeds: a claim holds if each seed alone and both together are within their tolerance.
 
-A study is asked three times: of all rows, for its findings and claims, and of each seed's rows, for the same claims
-again. What is expected may depend on what was played (a price, say), so each reading has its own.
+A study is evaluated three times: on all rows, for its findings and claims, and on each seed's rows, for the same
+claims. Expected values may depend on what was played (a price, for example), so each evaluation has its own.
 """
 
 from __future__ import annotations
@@ -17,62 +17,62 @@ from sim.studies.study import SEEDS, Claim, Finding, Study, Table
 from sim.studies.tables import OfSeed
 
 WIDEST: Final = 0.1
-"""Of what is expected: a claim with a wider tolerance is weak, unless its absolute bound is met."""
+"""Relative to the expected value: a claim with a wider tolerance is weak unless it meets its absolute bound."""
 
 
 @dataclass(frozen=True)
 class Check:
-    """One claim: of both seeds together, and of each. `seeds` lacks one where a seed has no such number."""
+    """One claim, for both seeds together and for each. `seeds` omits a seed that has no such number."""
 
     together: Claim
     seeds: Sequence[Claim]
 
     @property
     def text(self) -> str:
-        """What is claimed."""
+        """The claim's text."""
         return self.together.text
 
     @property
     def expected(self) -> float:
-        """By theory, given all that was played."""
+        """The expected value by theory, given everything that was played."""
         return self.together.expected
 
     @property
     def measured(self) -> tuple[float, ...]:
-        """By the engine with each seed."""
+        """The engine's value with each seed."""
         return tuple(claim.measured for claim in self.seeds)
 
     @property
     def draws(self) -> int:
-        """Distinct ones behind the seed that has the fewest."""
+        """Number of distinct draws behind the seed that has the fewest."""
         return min((claim.draws for claim in self.seeds), default=0)
 
     @property
     def tolerance(self) -> float:
-        """The wider one of the seeds'."""
+        """The wider of the seeds' tolerances."""
         return max((claim.tolerance for claim in self.seeds), default=math.inf)
 
     @property
     def relative(self) -> float:
-        """Tolerance over what is expected."""
+        """Tolerance divided by the expected value."""
         return self.tolerance / abs(self.expected) if self.expected else math.inf
 
     @property
     def bounded(self) -> bool:
-        """The tolerance is within an absolute bound that stands for all chances, near 0 too."""
+        """Whether the tolerance is within an absolute bound, which is narrow enough even near 0."""
         return self.tolerance <= self.together.bound
 
     @property
     def weak(self) -> bool:
-        """The tolerance is too wide to say much: more than a tenth of the value, and no bound is met.
+        """Whether the tolerance is too wide to be useful: over a tenth of the value, and over the absolute bound.
 
-        Counts and amounts that nothing random moves have none.
+        Deterministic counts and amounts have no tolerance.
         """
         return self.tolerance > _CERTAIN and not self.bounded and not self.relative <= WIDEST
 
     @property
     def holds(self) -> bool:
-        """With each seed, and together."""
+        """Whether the claim holds with each seed and with both together."""
         return len(self.seeds) == SEEDS and all(claim.holds for claim in (self.together, *self.seeds))
 
     @property
@@ -92,7 +92,7 @@ class Check:
 
 
 _CERTAIN: Final = 4e-6 + 1e-9
-"""Tolerance of what is certain: amounts are whole units of 10^-6 token."""
+"""Tolerance of deterministic values: amounts are whole units of 10^-6 token."""
 
 
 @dataclass(frozen=True)
@@ -109,12 +109,12 @@ class Verdict:
 
     @property
     def weak(self) -> int:
-        """How many of those that hold have a tolerance too wide to say much."""
+        """How many of the claims that hold are weak."""
         return sum(claim.holds and claim.weak for claim in self.claims)
 
     @property
     def ordered(self) -> list[Check]:
-        """Those that do not hold first, then by their tolerance over what is expected, the widest first."""
+        """Failed claims first, then by relative tolerance, the widest first."""
         return sorted(self.claims, key=lambda claim: (claim.holds, not claim.weak, -_finite(claim.relative)))
 
 
@@ -138,7 +138,7 @@ def checked(study: Study, table: Table) -> Verdict:
 
 
 def _numbered(claims: Sequence[Claim]) -> dict[tuple[str, int], Claim]:
-    """By text, and number among those with the same text."""
+    """Claims by text, and by position among claims with the same text."""
     seen: Counter[str] = Counter()
     found = {}
     for claim in claims:
@@ -148,5 +148,5 @@ def _numbered(claims: Sequence[Claim]) -> dict[tuple[str, int], Claim]:
 
 
 def _finite(number: float) -> float:
-    """NaN has no order; here it comes before all numbers."""
+    """A sortable number: NaN has no order, so it is placed before all numbers."""
     return math.inf if math.isnan(number) else number

@@ -1,9 +1,9 @@
 """Collusion and Sybils: from which share of the stake do a cheater and its accomplices win, and does splitting help?
 
-Accomplices attest every result of their cheater and challenge none. Its profit, and theirs together, is measured over
-honest work of all of them under the same seed, and compared with the closed forms. A second grid puts their stake into
-fewer accounts of more units, each of which has one seat of a task at most. The gain comes with acceptance, as the
-engine plays it: conviction takes it beside the stake.
+Accomplices attest every result of their cheater and challenge none. The profit of the cheater alone, and of all
+together, is measured relative to honest work by all of them under the same seed, and compared with the closed forms. A
+second grid puts their stake into fewer accounts of more units, each of which has at most one seat in a task. The gain
+comes with acceptance, as in the engine: a conviction takes it in addition to the stake.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ SPLITS: Final = ("level",)
 
 @dataclass(frozen=True)
 class Accomplice(Verifier):
-    """A colluder with nothing to cover up: it does honest work."""
+    """A colluder whose solver is honest: it does honest work."""
 
     name: ClassVar[str] = "accomplice"
 
@@ -123,7 +123,7 @@ class Collusion(Study):
 
 
 def _accounts(parameters: MarketParameters, point: Point) -> tuple[int, int]:
-    """How many accounts the colluders have, and units of each: what does not fill an account is honest."""
+    """Number of the colluders' accounts, and units of each; stake that does not fill an account is honest."""
     units = 1 << int(point["level"])
     return round(point["colluding"] * parameters.verifier_count) // units, units
 
@@ -153,7 +153,7 @@ class Forms:
             others=parameters.verifier_count - self.accounts * self.units,
             slots=self.units,
         )
-        """Of the colluders' seats."""
+        """Distribution of the number of the colluders' seats."""
         self.false = np.array([Disguised(share).false(parameters) for share in SHARES])
         price = expected_price(parameters)
         self.money: dict[str, Any] = {
@@ -167,10 +167,10 @@ class Forms:
             "verifiers": parameters.verifiers,
         }
         self.seats = float(self.law @ np.arange(len(self.law)))
-        """Of the colluders, on average."""
+        """Mean number of the colluders' seats."""
         self.missed = missed_probability(parameters.segments, self.false, parameters.segments_per_verifier)
         self.lost = parameters.stake + parameters.gas_defence * parameters.gas_price * TOKEN
-        """By one conviction, beside price and gain."""
+        """Lost by one conviction, in addition to price and gain."""
         self.caught = caught_by_others(self.law, self.missed)
         self.replay = parameters.replay_cost * parameters.training_cost / parameters.segments
 
@@ -190,9 +190,9 @@ class Forms:
 
     @property
     def joint(self) -> Floats:
-        """With its accomplices, who save their replays and lose their fees where it is convicted.
+        """The advantage including its accomplices, which save their replays and lose their fees if it is convicted.
 
-        j seats of theirs are paid where none of the other V - j finds anything.
+        Their j seats are paid if none of the other V - j finds anything.
         """
         held = np.arange(len(self.law))
         paid = (self.law * held * self.missed[:, None] ** held[::-1]).sum(axis=1)
@@ -201,7 +201,7 @@ class Forms:
         return np.asarray(self.alone + saved - (self.seats - paid) * parameters.seat_fee)
 
     def threshold(self) -> float:
-        """The share of the stake from which some m pays, of all, where every account has one unit."""
+        """The share of the stake above which some m pays, if every account has one unit."""
         return collusion_threshold(
             stake=self.lost + self.money["gain"],
             accounts=self.parameters.verifier_count,

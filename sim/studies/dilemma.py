@@ -46,7 +46,7 @@ class Dilemma(Study):
         }
 
     def extra(self) -> Mapping[str, Extra]:
-        """Anyone who cheats, and who looks."""
+        """Shares of solvers that cheat and of verifiers that look."""
         return {
             "false_rate": Extra("x: chance that a result is false"),
             "diligence": Extra("d: share of the verifiers that replay; the others do not"),

@@ -26,7 +26,7 @@ FEES: Final = ("false_rate", "audit_fee")
 
 @dataclass(frozen=True)
 class Rows:
-    """Everything by point: what theory expects that replaying earns, and what the engine measured."""
+    """By point: the gain of replaying that theory expects, and what the engine measured."""
 
     study: Study
     points: Sequence[Point]
@@ -43,7 +43,7 @@ class Rows:
     table: Table
 
     def draws(self, numbers: Sequence[int]) -> int:
-        """Distinct ones behind points."""
+        """Number of distinct draws behind points."""
         return draws(self.table, *numbers)
 
 
@@ -97,7 +97,7 @@ def game(rows: Rows) -> Part:
 
 
 def _rest(rows: Rows, contour: Sequence[tuple[float, float]], claims: Sequence[Claim]) -> list[Claim]:
-    """The mixed equilibrium, false results and replaying: where neither side gains by doing otherwise."""
+    """The mixed equilibrium of false results and replaying, where neither side gains by deviating."""
     honest, cheating = (_line(rows, GAME, "diligence", {"false_rate": rate}) for rate in (0.0, 1.0))
     if not honest or len(honest) != len(cheating) or len(claims) < len(contour):
         return []
@@ -147,7 +147,7 @@ def _map(across: Floats, up: Floats, laid: Floats, contour: Sequence[tuple[float
 
 
 def fees(rows: Rows) -> Part:
-    """The fraud that must be about before anybody looks, by fee."""
+    """The rate of fraud above which anybody looks, by fee."""
     found: list[tuple[float, Claim]] = []
     for fee in _values(rows, FEES, "audit_fee"):
         numbers = _line(rows, FEES, "false_rate", {"audit_fee": fee})
@@ -188,7 +188,7 @@ def fees(rows: Rows) -> Part:
 
 
 def _paid(rows: Rows) -> list[Claim]:
-    """The fee that pays a seat's replays when nobody cheats: taking part at all, not looking, is what it buys."""
+    """The fee that covers a seat's replays when nobody cheats: it pays for taking part, not for looking."""
     numbers = _line(rows, FEES, "audit_fee", {"false_rate": 0.0})
     fee = np.array([rows.points[n]["audit_fee"] / TOKEN for n in numbers])
     zero = crossing(fee, rows.replaying[numbers], rows.replaying_error[numbers])

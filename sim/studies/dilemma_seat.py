@@ -30,22 +30,22 @@ class Seat:
 
     @property
     def against_cheater(self) -> float:
-        """Replaying less not replaying when everybody cheats."""
+        """Gain of replaying over not replaying when everybody cheats."""
         found = self.looking * self.hit
         return gain_against_cheater(self.duty, hit=self.hit, verifiers=self.parameters.verifiers, found=found)
 
     def gain(self) -> float:
-        """Against the mixture of honest and false results; against honest ones the replays are lost."""
+        """Gain against the mixture of honest and false results; against honest ones the replays are wasted."""
         x = self.point["false_rate"]
         return x * self.against_cheater - (1 - x) * self.replay
 
     def indifferent(self) -> float:
-        """x at which replaying and rubber-stamping earn the same, as others do what they do here."""
+        """x at which replaying and rubber-stamping earn the same, given the others' behaviour."""
         cheater = self.against_cheater
         return self.replay / (self.replay + cheater) if cheater > 0 else 1.0
 
     def equilibrium(self) -> Equilibrium:
-        """Of all verifiers and a solver whose gain comes with acceptance, so that conviction takes it too."""
+        """Equilibrium of all verifiers and a solver whose gain comes with acceptance, so a conviction takes it too."""
         parameters = self.parameters
         return committee_equilibrium(
             self.duty,
@@ -60,6 +60,6 @@ class Seat:
         )
 
     def least_error(self, tasks: int) -> float:
-        """Of a mean over `tasks`: that of one event among the seats of the rarer kind."""
+        """Least error of a mean over `tasks`: that of one event among the seats of the rarer kind."""
         rarer = min(self.looking, 1 - self.looking) * self.parameters.verifiers
         return self.parameters.reward / (rarer * tasks)

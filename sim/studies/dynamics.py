@@ -1,4 +1,4 @@
-"""Dynamics: solvers and verifiers that turn to what pays, epoch by epoch, by payoffs that the engine plays.
+"""Dynamics: solvers and verifiers move towards better strategies, epoch by epoch, by payoffs from the engine.
 
 Two shares move: x, of solvers that cheat, and y, of verifiers that replay. Replicator dynamics (Taylor and Jonker,
 1978) in discrete time multiply each strategy's share by the exponential of its payoff; best-response dynamics (Gilboa
@@ -39,8 +39,8 @@ EPOCHS: Final = 48
 _STEP: Final = 0.1
 """Share of a population that turns to the better strategy in an epoch."""
 _MOST_TURN: Final = 2.0
-"""Of the replicator: what the logarithm of the odds changes by in an epoch at most. It changes by one for a payoff of
-what the side plays for: a false result's worth, a reward."""
+"""Replicator: the most by which the log odds change in an epoch. They change by one for a payoff equal to what the side
+plays for: a false result's value, or a reward."""
 
 
 class Gains(NamedTuple):
@@ -72,7 +72,7 @@ class Dynamics(Study):
     """Runs are trajectories, rounds the tasks that an epoch's payoffs are taken from."""
 
     def parameters(self) -> MarketParameters:
-        """The recommended one; gas is free, for theory leaves out who pays for games that come second."""
+        """The recommended market with free gas, because theory does not model who pays for later games."""
         return parameters_for(SEGMENTS).with_values({"gas_price": 0.0, "solver_count": 5})
 
     def axes(self) -> Mapping[str, Sequence[float]]:
@@ -85,7 +85,7 @@ class Dynamics(Study):
         }
 
     def extra(self) -> Mapping[str, Extra]:
-        """None of them is the engine's."""
+        """Parameters of the dynamics, none of which is the engine's."""
         return {
             "rule": Extra("0: shares stay, 1: replicator, 2: best response", Unit.COUNT, 0, 2),
             "cheating": Extra("x: share of cheating solvers at first"),
@@ -94,7 +94,7 @@ class Dynamics(Study):
         }
 
     def points(self, given: Mapping[str, Sequence[float]]) -> list[Point]:
-        """Opposite corners instead of all four, and theory's equilibrium, where shares stay."""
+        """Two opposite corners, and theory's equilibrium, where shares stay constant."""
         points = super().points(given)
         if not {"cheating", "checking"} & {self.known(name) for name in given}:
             corners = {(0.1, 0.8), (0.9, 0.2)}
@@ -164,7 +164,7 @@ class Dynamics(Study):
             kept=0.0,
             accounts=parameters.verifier_count,
         )
-        # With nothing to hit, what is left of the gain against a cheater is that against honest work.
+        # With nothing to hit, the gain against a cheater equals that against honest work.
         against = [
             gain_against_cheater(game.duty, hit=hit, verifiers=parameters.verifiers, found=chance)
             for hit, chance in ((0.0, 0.0), (game.hit, found))
@@ -173,7 +173,7 @@ class Dynamics(Study):
         return Gains(float(solver) / TOKEN, ((1 - x) * against[0] + x * against[1]) / TOKEN)
 
     def _game(self, point: Point) -> _Game:
-        """The engine's market in theory's terms. It gives a gain only with the payment, so G is lost with the stake."""
+        """The engine's market in theory's terms. The gain comes only with payment, so G is lost with the stake."""
         parameters = self.case({**point, "cheating": 0.5, "checking": 0.5}).parameters
         k, q = parameters.segments, parameters.segments_per_verifier
         false = Disguised(share=point["false_share"]).false(parameters)
@@ -193,7 +193,7 @@ class Dynamics(Study):
         return Answer(findings, self._claims(points, table))
 
     def _claims(self, points: Sequence[Point], table: Table) -> list[Claim]:
-        """In theory's equilibrium both sides gain next to nothing by another strategy: what a whole number of verifiers
+        """In theory's equilibrium, deviating gains either side almost nothing: only what rounding to whole verifiers
         leaves."""
         found = []
         for number, point in enumerate(points):
@@ -225,7 +225,7 @@ def payoffs(
 ) -> Gains:
     """Gains where the share x of solvers cheats and y of verifiers replays, from two markets with the same seed.
 
-    All solvers are honest in one and cheat in the other; what verifiers earn is linear in x, for a task has one solver.
+    All solvers are honest in one and cheat in the other. Verifiers' earnings are linear in x: a task has one solver.
     """
     honest, cheating = (
         simulate(Case(parameters, _people(parameters, false_share, rate, y)), runs=tasks, rounds=1, seed=seed)
@@ -257,7 +257,7 @@ def _people(parameters: MarketParameters, false_share: float, x: float, y: float
 
 
 def _counted(y: float, parameters: MarketParameters) -> float:
-    """A share of verifiers as a whole number of them, of each kind some."""
+    """A share of verifiers rounded to whole verifiers, at least one of each kind."""
     return of_both(_inner(y), parameters) / parameters.verifier_count
 
 

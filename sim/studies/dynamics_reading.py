@@ -22,9 +22,9 @@ SEGMENTS: Final = 20
 REST, REPLICATOR, BEST_RESPONSE = 0, 1, 2
 RULES: Final = {REST: "at rest", REPLICATOR: "replicator", BEST_RESPONSE: "best response"}
 FEWEST: Final = 0.02
-"""Somebody always tries the other strategy: without that a share of 0 stays for ever."""
+"""Least share of each strategy: without it, a share of 0 would stay for ever."""
 _SWING: Final = 0.3
-"""A share that moves by more in the second half keeps moving."""
+"""A share that moves by more than this in the second half counts as still moving."""
 _NEAR: Final = 0.1
 """Of the equilibrium's shares, on average over the second half."""
 Shares = Mapping[str, Floats]
@@ -106,7 +106,7 @@ class Trajectories:
 
         series = []
         for number in range(len(self.points)):
-            # The first trajectory: of many the mean has no shape.
+            # Only the first trajectory is drawn: the mean of many has no shape.
             x, y = (self.shares[name][number][0] for name in ("cheating", "checking"))
             series.append(Line(self._label(number), x, y))
         at = ([self.rest.cheating], [self.rest.checking])

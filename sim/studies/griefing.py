@@ -1,8 +1,8 @@
 """Griefing: what false challengers, silent verifiers and late solvers cost others for each token that they lose.
 
-Each attack is played beside a calm market with the same seed; harm is what honest parties have less of. The engine
-has no clocks, so what waiting costs is counted here: how often somebody waits is the engine's, for how long the
-study's. A submitter whose task ends late posts it again: what it did not pay is not a gain.
+Each attack is played beside a calm market with the same seed; harm is the honest parties' loss relative to it. The
+engine has no clocks, so the cost of waiting is computed here: the engine says how often somebody waits, the study for
+how long. A submitter whose task ends late posts it again, so the unpaid price is not a gain.
 """
 
 from __future__ import annotations
@@ -40,15 +40,15 @@ from sim.units import TOKEN, Unit
 
 DAY: Final = 86_400
 HELD: Final = held_seconds(game_time=RECOMMENDED.max_clock, solver=0) / DAY
-"""Days that a challenger alone can hold a payout: the solver answers at once, and nothing is allowed for replays."""
+"""Days that one challenger can hold a payout, if the solver answers at once and there is no replay allowance."""
 _LARGE_BONDS: Final = tuple(amount * TOKEN for amount in (20, 50, 100))
-"""Above the recommended one."""
+"""Bonds above the recommended one."""
 REDRAW: Final = (RECOMMENDED.draw_delay + DAY) / DAY
 """Days that a redraw takes: the draw delay, and a day to attest."""
 
 
 class Reformed(Verifier):
-    """Anyone who is silent in the attack, as it would be without one."""
+    """A verifier that is silent in the attack, as it behaves in the calm market."""
 
     name: ClassVar[str] = "reformed"
 
@@ -99,7 +99,7 @@ class Griefing(Study):
         return asked(self, given, (BONDS, FEES, PENALTIES))
 
     def population(self, parameters: MarketParameters, point: Point) -> Population:
-        """The calm market: who is silent in the attack is `Reformed`. Raises ParameterError beyond the closed forms."""
+        """The calm market: the attack's silent verifiers are `Reformed`. Raises ParameterError beyond closed forms."""
         require(self.parameters(), parameters)
         silent = _silent(parameters, point)
         return population(
@@ -134,7 +134,7 @@ class Griefing(Study):
             * _waited(point, "redraw_days", 1.0)
             * (calm["price"] + parameters.stake + point["worth"]),
             "silence_loss": calm["profit_verifier_reformed"] - dumb["profit_verifier_absent"],
-            # The submitter of a late task has paid nothing but waited, and has half of the penalty.
+            # The submitter of a late task has paid nothing, but has waited and received half of the penalty.
             "late_harm": late["expired"] * _delay(point) - late["profit_submitter"],
             "late_loss": -late["profit_solver_late"],
         }
@@ -170,7 +170,7 @@ class Griefing(Study):
         return Answer(findings, [*claims, *bonds, *penalties])
 
     def _worst(self, seen: Seen) -> Finding:
-        """Which attack is the cheapest for the party that harms."""
+        """The attack that is cheapest for the attacker."""
         factors = {text: seen.factor(attack) for attack, text in ATTACKS.items()}
         first, *others = sorted(factors, key=lambda text: -factors[text])
         return Finding(
@@ -227,7 +227,7 @@ class Griefing(Study):
             "challenge_harm": challenge.harm,
             "challenge_loss": challenge.loss,
             "silence_harm": expected_redraws(**drawn) * redraw,
-            # A seat of theirs is forgone once, and taken from them as often as they are drawn.
+            # They forgo a seat's earnings once, but are penalised each time they are drawn.
             "silence_loss": expected_silences(**drawn) * parameters.silence_costs
             + parameters.verifiers * share * forgone,
             "late_harm": late.harm,
@@ -246,7 +246,7 @@ def _silent(parameters: MarketParameters, point: Point) -> int:
 
 
 def _waited(point: Point, days: str, amount: float) -> float:
-    """What it costs to have an amount so much later."""
+    """Cost of having an amount later by `days`."""
     return waiting_cost(amount=amount, seconds=point[days] * DAY, yearly_rate=point["yearly_rate"])
 
 

@@ -71,7 +71,7 @@ class Seen:
         return self.study.unit(name).format(self.points[self.middle][name])
 
     def claims(self, grid: Collection[str], columns: Sequence[str]) -> list[Claim]:
-        """Harm and loss, which are nothing where somebody gains. Amounts are rounded to units."""
+        """Claims on harm and loss, which are cut off at 0. Amounts are rounded to units."""
         claims = []
         for column in columns:
             means, errors = mean(self.table, column), standard_error(self.table, column)
@@ -91,7 +91,7 @@ class Seen:
         return claims
 
     def by_rate(self, grid: Collection[str]) -> dict[float, list[int]]:
-        """Numbers of a grid's points by rate, the centre's first, each by what else it varies."""
+        """Numbers of a grid's points by rate, the centre's rate first, ordered by the other varied parameter."""
         numbers: dict[float, list[int]] = {}
         for number in [self.middle, *self.grid(grid)]:
             numbers.setdefault(self.points[number]["yearly_rate"], []).append(number)
@@ -164,7 +164,7 @@ def _factors(harm: Floats, loss: Floats) -> Floats:
 
 
 def _shown(factors: Floats) -> Floats:
-    """A logarithmic axis has no 0 and no end."""
+    """Factors that a logarithmic axis can show, which has neither 0 nor infinity."""
     return np.where((factors > 0) & np.isfinite(factors), factors, np.nan)
 
 

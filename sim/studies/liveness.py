@@ -1,8 +1,8 @@
 """Liveness: how often right tasks are drawn again and how many stall because verifiers are offline or gas is
 expensive.
 
-All verifiers are thrifty: they act when the fee, and what silence would cost, cover gas and replays. Everybody meets
-the same gas price, so a spike silences all of them at once, and redraws do not help; downtime takes them one by one.
+All verifiers are thrifty: they act if the fee plus the cost of silence covers gas and replays. Everybody faces the same
+gas price, so a spike silences all of them at once and redraws do not help; downtime affects them independently.
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ class Liveness(Study):
         return Answer(findings or [agreement(claims)], claims)
 
     def stalled(self, parameters: MarketParameters, rounds: int) -> float:
-        """What theory expects: dear gas silences everybody, or each seat is silent by itself."""
+        """The expected share of stalled tasks: expensive gas silences everybody, or seats are silent independently."""
         silent = stall_probability(
             verifiers=parameters.verifiers, up=1 - parameters.downtime, redraws=parameters.redraws
         )
@@ -135,7 +135,7 @@ class Liveness(Study):
         return claims
 
     def _error(self, table: Table, expected: Floats) -> Floats:
-        """A task is a coin; where less than one is expected to stall in all, one is not a contradiction."""
+        """Standard error of a coin toss per task; where less than one stall is expected in all, one is allowed."""
         tasks = by_point(table, "run").shape[1] * table["rounds"][0]
         coin = np.maximum(np.sqrt(expected * (1 - expected) / tasks), 1 / tasks)
         seen = standard_error(table, "stalled")
@@ -274,4 +274,4 @@ _FINDINGS: Final[Mapping[Grid, tuple[str, Callable[[Laid], Finding]]]] = {
     REDRAWS: ("redraws", _redrawn),
     SPIKES: ("audit_fee", _spikes),
 }
-"""By grid: the parameter that must have been varied for its finding, and what reads it."""
+"""For each grid, the parameter that must have been varied for its finding, and the function that reads it."""

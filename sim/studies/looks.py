@@ -61,7 +61,7 @@ class Looks(Study):
         }
 
     def extra(self) -> Mapping[str, Extra]:
-        """Anyone who skips what, and how large the lock is."""
+        """Who skips what, and the size of the lock."""
         return {
             "skip_share": Extra("share of the accounts that skip"),
             "lock_share": Extra("lock of a seat over the recommended one", Unit.FACTOR, 0.0, 100.0),
@@ -75,8 +75,8 @@ class Looks(Study):
         return asked(self, given, GRIDS)
 
     def case(self, point: Point) -> Case:
-        """Recommended terms of the point's own K, and its part of the lock. Raises ParameterError where the closed
-        forms do not reach.
+        """Recommended terms for the point's own K, with its share of the lock. Raises ParameterError where the closed
+        forms do not apply.
         """
         super().case({**point, "segments": self.parameters().segments})
         terms = looked(int(point["segments"]))

@@ -44,7 +44,7 @@ _UTILISATIONS: Final = tuple(Fraction(n, 100) for n in (10, 20, 30, 40, 50, 70, 
 
 
 def looking(parameters: MarketParameters) -> Looking:
-    """What theory takes, token units. Anyone who accuses pays the solver for the game that it ends."""
+    """Theory's arguments, in token units. The accuser pays the solver for the game that it ends."""
     gas = parameters.gas_price * TOKEN
     return Looking(
         verifiers=parameters.verifiers,
@@ -91,7 +91,7 @@ class Seen:
         for number, terms in enumerate(self.terms):
             expected = self._earned(number)
             looks = float(looks_by_level(slots=terms.slots, chance=terms.chance).sum())
-            # A look or a lost lock is a coin, of which less than one in all tasks is not a contradiction.
+            # A look or a lost lock is a coin toss; where less than one is expected in all tasks, one is allowed.
             locks = float(np.sqrt(max(expected.caught * self.tasks, 1.0))) / self.tasks
             for name, text, due, scale, least, bound in (
                 ("looks", "looks a task", looks, 1, float(np.sqrt(looks / self.tasks)), CHANCE),
@@ -132,7 +132,7 @@ class Seen:
         return [*made, price()] if made else []
 
     def gain(self, number: int) -> float:
-        """What a skipper has earned more than who replays, tokens for each seat that it had."""
+        """How much more a skipper has earned than a verifier that replays, tokens for each seat that it had."""
         skippers, accounts = self.skippers[number], self.accounts[number]
         each = self.terms[number].verifiers / accounts * TOKEN
         skipping, replaying = (float(self.means[name][number]) for name in ("skipping", "replaying"))

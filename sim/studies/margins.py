@@ -1,4 +1,4 @@
-"""Closed forms behind the recommended terms: how far they reach, and what they cost.
+"""Closed forms behind the recommended terms: their safety margins and costs.
 
 Not a study: `sim.studies.recommended` shows these findings below what it has played. All sentences are computed from
 protocol.tasks.amounts, sim.theory and the recommended file; nothing is drawn here.
@@ -64,7 +64,7 @@ def explosion() -> Finding:
 
 
 def reach() -> Finding:
-    """How few honest verifiers the recommended terms stand, by K."""
+    """The least honest share that the recommended terms tolerate, by K."""
     from sim.figures import Line, lines
 
     sizes = np.unique(np.geomspace(_SHORT, _LONG, 25).astype(int))
@@ -115,14 +115,14 @@ def audits() -> Finding:
 
 
 class Challenges(NamedTuple):
-    """What proving a false result costs a seat, and what it has of it, for the default budget."""
+    """What proving a false result costs a seat, and what it earns, for the default budget."""
 
     costs: Mapping[int, float]
     """Tokens by K."""
     pays: Mapping[int, float]
     """Reward, a game's cost and the seat's fee: tokens by K."""
     least: float
-    """Least and most of what it has, in costs of a challenge."""
+    """Least and most of what it earns, as multiples of a challenge's cost."""
     most: float
 
 
@@ -139,7 +139,7 @@ def challenges() -> Challenges:
 
 
 def reward() -> Finding:
-    """What a seat has of a conviction beside what a challenge costs it."""
+    """What a seat earns by a conviction beside what a challenge costs it."""
     from sim.figures import Line, lines
 
     found = challenges()
@@ -189,7 +189,7 @@ def _multiple(segments: int, draws: int) -> float:
 
 
 def _least_honest(segments: int, gain: float) -> float:
-    """Bisection: S_min falls as h grows. 1 where even that is too few. The price counts as nothing that is lost."""
+    """Least honest share by bisection, as S_min falls with h; 1 if even that is too few. The price is not at risk."""
     terms, at_risk = recommended(segments, _BUDGET_UNITS), _at_risk(segments)
 
     def stands(honest: float) -> bool:
@@ -212,7 +212,7 @@ def _least_honest(segments: int, gain: float) -> float:
 
 
 def _at_risk(segments: int) -> float:
-    """What the recommended stake takes from the party that has reward and restitution back, in budgets."""
+    """What the recommended stake takes from a cheater that recovers reward and restitution, in budgets."""
     terms = recommended(segments, _BUDGET_UNITS)
     return (terms.stake - terms.reward - terms.restitution) / _BUDGET_UNITS
 

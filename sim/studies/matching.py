@@ -20,14 +20,14 @@ from sim.mechanism.arrays import Floats
 from sim.mechanism.auctions import NO_ASK, Assignment, cheapest, in_turn, weakest
 
 MOST_LOAD: Final = 4
-"""Tasks for each device: so many are always drawn, so that heavier loads add to the same first tasks."""
+"""Tasks drawn per device, whatever the load, so that heavier loads add to the same first tasks."""
 _PURPOSE: Final = 1 << 20
-"""Child of the seed that no chunk of the engine has."""
+"""A child of the seed that no chunk of the engine uses."""
 
 
 @dataclass(frozen=True)
 class Batch:
-    """One question: how many devices and tasks, and how unlike they are (deviations of logarithms)."""
+    """One question: numbers of devices and tasks, and how much they vary (standard deviations of logarithms)."""
 
     devices: int
     load: float
@@ -36,7 +36,7 @@ class Batch:
     size_spread: float
     deadline_spread: float
     worth: float
-    """Of a task of size 1, where one of strength 1 has a cost of `cost`."""
+    """Value of a task of size 1, on which a device of strength 1 has the cost `cost`."""
     cost: float
 
     @property
@@ -78,8 +78,8 @@ def _welfare(batch: Batch, sizes: Floats, result: Assignment) -> Floats:
 def most_done(needs: Floats, strength: Floats) -> Floats:
     """The most tasks, (tasks, rows), that devices, (devices, rows), can do, one each: by Hall's theorem.
 
-    Anyone who can do a task can do each easier one, so only sets of the hardest tasks can lack devices: of the i
-    hardest at most as many are done as there are devices for the easiest of them.
+    A device that can do a task can do every easier one, so only sets of the hardest tasks can lack devices: of the i
+    hardest, at most as many are done as there are devices for the easiest of them.
     """
     hardest = -np.sort(-needs, axis=0)
     able = (strength[None] >= hardest[:, None]).sum(axis=1)
@@ -91,8 +91,8 @@ def most_done(needs: Floats, strength: Floats) -> Floats:
 def expected_done(batch: Batch, strength: Floats) -> Floats:
     """How many tasks the cheapest asks do on average, given the devices, (rows,), where the strong are the cheap ones.
 
-    Then each task goes to the strongest device that is free, if it can: after k tasks that is the (k + 1)-th strongest,
-    and it can with chance F(s) of the needs' distribution, lognormal here. A chain of births over k.
+    Then each task goes to the strongest free device, if that can do it: after k tasks that is the (k + 1)-th strongest,
+    and it can with chance F(s), F being the (lognormal) distribution of needs. This is a pure birth chain over k.
     """
     ranked = -np.sort(-strength, axis=0)
     spread = math.hypot(batch.size_spread, batch.deadline_spread)

@@ -27,7 +27,7 @@ ALIKE = (
     "beacon_stops",
     "look_chance",
 )
-"""Parameters that the closed forms have no term for."""
+"""Parameters for which the closed forms have no term."""
 
 
 def require(own: MarketParameters, parameters: MarketParameters, names: Sequence[str] = ALIKE) -> None:
@@ -43,7 +43,7 @@ def require(own: MarketParameters, parameters: MarketParameters, names: Sequence
 
 
 def asked(study: Study, given: Mapping[str, Sequence[float]], grids: Sequence[Grid]) -> list[Point]:
-    """Points of the grids that vary something that the operator gave; of all when none does (`grids.several`)."""
+    """Points of the grids that vary a parameter given by the operator; of all grids if none does (`grids.several`)."""
     names = {study.known(name) for name in given}
     return several(study, given, [one for one in grids if names & set(one)] or grids)
 
@@ -86,9 +86,9 @@ def agreement(claims: Sequence[Claim]) -> Finding:
 
 
 def of_both(share: float, parameters: MarketParameters) -> int:
-    """How many verifiers are of the first of two kinds that are compared: the share of them, and some of each kind.
+    """Number of verifiers of the first of two compared kinds: the given share, but at least one of each kind.
 
-    Raises ParameterError where there is one verifier only.
+    Raises ParameterError if there is only one verifier.
     """
     if parameters.verifier_count < 2:
         raise ParameterError(

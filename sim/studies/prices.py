@@ -9,7 +9,7 @@ from sim.theory import Market, winning_price
 def expected_price(parameters: MarketParameters, effort: float = 1.0) -> float:
     """In token units, of a task that is sold. `effort` is the share of the honest cost that bidders expect to spend.
 
-    Markups are uniform on 0 to twice the mean one, and so are asks above the cost.
+    Markups are uniform from 0 to twice the mean, so asks are uniform above the cost.
     """
     least = parameters.training_cost * effort
     dearest = least * (1 + 2 * parameters.markup)

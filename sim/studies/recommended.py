@@ -71,7 +71,7 @@ def market(segments: int, amounts: Amounts) -> MarketParameters:
         for name, value in asdict(amounts).items()
         if name != "look_chance" and (name != "seat_lock" or amounts.look_chance)
     }
-    # Devices alike, for which theory has its closed form; a markup that covers gas, which bids leave out.
+    # Devices are alike, as the closed form requires; the markup covers gas, which bids leave out.
     chance = amounts.look_chance / RATE_OF_ALL
     return MarketParameters(segments=segments, device_spread=0.0, markup=0.5, look_chance=chance, **values)
 
@@ -172,7 +172,7 @@ class _Played:
         """Each point has its own random numbers, so the errors of both add up."""
 
     def _edges(self) -> dict[str, list[int]]:
-        """Numbers of the points of each edge that was played; those of none are as the operator asked."""
+        """Numbers of the points of each edge that was played; points on no edge are listed as asked."""
         found = {}
         for name, edge in EDGES.items():
             at = {**_CENTRE, **edge}
@@ -254,7 +254,7 @@ class _Played:
             case = self.study.case(point)
             parameters = case.parameters
             false = Disguised(share=point["false_share"]).false(parameters)
-            # Where work is expensive some tasks find no bid within the budget; nobody loses or earns by those.
+            # If work is expensive, some tasks find no bid within the budget; nobody loses or earns by those.
             sold = 1 - by_point(self.table, "unsold")[number].mean()
             price = self._price(self.base[number])
             expected = sold * cheating_advantage(
@@ -270,7 +270,7 @@ class _Played:
                 kept=0.0,
                 accounts=parameters.verifier_count,
             )
-            # A task is a coin: where none of them escaped, one may have.
+            # A task is a coin toss: if none escaped, one might have.
             tasks = draws(self.table, number)
             coin = (price + parameters.gain / TOKEN + parameters.stake / TOKEN) / tasks
             where = ", ".join(

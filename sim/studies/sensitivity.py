@@ -27,7 +27,7 @@ from sim.units import TOKEN, Unit
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-# A cheater that invents much is found by anybody: what decides is what a careful one earns.
+# A cheater that invents much is easily found, so a careful one's earnings matter.
 RANGES: Final[Mapping[str, tuple[float, float]]] = {
     "honest_share": (0.3, 0.9),
     "false_share": (0.01, 0.1),
@@ -45,7 +45,7 @@ SAMPLES: Final = 128
 """A power of two: Sobol's sequence is balanced then. There are SAMPLES times (parameters + 2) points."""
 LEVELS: Final = 4
 _SEED: Final = 1
-"""Of the samples and of the intervals' resampling; a study's points are always the same."""
+"""Seed of the samples and of the intervals' resampling, so that a study's points are always the same."""
 
 
 class Outcome(NamedTuple):

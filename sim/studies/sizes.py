@@ -1,4 +1,4 @@
-"""How many points a sweep can have. Too many are refused before they are made: they would take the machine."""
+"""Limits the points of a sweep. Too many are rejected before they are built, which would exhaust memory."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""The split of a slashed stake: what does convicting oneself cost, and what do those earn who look?
+"""The split of a slashed stake: what does a self-challenge cost, and what do verifiers that look earn?
 
-The challenger has its reward, the submitter its restitution, and each seat that spoke up a game's cost and its fee: all
-of it at most three quarters of the stake. The rest burns.
-A cheater that is both, or has friends there, has both back. At every split four things are played: an insider that
+The challenger receives its reward, the submitter its restitution, and each seat that challenged a game's cost and its
+fee, in total at most three quarters of the stake. The rest burns.
+A cheater that is both, or colludes with them, recovers both. At every split four things are played: an insider that
 convicts its own solver, honest verifiers that do, a solver that misses its deadline, and a cheater with few false
 segments that concedes whatever would be proven against it. All is compared with the closed forms.
 """

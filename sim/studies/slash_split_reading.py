@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 SPLIT: Final = ("reward", "restitution")
 PENALTY: Final = ("reward", "delay_penalty")
 UNIT: Final = 1 / TOKEN
-"""Amounts are whole units: a certain one has no other error."""
+"""Error of deterministic amounts, which are whole units."""
 
 
 class Forms:
@@ -47,10 +47,10 @@ class Forms:
             / TOKEN
             for own in (True, False)
         )
-        """What the stake costs who has reward and restitution back, and the reward alone."""
+        """Loss of stake for a cheater that recovers reward and restitution, or the reward alone."""
         self.reward = self.stake - self.net_challenger
         self.claims = parameters.verifiers * (parameters.game_cost + parameters.seat_fee) / TOKEN
-        """What all seats have together that spoke up."""
+        """Total paid to seats if all of them challenge."""
         self.audits = parameters.verifiers * parameters.segments_per_verifier
         self.honest = case.population.honest
         strategy = case.population.solvers[0].strategy
@@ -91,12 +91,12 @@ class Forms:
 
     @property
     def at_stake(self) -> float:
-        """What a concession takes beside the gain; it saves the fees of its own task."""
+        """What a concession takes in addition to the gain; it saves the fees of its own task."""
         return self.net + self.defence + self.dispute - self.audits * self.parameters.audit_fee / TOKEN
 
     @property
     def insured(self) -> float:
-        """Advantage over honest work of a cheater that concedes what would be proven. The price it pays itself."""
+        """Advantage over honest work of a cheater that concedes what would be proven. It pays the price to itself."""
         parameters, caught = self.parameters, self.caught
         saved = self.false / parameters.segments * parameters.training_cost
         return (saved + (1 - caught) * parameters.gain) / TOKEN - caught * self.at_stake
@@ -124,7 +124,7 @@ class Rows:
         return draws(self.table, *numbers, each=rounds)
 
     def error(self, name: str, number: int) -> float:
-        """Of a mean; a token unit where nothing varies."""
+        """Standard error of a mean; one token unit if nothing varies."""
         seen = self.errors[name][number]
         return float(max(seen, UNIT)) if np.isfinite(seen) else UNIT
 

@@ -124,7 +124,7 @@ def _verifiers(parameters: MarketParameters, point: Point) -> list[tuple[Verifie
 
 
 def _tokens(amount: float) -> str:
-    """In words: a chance of conviction of 0 needs more than any stake."""
+    """An amount in words; with no chance of conviction, no stake is enough."""
     return f"{amount:,.0f} tokens" if np.isfinite(amount) else "none"
 
 

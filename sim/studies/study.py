@@ -36,14 +36,14 @@ number them, `rounds` is how many tasks a run has. sim.studies.tables reads them
 
 
 SEEDS: Final = 2
-"""Every point is played with that many seeds, half of its runs with each; claims must hold with both (`checks`)."""
+"""Seeds per point, with half of the runs each; claims must hold with both (`checks`)."""
 CHANCE: Final = 0.02
-"""The absolute tolerance that is narrow enough for a chance, however small: below 0.2 it is less than a tenth."""
+"""Absolute tolerance that is narrow enough for any chance, however small."""
 
 
 @dataclass(frozen=True)
 class Claim:
-    """A number of the theory beside the engine's, or a recommended one."""
+    """A number expected by theory, or recommended, beside the engine's."""
 
     text: str
     expected: float
@@ -51,9 +51,9 @@ class Claim:
     error: float
     """Standard error of the measured one."""
     draws: int = field(kw_only=True)
-    """Distinct draws that it rests on (`sim.studies.tables.draws`)."""
+    """Number of distinct draws behind the measurement (`sim.studies.tables.draws`)."""
     bound: float = field(default=0.0, kw_only=True)
-    """An absolute tolerance that is narrow enough whatever is expected: CHANCE for chances, or what hangs on one."""
+    """Absolute tolerance that is narrow enough for any expected value: CHANCE, or CHANCE times an amount."""
 
     @property
     def tolerance(self) -> float:
@@ -96,7 +96,7 @@ class Study(ABC):
     """Base of all studies. Class attributes are the study's defaults; runs and rounds are per point."""
 
     common: ClassVar[bool] = False
-    """All points meet the same random numbers, of one seed: for differences between points, not for claims."""
+    """All points use the same random numbers, of one seed: for differences between points, not for claims."""
 
     name: ClassVar[str]
     question: ClassVar[str]
@@ -112,15 +112,15 @@ class Study(ABC):
         return {}
 
     def extra(self) -> Mapping[str, Extra]:
-        """Parameters of this study that are none of the market's. `axes` has a value for each."""
+        """Parameters of this study that are not the market's. `axes` has a value for each."""
         return {}
 
     def points(self, given: Mapping[str, Sequence[float]]) -> list[Point]:
-        """The grid, the operator's axes in place of the study's own. Raises SweepError for none or too many."""
+        """The grid; the operator's axes replace the study's own. Raises SweepError for no points or too many."""
         return combined({**self.axes(), **{self.known(name): values for name, values in given.items()}})
 
     def population(self, parameters: MarketParameters, point: Point) -> Population:
-        """Anyone who plays at a point: all honest, unless overridden."""
+        """The population at a point: all honest unless overridden."""
         del point
         return population([(Solver(), parameters.solver_count)], [(Verifier(), parameters.verifier_count)])
 
@@ -137,7 +137,7 @@ class Study(ABC):
         return Case(parameters, self.population(parameters, point))
 
     def play(self, point: Point, *, runs: int, rounds: int, seed: np.random.SeedSequence) -> Columns:
-        """Results of one point with one seed, a row for each run. What it plays side by side shares the seed."""
+        """Results of one point with one seed, a row for each run. Markets that are compared share the seed."""
         return simulate(self.case(point), runs=runs, rounds=rounds, seed=seed)
 
     @abstractmethod

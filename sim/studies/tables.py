@@ -37,9 +37,9 @@ def standard_error(table: Table, name: str) -> Floats:
 
 
 def draws(table: Table, *points: int, each: int | None = None) -> int:
-    """How many distinct draws the rows of some points rest on: `each` for a run, one a round unless told.
+    """Number of distinct draws behind the rows of some points: `each` per run, by default one per round.
 
-    Rows of one seed, stream and run met the same random numbers, whatever was played with them, and count once.
+    Rows of one seed, stream and run used the same random numbers, whatever was played with them, and count once.
     """
     seeds, streams, runs = (
         by_point(table, name)[list(points)].ravel().astype(np.int64) for name in ("seed", "stream", "run")

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 JURORS: Final = RECOMMENDED.min_jurors
 BURN: Final = 16
-"""One part in so many of the stake burns where a jury finds that data are withheld (TaskMarket.withheld)."""
+"""If a jury finds data withheld, 1 / BURN of the stake burns (TaskMarket.withheld)."""
 BUDGET: Final = 1_000
 DAYS: Final = 3
 JURIES: Final[Grid] = ("honest", "free")
@@ -61,7 +61,7 @@ class Withholding(Study):
     rounds = 512
 
     def axes(self) -> Mapping[str, Sequence[float]]:
-        """Anyone who is honest and free for a jury, and whether somebody trains again."""
+        """Shares of accounts that are honest and free for a jury, and whether somebody retrains."""
         return {
             "honest": (0.7, 0.55, 0.6, 0.9),
             "free": (1.0, 0.9, 0.8, 0.7, 0.6, 0.5),
@@ -114,7 +114,7 @@ class Withholding(Study):
             for _ in range(CLAIMS):
                 drawn = min(JURORS, accounts)
                 no = rng.hypergeometric(free, accounts - free, drawn, left.size)
-                # Of those that do not say no, the league's say yes.
+                # Of the accounts that do not say no, the league's say yes.
                 rest = drawn - no
                 yes = (
                     rng.hypergeometric(accounts - honest, honest - free, rest)
@@ -190,7 +190,7 @@ class Withholding(Study):
 
 
 def _coin(table: Table, chance: float) -> float:
-    """Standard error of a chance, at least one task's share: a rare end is not a contradiction where it is not met."""
+    """Standard error of a chance, at least one task's share, so that a rare event may fail to occur."""
     tasks = float(table["rounds"][0] * (table["run"].max() + 1))
     return max(math.sqrt(max(0.0, chance * (1 - chance)) / tasks), 1 / tasks)
 
@@ -217,14 +217,14 @@ def withheld() -> Withheld:
 
 
 def kinds(point: Point) -> tuple[int, int, int]:
-    """Accounts, the honest of them, and of these those that are free."""
+    """Numbers of accounts, of honest ones, and of free honest ones."""
     accounts = round(point["accounts"])
     honest = round(point["honest"] * accounts)
     return accounts, honest, round(point["free"] * honest)
 
 
 def verdict(point: Point) -> Verdict:
-    """Of one jury."""
+    """The verdict of one jury."""
     accounts, honest, free = kinds(point)
     return jury_verdict(jurors=JURORS, accounts=accounts, honest=free, league=accounts - honest)
 

@@ -1,5 +1,5 @@
-"""Sweeps: what an operator asks for, cut into chunks of points that any process can play on its own.
+"""Sweeps: an operator's question, cut into chunks of points that any process can play independently.
 
-`grammar` and `axes` read parameters, `plan` is the whole question, `chunk` plays a part of it, `workers` and `cluster`
-play many side by side. What comes out does not depend on who played it.
+`grammar` and `axes` read parameters, `plan` is the whole question, `chunk` plays a part of it, and `workers` and
+`cluster` play chunks in parallel. Results do not depend on which process played them.
 """

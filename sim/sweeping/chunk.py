@@ -1,9 +1,8 @@
-"""Playing one chunk: rows of some points as the bytes of a Parquet file. A pure function; workers of any kind call
-it.
+"""Play one chunk: rows of some points as the bytes of a Parquet file. A pure function, for any kind of worker.
 
 Columns: `point`, `run`, `rounds`, `seed` and `stream` (int32), the swept parameters in the engine's units, then the
 study's measures (float64). Half of a point's runs are played with each of two seeds, 0 and 1, and each point has its
-own stream; in a `common` study all points have one seed and one stream. Rows of the same seed, stream and run met the
+own stream; in a `common` study all points have one seed and one stream. Rows of the same seed, stream and run used the
 same random numbers. A measure that a point does not have is null there. Swept columns carry their unit as field
 metadata.
 """
@@ -55,7 +54,7 @@ def _play(study: Study, chunk: Chunk, number: int) -> Columns:
 
 
 def _shares(study: Study, runs: int) -> tuple[int, ...]:
-    """Runs of each seed. Differences between points are not claims, and need no second one."""
+    """Runs per seed. Differences between points are not claims, so a `common` study needs no second seed."""
     seeds = 1 if study.common else SEEDS
     return tuple((runs + number) // seeds for number in reversed(range(seeds)))
 

@@ -1,6 +1,6 @@
-"""Playing chunks on a Ray cluster, an optional extra: `pip install assay[ray]`. Rows come back and are written here.
+"""Play chunks on a Ray cluster, an optional extra: `pip install assay[ray]`. Rows are sent back and written here.
 
-Workers need the same code: on a cluster install this package on every node; with your own study, its file too.
+Workers need the same code: install this package on every node of a cluster, and your own study's file if you use one.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from sim.sweeping.workers import AHEAD, THREADS, Played, Workers
 
 
 class ClusterLost(Retryable):
-    """The cluster does not answer, or lost a worker more often than it tries."""
+    """The cluster does not answer, or lost workers more often than it retries."""
 
 
 def ray_workers(address: str) -> Workers:
     """Play on the cluster at `address` ("ray://host:10001", "auto"), or on one that is started here ("local").
 
-    Raises SweepError without the extra, ClusterLost when there is no cluster or it is lost.
+    Raises SweepError without the extra, ClusterLost if there is no cluster or the connection is lost.
     """
-    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # Ray reports on its use unless told not to.
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # Ray sends usage statistics unless told not to.
     try:
         import ray
     except ImportError as error:
@@ -59,7 +59,7 @@ def ray_workers(address: str) -> Workers:
 
 
 def _knock(address: str) -> None:
-    """Ray tries for minutes to reach a host that does not answer. Raises ClusterLost after seconds."""
+    """Raise ClusterLost after seconds if the host does not answer; Ray itself would try for minutes."""
     host, colon, port = address.removeprefix("ray://").rpartition(":")
     if not colon or not port.isdecimal():
         return  # "auto" and "local".

@@ -19,17 +19,17 @@ from sim.errors import SweepError
 from sim.units import TOKEN, Unit
 
 MOST_VALUES: Final = 1_000_000
-"""Of one parameter; more is a slip of the keyboard."""
+"""Per parameter; more is assumed to be a typo."""
 
 _FORMS: Final = "write a value, a list a,b,c, a range a:b of whole numbers, or a:b:n or a:b:nlog for n values"
 _COUNT: Final = re.compile(r"(\d+)(log)?")
 
 
 def values(text: str, unit: Unit) -> tuple[float, ...]:
-    """What `text` stands for, in the engine's units.
+    """The values that `text` denotes, in the engine's units.
 
-    Raises SweepError for a form that is none of the above, no values at all, or one value twice, and ParameterError
-    for what is not a number of this unit.
+    Raises SweepError for any other form, no values, or a repeated value, and ParameterError for a value that is not a
+    number of this unit.
     """
     found = [value for item in text.split(",") for value in _item(item.strip(), unit)]
     if len(set(found)) != len(found):
@@ -61,12 +61,12 @@ def _item(text: str, unit: Unit) -> list[float]:
 
 
 def _exact(text: str, unit: Unit) -> Fraction:
-    unit.parse(text)  # Raises for what is not a number of this unit.
+    unit.parse(text)  # Raises if it is not a number of this unit.
     return Fraction(Decimal(text)) * (TOKEN if unit is Unit.TOKENS else 1)
 
 
 def _whole(text: str, first: Fraction, last: Fraction, unit: Unit) -> list[float]:
-    """All whole numbers of a range; whole tokens, where it is one of amounts."""
+    """All whole numbers of a range; whole tokens for amounts."""
     step = TOKEN if unit is Unit.TOKENS else 1
     if first % step or last % step:
         raise SweepError(f"expected whole ends, got {text!r}; {_FORMS}")

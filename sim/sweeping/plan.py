@@ -1,7 +1,6 @@
-"""The whole question of a sweep: a study, its points, how often each is played, and the seed; and its cut into
-chunks.
+"""The question of a sweep (study, points, runs, seed), and how it is cut into chunks.
 
-The cut follows from the question alone, never from the machine, so that a resumed sweep has the same chunks.
+The cut depends only on the question, never on the machine, so that a resumed sweep has the same chunks.
 """
 
 from __future__ import annotations
@@ -21,19 +20,19 @@ MOST_ROUNDS: Final = 1_000_000
 MOST_RUNS: Final = 10_000_000
 """Per point: 10^7 rows of one point are some GB, and a point is played in one piece."""
 MOST_SEED: Final = (1 << 53) - 1
-"""What JSON keeps exactly."""
+"""The largest integer that JSON keeps exactly."""
 
 _ROWS: Final = 16_384
-"""Rows of a chunk: of 25 columns, 3 MB."""
+"""Rows per chunk: 3 MB with 25 columns."""
 _WORK: Final = 1_000_000
-"""Task-rounds of a chunk, some seconds: what an interruption costs."""
+"""Task-rounds per chunk: a few seconds, which is what an interruption loses."""
 _CHUNKS: Final = 32
-"""A sweep has at least that many chunks, or one for each point, so that processes end at the same time."""
+"""A sweep has at least this many chunks, or one per point, so that processes finish at about the same time."""
 
 
 @dataclass(frozen=True)
 class Plan:
-    """A question that can be played. `source` is the name or the file that the study was asked for by."""
+    """A question that can be played. `source` is the name or file by which the study was requested."""
 
     source: str
     study: Study
@@ -45,7 +44,7 @@ class Plan:
 
     @property
     def points_per_chunk(self) -> int:
-        """How many points are played and written together."""
+        """Number of points played and written together."""
         by_rows = _ROWS // self.runs
         by_work = _WORK // (self.runs * self.rounds)
         return max(1, min(by_rows, by_work, len(self.points) // _CHUNKS))
@@ -56,7 +55,7 @@ class Plan:
         return -(-len(self.points) // self.points_per_chunk)
 
     def chunk(self, number: int) -> Chunk:
-        """The part of that number, from 0."""
+        """Chunk `number`, counted from 0."""
         first = number * self.points_per_chunk
         return Chunk(
             number,
@@ -71,12 +70,12 @@ class Plan:
 
 @dataclass(frozen=True)
 class Chunk:
-    """All that a process needs to play some points; it travels to workers."""
+    """Everything a worker process needs to play some points; it is pickled."""
 
     number: int
     source: str
     first: int
-    """Number of the first point among all."""
+    """Index of the first point among all points."""
     points: tuple[Mapping[str, float], ...]
     runs: int
     rounds: int
@@ -91,7 +90,7 @@ def plan(
     rounds: int | None = None,
     seed: int = 0,
 ) -> Plan:
-    """Build and check a plan; every point's case is made once, so that an impossible value is refused before any play.
+    """Build and check a plan; every point's case is built once, so that impossible values are rejected before playing.
 
     Raises StudyError, ParameterError and SweepError.
     """
@@ -106,7 +105,7 @@ def plan(
     for point in points:
         study.case(point)
     if source.endswith(".py"):
-        source = str(Path(source).resolve())  # Workers and later reports may run elsewhere.
+        source = str(Path(source).resolve())  # Workers and later reports may run in another directory.
     return Plan(source, study, swept, points, runs, rounds, _whole("seed", seed, 0, MOST_SEED))
 
 

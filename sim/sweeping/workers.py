@@ -1,7 +1,7 @@
-"""Playing chunks side by side: in this process, or in a pool of others. Bounded: never more than two chunks a worker.
+"""Play chunks in this process or in a pool of processes, with at most two chunks per worker in memory.
 
 Workers are spawned, not forked, so that they share no state with a notebook or with threads. They use one thread each,
-leave Ctrl-C to their parent, and end when it is gone. Results come in the order in which they are ready.
+leave Ctrl-C to their parent, and exit when it is gone. Results come in the order in which they finish.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ Workers = Callable[[Iterable["Chunk"]], Generator[Played]]
 
 THREADS: Final = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "ARROW_NUM_THREADS")
 AHEAD: Final = 2
-"""Chunks that are given to each worker: one in hand, one waiting."""
+"""Chunks assigned to each worker: one in progress, one waiting."""
 
 
 class WorkerLost(Retryable):
-    """A process of the pool was ended from outside, most often for want of memory."""
+    """A process of the pool was killed from outside, usually for lack of memory."""
 
 
 def cores() -> int:
@@ -43,7 +43,7 @@ def cores() -> int:
 
 
 def here(chunks: Iterable[Chunk]) -> Generator[Played]:
-    """Play in this process, one after the other."""
+    """Play in this process, one chunk after the other."""
     from sim.sweeping.chunk import play_chunk
 
     for chunk in chunks:
@@ -66,7 +66,7 @@ def pool(jobs: int) -> Workers:
                 "run the same command to go on, with fewer --jobs"
             ) from error
         finally:
-            writer.close()  # After an interruption workers end now; what they have in hand is played again.
+            writer.close()  # After an interruption, end workers now; their unfinished chunks are played again.
             executor.shutdown(cancel_futures=True)
             reader.close()
 
@@ -97,6 +97,7 @@ def _start(parent: Connection) -> None:
 
 
 def _end_with(parent: Connection) -> None:
-    """A killed parent closes no queue: without this its workers would wait for ever. The pipe closes with it."""
+    """Exit when the parent is gone. A killed parent does not close its queues, but its end of this pipe closes;
+    without this, workers would wait for ever."""
     wait_for([parent])
     os._exit(1)

@@ -1,6 +1,6 @@
-"""Closed forms of the protocol's economics, on `protocol.tasks.economics`; each with its derivation where it stands.
+"""Closed forms of the protocol's economics, based on `protocol.tasks.economics`; each docstring has its derivation.
 
-Not a simulation: `sim`'s engine draws agents and is compared with these. One file per subject: `escape`,
+Nothing is simulated here: `sim`'s engine draws agents and is compared with these. One file per subject: `escape`,
 `cheating`, `claims`, `frontier`, `inspection`, `collusion`, `griefing`, `hiring`, `auctions`, `liveness`, `flight`,
 `looks`, `withholding`, `feeding`. Pure functions of NumPy and the standard library.
 """

@@ -1,12 +1,12 @@
-"""What a task costs under three ways of choosing its solver: descending bids, second price, posted price.
+"""The cost of a task under three ways of choosing its solver: descending bids, second price, posted price.
 
-A procurement auction: n bidders, each knowing its own cost only, independently uniform on [low, high]; the
-lowest bid at most the budget r wins. Amounts are token units as floats. Standard theory (Krishna, *Auction
+A procurement auction with n bidders. Each knows only its own cost, independently uniform on [low, high]; the lowest
+bid wins if it is at most the budget r. Amounts are token units as floats. Standard theory (Krishna, *Auction
 Theory*, 2nd edition, chapters 2 and 3), written for buying instead of selling: put w = high - low.
 
 `TaskMarket.bid` is an open descending auction with a soft close: nobody gains by waiting for the last block, so
-bidders answer each other until the second-lowest cost stops one of them. That is `second_price` but for the size of
-the steps, which `descending` counts exactly.
+bidders answer each other until the second-lowest cost stops one of them. That is `second_price` except for the size
+of the steps, which `descending` accounts for exactly.
 """
 
 from itertools import pairwise
@@ -28,7 +28,7 @@ class Market(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """Expectations over all tasks, those without a solver counting 0: chance of a `trade`, `price` paid,
+    """Expectations over all tasks, counting 0 for those without a solver: chance of a `trade`, `price` paid,
     `cost` of the winner."""
 
     trade: float
@@ -36,7 +36,7 @@ class Outcome(NamedTuple):
     cost: float
 
     def surplus(self, value: float) -> float:
-        """Return what the task is worth less what it costs its winner, where it is done: value x trade - cost."""
+        """Return the expected value of the task minus the winner's cost: value x trade - cost."""
         return value * self.trade - self.cost
 
 
@@ -51,7 +51,7 @@ def checked(market: Market) -> Market:
 
 
 def ordered_cost(market: Market, rank: int) -> float:
-    """Return the mean of the `rank`-th lowest cost, budget aside: low + w rank / (n + 1).
+    """Return the mean of the `rank`-th lowest cost, ignoring the budget: low + w rank / (n + 1).
 
     The rank-th of n uniform numbers on [0, 1] is Beta(rank, n + 1 - rank), whose mean is rank / (n + 1).
     """
@@ -60,7 +60,7 @@ def ordered_cost(market: Market, rank: int) -> float:
 
 
 def ordered_cost_variance(market: Market, rank: int) -> float:
-    """Return its variance: w^2 rank (n + 1 - rank) / ((n + 1)^2 (n + 2)), that of the same Beta."""
+    """Return the variance of the same Beta: w^2 rank (n + 1 - rank) / ((n + 1)^2 (n + 2))."""
     m, n = checked(market), market.bidders
     k = count("rank", rank, 1, n)
     return (m.high - m.low) ** 2 * k * (n + 1 - k) / ((n + 1) ** 2 * (n + 2))
@@ -88,7 +88,7 @@ def descending(market: Market, *, late: bool = False) -> Outcome:
         return 1 - min(max((x - m.low) / w, 0.0), 1.0)
 
     b = above(start)
-    # Nobody to answer: L <= G_0 < S, then the part of E[L; L <= r] that is above G_0.
+    # Nobody answers: L <= G_0 < S, then the part of E[L; L <= r] that is above G_0.
     price = start * n * (1 - b) * b ** (n - 1)
     price += outcome.cost - second_price(m._replace(budget=max(m.low, start))).cost
     cost = outcome.cost
@@ -106,14 +106,14 @@ def descending(market: Market, *, late: bool = False) -> Outcome:
 
 
 def late(market: Market) -> Outcome:
-    """Return `descending` where each bid comes in the last second, so that the undercut doubles."""
+    """Return `descending` when each bid comes in the last second, so that the undercut doubles."""
     return descending(market, late=True)
 
 
 def winning_price(market: Market) -> float:
     """Return the mean price of a task that is sold by descending bids; costs may all be `low` = `high`.
 
-    Equal costs c leave the price at the last step that is no lower than c, no matter who made it.
+    With equal costs c, the price is the last step that is at least c, no matter who bid it.
     """
     if market.low < market.high:
         outcome = descending(market)
@@ -145,10 +145,10 @@ def second_price(market: Market) -> Outcome:
 
 
 def posted_price(market: Market, *, cheapest: bool = False) -> Outcome:
-    """Return the expectations when the budget is paid to one of those who would work for it, the first to come.
+    """Return the expectations when the budget is paid to the first bidder that would work for it.
 
-    A trade has chance 1 - (1 - R)^n as with bids; the price is the budget. The first to come is any of them,
-    with mean cost (low + min(r, high)) / 2; `cheapest` takes the lowest instead, as if the solver were known.
+    A trade has chance 1 - (1 - R)^n as with bids; the price is the budget. The first is a random one of them, with
+    mean cost (low + min(r, high)) / 2; `cheapest` takes the cheapest instead, as if the solver were known.
     """
     m = checked(market)
     bids = second_price(m)
@@ -160,8 +160,8 @@ def efficiency(outcome: Outcome, market: Market, *, value: float) -> float:
     """Return the share of the greatest surplus that an outcome realises, for a task worth `value` to its submitter.
 
     The greatest is E[max(0, value - lowest cost)]: `second_price` with a budget of `value`. 1 for auctions
-    whose budget is the value or above all costs; less where a binding budget stops good trades, or where the
-    first to come is not the cheapest.
+    whose budget is the value or above all costs; less if a binding budget prevents good trades, or if the first
+    bidder is not the cheapest.
     """
     best = second_price(market._replace(budget=number("value", value, market.low))).surplus(value)
     if best <= 0:

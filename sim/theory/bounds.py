@@ -1,6 +1,6 @@
-"""What the closed forms accept: one error type, and the checks that raise it.
+"""Checks of the closed forms' arguments, and the error that they raise.
 
-Not a parser: a study's parameters are read and named elsewhere. Here a number is either possible or refused.
+A study's parameters are parsed and named elsewhere; here a number is only accepted or rejected.
 """
 
 from operator import index
@@ -37,7 +37,7 @@ def counts(name: str, value: ArrayLike, least: float, most: float = np.inf) -> V
 
 
 def count(name: str, value: SupportsIndex, least: int, most: int | None = None) -> int:
-    """Return one integer exactly (token units pass 2^53); raise `TheoryError` for others or out of bounds."""
+    """Return one integer exactly (token units exceed 2^53); raise `TheoryError` for non-integers or out of bounds."""
     try:
         given = index(value)
     except TypeError:

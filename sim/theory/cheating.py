@@ -1,10 +1,9 @@
-"""Whether cheating pays: what a false share earns over honest work, and the stake that takes it away.
+"""Whether cheating pays: the advantage of a false share over honest work, and the stake that removes it.
 
-The solver is the only one who chooses here; verifiers are honest with share h and colluders are `collusion`'s
-subject. Amounts are token units as floats (any unit will do: everything is homogeneous in it);
-`minimum_stake` alone is in integers, from `protocol.tasks.economics`. How money is booked: an honest solver is paid
-p at `settle` and has spent c; a convicted one loses the stake S (`StakeVault.slash`) and is paid nothing, for
-the escrow goes back to the submitter.
+Only the solver makes a choice here; verifiers are honest with share h, and `collusion` covers colluders. Amounts
+are token units as floats (any unit works, because everything is homogeneous in it); only `minimum_stake` is in
+integers, from `protocol.tasks.economics`. Booking: an honest solver is paid p at `settle` and has spent c; a
+convicted one loses the stake S (`StakeVault.slash`) and is paid nothing, because the escrow returns to the submitter.
 """
 
 from fractions import Fraction
@@ -35,9 +34,9 @@ def advantage_at(
 
         (1 - D)(p + G) + D (kept G - S) - (1 - f) c - (p - c) = f c + (1 - (1 - kept) D) G - D (S + p).
 
-    `kept` = 1 is audit.md section 9, where G counts in full (a false result may have served before it fell); 0 is a
-    gain that comes only with payment. With f = 0 there is nothing to gain or to find: 0 if D is. For arbitrary chances
-    making; `cheating_advantage` takes those of the draw.
+    `kept` = 1 is audit.md section 9, where G counts in full (a false result may have been used before the conviction);
+    0 is a gain that comes only with payment. With f = 0 there is nothing to gain or to find, and the advantage is 0 if
+    D is. `caught` is arbitrary here; `cheating_advantage` uses the draw's chance.
     """
     d, f = within("caught", caught, 0, 1), within("share", share, 0, 1)
     worth = np.where(f > 0, within("gain", gain, 0), 0.0)
@@ -58,7 +57,7 @@ def stake_at(
 ) -> Values:
     """Return the stake with which `advantage_at` is 0: (f c + G) / D - (1 - kept) G - p, for f above 0.
 
-    Negative: losing the price is enough. Infinite: never convicted (D = 0) with something to gain.
+    Negative: losing the price suffices. Infinite: never convicted (D = 0) with something to gain.
     """
     d, f, g = within("caught", caught, 0, 1), within("share", share, 0, 1), within("gain", gain, 0)
     if not bool(np.all(f > 0)):
@@ -84,8 +83,8 @@ def cheating_advantage(
 ) -> Values:
     """Return the expected profit of m false segments less that of honest work, in the unit of the amounts.
 
-    `advantage_at` the draw's chance of conviction (`escape.caught_probability`) and f = m / K. Without false
-    segments it is 0: such a result is the honest one, and gains nothing.
+    `advantage_at` with the draw's chance of conviction (`escape.caught_probability`) and f = m / K. It is 0 without
+    false segments: such a result is honest, and gains nothing.
     """
     return advantage_at(
         caught_probability(segments, false, segments_per_verifier, verifiers, honest, accounts=accounts),
@@ -165,8 +164,8 @@ def worst_false(
 ) -> tuple[int, float]:
     """Return the m that needs the largest stake, and that stake: the float view of `minimum_stake`, below 0 too.
 
-    The cost counts as the whole price, as in dispute.md: c is not known on chain, and c <= p for the party that bids
-    to earn.
+    The cost is taken to be the whole price, as in dispute.md: c is not known on chain, and c <= p for a solver that
+    bids to earn.
     """
     false = np.arange(1, count("segments", segments, 1) + 1)
     stakes = zero_profit_stake(
@@ -197,8 +196,8 @@ def minimum_stake(
 ) -> int:
     """Return S_min in integer token units: `protocol.tasks.economics.minimum_stake`, h rounded down to 10^-18.
 
-    `reward` and `restitution` come on top, for a cheater may be its own challenger and its own submitter.
-    Raises `TheoryError` for an impossible share and `protocol.tasks.economics.StakeError` where no stake is enough.
+    `reward` and `restitution` are added, because a cheater may be its own challenger and submitter. Raises
+    `TheoryError` for an impossible share and `protocol.tasks.economics.StakeError` if no stake is enough.
     """
     number("honest", float(honest), 0, 1)
     chance = int(Fraction(honest) * ONE)
@@ -218,9 +217,9 @@ def least_audits(
 ) -> Values:
     """Return n = V q, the audits that deter one false segment: K (G + p / K) / (h (S - R + p)).
 
-    One false segment is in n h / K honest audits on average, which is nearly the chance of a conviction as long as it
-    is small; who challenges itself has R back. More of them need no more: m false ones are met about m times as often,
-    and are worth G + m p / K, less than m times as much.
+    One false segment is in n h / K honest audits on average, which approximates the chance of conviction while it is
+    small; a cheater that challenges itself recovers R. More false segments do not need more audits: m of them are met
+    about m times as often, but are worth G + m p / K, less than m times as much.
     """
     k = counts("segments", segments, 1)
     h = within("honest", honest, np.finfo(np.float64).tiny, 1)
@@ -244,9 +243,8 @@ def break_even_false(
 ) -> tuple[tuple[int, int], ...]:
     """Return the ranges (first m, last m) of false counts with which cheating pays, in ascending order; () for none.
 
-    The break-even shares f are the ends of these ranges over K. There may be two: few false segments that are
-    seldom drawn (as G is won with any), and many, when the whole cost saved is worth more than what
-    conviction takes.
+    The break-even shares f are the ends of these ranges divided by K. There may be two ranges: few false segments,
+    which are rarely drawn (any number wins G), and many, if the cost saved exceeds what a conviction takes.
     """
     if segments < 1:
         raise TheoryError(f"segments must be at least 1, got {segments}")

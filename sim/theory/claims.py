@@ -1,4 +1,4 @@
-"""What seats have out of a convicted stake: the expected number of those that spoke up, and of those owed a fee."""
+"""Seats' claims on a convicted stake: the expected numbers of seats that challenged, and of seats owed a fee."""
 
 from typing import NamedTuple
 
@@ -10,12 +10,12 @@ from sim.theory.escape import caught_probability, missed_probability
 
 
 class Claims(NamedTuple):
-    """Seats of a task, on average over all tasks, also those without a conviction."""
+    """Seats per task, on average over all tasks, including those without a conviction."""
 
     spoke: Values
-    """With their own challenge: each has a game's cost and its fee."""
+    """Seats with their own challenge: each receives a game's cost and its fee."""
     fees: Values
-    """Attested, without the convicted segment: each has its fee."""
+    """Attested seats without the convicted segment: each receives its fee."""
 
 
 def expected_claims(
@@ -27,12 +27,13 @@ def expected_claims(
     honest: ArrayLike,
     accounts: ArrayLike,
 ) -> Claims:
-    """Return the claims on a cheater with m false segments, whose dishonest seats attest whatever they have.
+    """Return the claims on a cheater with m false segments; dishonest seats attest whatever they are served.
 
-    An honest seat with a false segment challenges, and convicts: V h (1 - a) of them. One without attests, and has its
-    fee where another seat convicts, so where one of the V - 1 others does. So does a dishonest one, unless it has the
-    convicted segment itself: seats draw their segments independently, so it has with chance q / K. Of the others
-    (h N - 1) / (N - 1) are honest beside an honest seat, h N / (N - 1) beside a dishonest one.
+    An honest seat with a false segment challenges, and convicts: V h (1 - a) of them. An honest seat without one
+    attests, and receives its fee if one of the V - 1 other seats convicts. The same holds for a dishonest seat unless
+    it has the convicted segment itself, which has chance q / K because seats draw their segments independently. The
+    share of honest accounts among the others is (h N - 1) / (N - 1) for an honest seat, h N / (N - 1) for a
+    dishonest one.
     """
     h, v, n = (
         within("honest", honest, 0, 1),

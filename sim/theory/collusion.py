@@ -1,4 +1,4 @@
-"""What stake in the draw buys a cheater, what splitting a stake changes, and what conceding to oneself costs.
+"""Collusion: what stake in the draw gains a cheater, the effect of splitting it, and the cost of a self-challenge.
 
 Amounts are token units: floats where they are expectations, integers where the contracts pay them.
 """
@@ -13,7 +13,7 @@ from sim.theory.cheating import cheating_advantage
 
 
 class SelfChallenge(NamedTuple):
-    """What convicting itself costs a cheater, and what it takes back of its stake."""
+    """What convicting itself costs a cheater, and how much of its stake it recovers."""
 
     net_cost: int
     recovered: int
@@ -32,9 +32,9 @@ def collusion_threshold(
 ) -> float:
     """Return the share of the stake above which some m pays a cheater whose colluders attest and never challenge.
 
-    0 when cheating pays without colluders, 1 when it never does. The colluders' own money is left out in the cheater's
-    favour: they lose no stake under the contracts, and their fees they would earn from an honest solver too.
-    Conviction grows with the honest share for every m, so bisection finds it, to 2^-40.
+    0 if cheating pays without colluders, 1 if it never does. The colluders' own money is left out, in the cheater's
+    favour: they lose no stake under the contracts, and would earn the same fees from an honest solver. The chance of
+    conviction grows with the honest share for every m, so bisection finds the share, to 2^-40.
     """
     false = np.arange(1, count("segments", segments, 1) + 1)
 
@@ -65,15 +65,15 @@ def collusion_threshold(
 
 
 def seats_law(*, verifiers: int, accounts: int, others: int, slots: int = 1) -> Values:
-    """Return the law of how many of V seats an owner's `accounts` of `slots` stake units each hold, (V + 1,), among
-    `others` of one unit each.
+    """Return the distribution of the number of V seats held by an owner's `accounts` of `slots` stake units each,
+    (V + 1,), among `others` of one unit each.
 
     Seats are distinct accounts, weighted by stake among those without a seat (`AuditBoard.draw`): of i seats with j of
     the owner's, the next is the owner's with chance (n - j) w / ((n - j) w + N - (i - j)).
 
-    **Splitting.** An account has one seat at a time, so a stake in one account holds one seat of a task at most, and
-    split into V or more it may hold all. With single units (w = 1) it is the hypergeometric law. Raises `TheoryError`
-    where there are fewer accounts than seats.
+    **Splitting.** An account has one seat at a time, so a stake in one account holds at most one seat of a task, while
+    split into V or more accounts it may hold all. With single units (w = 1) the distribution is hypergeometric. Raises
+    `TheoryError` if there are fewer accounts than seats.
     """
     v, n = count("verifiers", verifiers, 1), count("accounts", accounts, 0)
     m, w = count("others", others, 0), count("slots", slots, 1)
@@ -92,7 +92,7 @@ def seats_law(*, verifiers: int, accounts: int, others: int, slots: int = 1) -> 
 
 
 def caught_by_others(law: ArrayLike, missed: ArrayLike) -> Values:
-    """Return the chance that a seat finds something that is not the owner's: the sum over j of law_j (1 - a^(V - j)).
+    """Return the chance that a seat not held by the owner finds something: the sum over j of law_j (1 - a^(V - j)).
 
     `law` as `seats_law`, (V + 1,); `missed` is a, for any number of false segments.
     """
@@ -110,7 +110,7 @@ def self_challenge(
     seat_pay: int = 0,
     own_task: bool = False,
 ) -> SelfChallenge:
-    """Return what conceding to oneself costs, in integer token units (gas and the bond's capital come on top).
+    """Return what a self-challenge costs, in integer token units (gas and the bond's capital are extra).
 
     A conviction pays the challenger R, the submitter the restitution T, and each of the cheater's own `seats` that
     spoke up `seat_pay`, a game's cost and its fee; the rest burns (`Commitments`, `TaskMarket.burnRest`). A cheater
@@ -133,10 +133,10 @@ def self_challenge(
 def concession_pays(
     *, stake: int, reward: int, delay_penalty: int, restitution: int = 0, own_task: bool = False
 ) -> bool:
-    """Tell whether convicting itself is cheaper for a solver than letting its deadline pass (`TaskMarket.expire`).
+    """Return whether convicting itself is cheaper for a solver than letting its deadline pass (`TaskMarket.expire`).
 
-    Expiring takes the delay penalty D, of which floor(D / 2) goes to the submitter: who is both loses the other half.
-    So conceding pays iff `self_challenge` costs less than that, and never does if D <= ceil(S / 4).
+    Expiry takes the delay penalty D, of which floor(D / 2) goes to the submitter, so a solver that is also the
+    submitter loses the other half. Conceding pays iff `self_challenge` costs less, and never if D <= ceil(S / 4).
     """
     penalty = count("delay_penalty", delay_penalty, 0)
     if penalty > stake:
@@ -148,9 +148,9 @@ def concession_pays(
 def least_effective_stake(
     *, stake: int, reward: int, restitution: int, seats: int = 0, seat_pay: int = 0
 ) -> int:
-    """Return what the best placed cheater has at risk of a stake S: `self_challenge` with every role its own.
+    """Return how much of a stake S the best placed cheater risks: `self_challenge` with every role its own.
 
-    It, not S, stands in the no-cheating condition. At the least stake that terms allow it is just the quarter.
+    This amount, not S, enters the no-cheating condition. At the least stake that terms allow it is exactly a quarter.
     """
     return self_challenge(
         stake=stake, reward=reward, restitution=restitution, seats=seats, seat_pay=seat_pay, own_task=True

@@ -1,8 +1,8 @@
 """Whether a false result is found: the chances of audit.md section 9, as floats over arrays.
 
-`protocol.tasks.economics` is the single source of stakes and its integers are what contracts agree on; this is its
-float view for plots, sweeps and the comparison with runs, and goes where the integers do not: many values at
-once, caught chances far below 10^-18, and networks of few accounts.
+`protocol.tasks.economics` is the single source of stakes, in the integers that the contracts use; this is its float
+version for plots, sweeps and comparisons with runs. It also covers what the integers do not: many values at once,
+chances of conviction far below 10^-18, and networks of few accounts.
 
 Vocabulary of all of `sim.theory`: `segments` K, `false` m, `segments_per_verifier` q, `verifiers` V, `honest`
 h (the share of the registered stake whose holders replay and challenge), `accounts` (registered ones, of equal stake).
@@ -18,9 +18,9 @@ from sim.theory.bounds import Values, counts, within
 def missed_probability(segments: ArrayLike, false: ArrayLike, segments_per_verifier: ArrayLike) -> Values:
     """Return a = C(K - m, q) / C(K, q), the chance that q distinct segments hold none of the m false ones.
 
-    Of C(K, q) equally likely sets, C(K - m, q) lie among the K - m true segments. The quotient is the product
-    over i < q of (K - m - i) / (K - i): the i-th segment drawn is true too. A q of K or more draws all of
-    them, so a = 0 for m >= 1.
+    Of C(K, q) equally likely sets, C(K - m, q) lie among the K - m true segments. The quotient is the product over
+    i < q of (K - m - i) / (K - i), the chance that the i-th segment drawn is true as well. With q >= K all segments
+    are drawn, so a = 0 for m >= 1.
 
     Source: audit.md section 9; the draw is `DrawWords.distinct`. Raises `TheoryError` for m > K or counts below 0.
     """
@@ -47,11 +47,11 @@ def caught_probability(
 ) -> Values:
     """Return 1 - P, the chance that an honest seat has a false segment: the sum over j of P(j honest seats) (1 - a^j).
 
-    Each of V seats draws its own q segments and finds nothing with chance a. Without `accounts` there are so many that
-    each seat is honest with chance h independently of the others, so P = (1 - h + h a)^V. With them seats are distinct
-    accounts and their number of honest ones is hypergeometric: seat i, with j honest ones before it, is honest with
-    chance (h N - j) / (N - i), from 0 to 1. That is a little more than with endless accounts. Weights are those of
-    `seats_law`.
+    Each of V seats draws its own q segments and finds nothing with chance a. Without `accounts`, infinitely many are
+    assumed: each seat is honest with chance h independently of the others, so P = (1 - h + h a)^V. With `accounts`,
+    seats are distinct accounts and the number of honest ones is hypergeometric: seat i, after j honest ones, is honest
+    with chance (h N - j) / (N - i), clipped to 0 to 1. The result is slightly larger than with infinitely many
+    accounts. Weights are those of `seats_law`.
 
     Computed as a complement throughout, so a chance of 10^-30 keeps its digits.
     """

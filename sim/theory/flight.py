@@ -1,8 +1,8 @@
-"""Tasks in flight together: which seats stay empty, and which tasks nobody can lock a stake for.
+"""Concurrent tasks in flight: which seats stay empty, and for which tasks nobody can lock a stake.
 
-The contracts as they stand: an account with a seat of a task in flight is not found by the draw of another one
-(`AuditBoard`), and a stake is locked until its task is over. Assumes accounts of one unit that all answer, and tasks
-that are drawn one after the other, each with the locks of the `overlap` - 1 before it.
+As in the contracts, an account with a seat in a task in flight is not found by another task's draw (`AuditBoard`),
+and a stake is locked until its task is over. Assumes accounts of one unit that all answer, and tasks drawn one after
+the other, each subject to the locks of the `overlap` - 1 before it.
 """
 
 from functools import lru_cache
@@ -15,25 +15,25 @@ from sim.mechanism.draw import TRIES
 from sim.theory.bounds import TheoryError, Values, count, number
 
 MOST_STATES = 1 << 20
-"""Of the chain below: numbers of seats that each task in flight has filled."""
+"""Most states of the Markov chain below; a state is the number of filled seats of each task in flight."""
 
 
 class Draws(NamedTuple):
     """Of one task."""
 
     redraws: float
-    """How often it is drawn again, on average."""
+    """Mean number of redraws."""
     unfilled: float
-    """Chance that a seat is empty in the end, so that the task is void."""
+    """Chance that a seat stays empty, so that the task is void."""
 
 
 def filled_law(
     *, verifiers: int, accounts: int, bound: int, draws: int = ESCROW_DRAWS
 ) -> tuple[Values, Draws]:
-    """Return the chances that 0 ... V seats are filled in the end where `bound` accounts have seats elsewhere.
+    """Return the chances that 0 ... V seats are finally filled when `bound` accounts have seats elsewhere.
 
-    A draw fills seat by seat: with b accounts bound before it, one stays empty with chance (b / N)^32. Empty ones are
-    drawn again, in `draws` draws in all.
+    A draw fills seats one by one: with b bound accounts, a seat stays empty with chance (b / N)^32. Empty seats are
+    redrawn, for `draws` draws in all.
     """
     v, n = count("verifiers", verifiers, 1), count("accounts", accounts, 1)
     others = count("bound", bound, 0, n)
@@ -57,10 +57,10 @@ def filled_law(
 def draws_in_flight(
     *, verifiers: int, accounts: int, overlap: int, tasks: int, draws: int = ESCROW_DRAWS
 ) -> Draws:
-    """Return the mean over the first `tasks` tasks, all accounts being free before the first.
+    """Return the means over the first `tasks` tasks; all accounts are free before the first.
 
-    A Markov chain, exact: its state is how many seats each of the last `overlap` - 1 tasks has filled. Raises
-    TheoryError for more than 2^20 states.
+    Computed exactly by a Markov chain, whose state is the number of seats filled by each of the last `overlap` - 1
+    tasks. Raises TheoryError for more than 2^20 states.
     """
     v, others = count("verifiers", verifiers, 1), count("overlap", overlap, 1) - 1
     if (v + 1) ** others > MOST_STATES:
@@ -86,9 +86,9 @@ def draws_in_flight(
 
 
 def least_accounts(*, verifiers: int, overlap: int, redrawn: float) -> int:
-    """Return the least number of accounts with which at most a share `redrawn` of tasks has an empty seat at first.
+    """Return the least number of accounts with which at most a share `redrawn` of first draws leaves an empty seat.
 
-    With all seats of the other tasks filled, so that V (overlap - 1) accounts are bound: more than that cannot be.
+    Assumes that all seats of the other tasks are filled, so that V (overlap - 1) accounts are bound, the maximum.
     """
     v, most = count("verifiers", verifiers, 1), number("redrawn", redrawn, 0, 1)
     bound = v * (count("overlap", overlap, 1) - 1)
@@ -108,10 +108,10 @@ def _redrawn(verifiers: int, bound: int, accounts: int) -> float:
 
 
 def sold_in_flight(*, stakes: int, overlap: int, tasks: int) -> float:
-    """Return the share of the first `tasks` tasks that is sold where solvers own that many stakes together.
+    """Return the share of the first `tasks` tasks that is sold when solvers own `stakes` stakes together.
 
-    Of `overlap` tasks in a row the first min(stakes, overlap) are, then nobody has one left. As long as what solvers
-    earn buys no further stake, and no stake is lost.
+    Of `overlap` consecutive tasks the first min(stakes, overlap) are sold; then nobody has a stake left. Assumes that
+    earnings do not pay for a further stake, and that no stake is lost.
     """
     period, each = count("overlap", overlap, 1), min(count("stakes", stakes, 0), overlap)
     whole, rest = divmod(count("tasks", tasks, 1), period)

@@ -1,7 +1,7 @@
-"""Where the minimum stake explodes, how many audits keep it down, and what milestones do instead.
+"""When the minimum stake explodes, how many audits prevent that, and how milestones help instead.
 
-The multiple is S_min / p. All of it follows from the zero-profit stake (`cheating`) with the cost counted as
-the price, and with the gain as a ratio g = G / p, so no token unit appears except in `milestones`.
+The multiple is S_min / p. Everything follows from the zero-profit stake (`cheating`), with the cost taken to be the
+price and the gain as a ratio g = G / p, so token units appear only in `milestones`.
 """
 
 from fractions import Fraction
@@ -28,7 +28,7 @@ class Audits(NamedTuple):
 class Milestones(NamedTuple):
     """A task of K segments as `tasks` tasks of at most `segments`, one after the other.
 
-    `stake` is locked for each in its turn, `price` is the price of each; `fees` are all audit fees together.
+    `stake` is locked for each in turn, `price` is the price of each; `fees` is the total of all audit fees.
     """
 
     tasks: int
@@ -70,7 +70,7 @@ def stake_multiple_sparse(
 
     One false segment is the worst: a(1 / K) = 1 - q / K exactly, so P = (1 - h q / K)^V = 1 - h q V / K +
     O((qV / K)^2), and the chance of conviction is h q V / K. At fixed q V the stake grows in proportion to K; at
-    fixed q V / K it stays where it is.
+    fixed q V / K it stays constant.
     """
     k = counts("segments", segments, 1)
     n = counts("segments_per_verifier", segments_per_verifier, 1) * counts("verifiers", verifiers, 1)
@@ -146,7 +146,7 @@ def frontier(
 ) -> tuple[Audits, ...]:
     """Return, for each V from 1 to `most_verifiers` that can, the least q with S_min <= `multiple` p: q(K) and V(K).
 
-    Nothing cuts q off at 64, the bound of terms: points beyond say what such a bound costs.
+    q is not limited to 64, the bound of terms: points beyond it show what the bound costs.
     """
     points = []
     for v in range(1, count("most_verifiers", most_verifiers, 1) + 1):
@@ -178,11 +178,11 @@ def largest_segments(
     multiple: float,
     most: int = 1 << 14,
 ) -> int:
-    """Return the largest K up to `most` below which S_min stays at most `multiple` p; 0 when K = 1 is too many.
+    """Return the largest K up to `most` for which S_min is at most `multiple` p; 0 if even K = 1 is too many.
 
-    Where the stake explodes for a given audit: K from 1 upwards, doubled, then bisected. More segments make
-    each false one rarer among those drawn, so S_min does not fall with K while q < K, and does not change
-    while q >= K but for m / K.
+    This is where the stake explodes for a given audit. K is doubled from 1, then bisected. More segments make each
+    false one rarer among those drawn, so S_min does not fall with K while q < K, and while q >= K it changes only
+    through m / K.
     """
 
     def keeps(k: int) -> bool:

@@ -1,9 +1,9 @@
-"""Griefing: what an attacker that wants nothing but harm does to others for each unit that it loses.
+"""Griefing: the harm that a purely malicious attacker does to others for each unit that it loses.
 
 The factor is harm / loss, after Buterin et al., *Incentives in Ethereum's Hybrid Casper Protocol*
 (arXiv:1903.04205): 0.5 is a bad bargain for the attacker, infinite is free harm. Amounts are token units,
-whole where the contracts book them. Gas, replays and waiting are costs that no contract books: they come in
-as figures of the market's parameters.
+whole where the contracts book them. Gas, replays and waiting are costs that no contract books; they are given by
+the market's parameters.
 """
 
 from typing import NamedTuple
@@ -22,19 +22,19 @@ class Griefing(NamedTuple):
 
     @property
     def factor(self) -> float:
-        """Harm for each unit lost: infinite where it is free, 0 where there is none."""
+        """Harm per unit lost: infinite if harm is free, 0 if there is none."""
         if self.harm <= 0:
             return 0.0
         return self.harm / self.loss if self.loss > 0 else FREE
 
 
 def false_challenge(*, bond: int, defence: float, delay: float = 0.0, gas: float = 0.0) -> Griefing:
-    """Return the griefing of one challenge that is lost, in the contracts as they stand.
+    """Return the griefing of one lost challenge under the present contracts.
 
     `GameState._dismiss` pays floor(B / 2) to the solver and burns the rest. The challenger loses B and its own `gas`;
     the solver bears `defence` (gas and re-execution), it and the submitter bear `delay` (`waiting_cost` of what is
     held while the game runs), and half the bond is paid: harm max(0, defence + delay - floor(B / 2)) against B + gas.
-    Anyone who challenges itself loses the half that burns, whatever that is for.
+    A solver that challenges itself loses the half that burns.
     """
     paid = count("bond", bond, 0) // 2
     harm = number("defence", defence, 0) + number("delay", delay, 0) - paid
@@ -54,7 +54,7 @@ def held_seconds(*, game_time: float, solver: float, games: int = 1) -> float:
 
 
 def waiting_cost(*, amount: float, seconds: float, yearly_rate: float) -> float:
-    """Return what it costs to have `amount` later by `seconds`, at simple interest for 365 days a year."""
+    """Return the cost of having `amount` later by `seconds`, at simple interest and 365 days a year."""
     share = number("seconds", seconds, 0) / (365 * 86_400)
     return number("amount", amount, 0) * number("yearly_rate", yearly_rate, 0) * share
 
@@ -73,9 +73,9 @@ def least_bond(*, defence: float, delay: float, factor: float, gas: float = 0.0)
 def silent_verifier(*, seat_fee: float, seat_cost: float, draw_fee: float, delay: float) -> Griefing:
     """Return the griefing of an account that is silent in its seat, once (`AuditBoard.redraw`).
 
-    It loses the fee of the seat and the draw fee, and forgoes what the seat earns beside
-    `seat_cost` (replays and gas). Its seat is drawn again with the same segments, and it is suspended: everybody else
-    is paid as before, and waits for one draw and one attestation more (`delay`).
+    It loses the fee of the seat and the draw fee, and forgoes what the seat earns above `seat_cost` (replays and gas).
+    It is suspended, and its seat is redrawn with the same segments: everybody else is paid as before, but waits for
+    one more draw and one more attestation (`delay`).
     """
     fee = number("seat_fee", seat_fee, 0)
     lost = fee + number("draw_fee", draw_fee, 0)
@@ -86,9 +86,8 @@ def late_solver(*, delay_penalty: int, delay: float, capital_cost: float = 0.0) 
     """Return the griefing of a solver that bids, wins and lets the deadline pass (`TaskMarket.expire`).
 
     It loses the penalty, whose half, rounded down, pays the submitter; the escrow goes back. The submitter has waited
-    for nothing: harm max(0, `delay` - floor(D / 2)), loss D + what the locked penalty would have earned. A task may
-    be taken so by the party that bids lowest, at a price of 0, and again when it is posted again; only the penalty
-    prices it.
+    for nothing: harm max(0, `delay` - floor(D / 2)), loss D + what the locked penalty would have earned. An attacker
+    can win a task this way with a bid of 0, and again after it is reposted; only the penalty makes that costly.
     """
     lost = count("delay_penalty", delay_penalty, 0)
     harm = max(0.0, number("delay", delay, 0) - lost // 2)

@@ -1,8 +1,8 @@
-"""What it costs to have honest accounts drawn for your own task, so that they cannot be drawn for another's.
+"""The cost of having honest accounts drawn for your own task, so that they cannot be drawn for another one.
 
-An account has one seat at a time and its offer names the least fee that it sits for (`Offer.seatFee`). So paying that
-fee secures the account; no draw can do better than to make an attacker pay it. Amounts are token units, times
-seconds.
+An account has one seat at a time, and its offer names the least fee that it accepts for a seat (`Offer.seatFee`). So
+paying that fee secures the account, and no draw can do better than make an attacker pay it. Amounts are token units,
+times are seconds.
 """
 
 from collections.abc import Sequence
@@ -13,10 +13,10 @@ from sim.theory.bounds import TheoryError, count, number
 
 
 def hiring_price(*, floors: Sequence[int], draw_fee: int) -> int:
-    """Return what tasks cost that bind all accounts with these least fees: each account its fee, each task a draw.
+    """Return the cost of tasks that bind all accounts with these least fees: a fee per account, a draw per task.
 
-    A task has at most 32 seats at one fee, so here it binds accounts of one fee alone. They attest, since next to
-    nothing is to be replayed, and the escrow pays them. Gas comes on top.
+    A task has at most 32 seats at one fee, so each task here binds only accounts with the same fee. They attest,
+    because there is almost nothing to replay, and the escrow pays them. Gas is extra.
     """
     classes: dict[int, int] = {}
     for floor in floors:
@@ -27,9 +27,9 @@ def hiring_price(*, floors: Sequence[int], draw_fee: int) -> int:
 
 
 def deterring_stake(*, gain: float, capital_rate: float, seconds: float) -> float:
-    """Return the honest stake from which on hiring all of it costs more than `gain`, gas and draws left out.
+    """Return the honest stake above which hiring all of it costs more than `gain`, ignoring gas and draws.
 
-    Floors count the stake's capital for the time that a seat binds it, so they add up to stake x rate x time / year.
+    Least fees cover the stake's capital for the time that a seat binds it, so they total stake x rate x time / year.
     """
     rate, bound = number("capital_rate", capital_rate, 0), number("seconds", seconds, 0)
     if not rate * bound:

@@ -1,11 +1,11 @@
-"""The verifier's dilemma: replaying costs, nobody sees whether it was done, and fraud is rare because it is done.
+"""The verifier's dilemma: replaying is costly and unobservable, and it is what keeps fraud rare.
 
-An inspection game. The solver cheats or is honest; a drawn verifier replays its duty or skips it and attests what the
-solver says. Amounts are token units as floats; rates are chances. The subject is one verifier's own choice: the
-honest share h of the other files is what these equilibria either give or do not.
+An inspection game. The solver cheats or is honest; a drawn verifier replays its duty, or skips it and attests what the
+solver says. Amounts are token units as floats; rates are chances. The subject is a verifier's individual choice: the
+other modules assume an honest share h, which these equilibria may or may not support.
 
-The contracts as they stand: an attestation is plain, its root is compared with nothing, and a verifier that does not
-replay can attest what the solver says.
+Attestations are taken to be plain: the root is not compared with anything, so a verifier that does not replay can
+attest what the solver says.
 """
 
 from typing import NamedTuple
@@ -16,12 +16,12 @@ NEVER = float("inf")
 
 
 class Duty(NamedTuple):
-    """What a seat is worth to its verifier.
+    """The value of a seat to its verifier.
 
-    `audit_fee`: of the seat, for an attestation. `cost`: of the replays. `reward`: what the first that convicts
-    earns; scale it by the chance of having priority, for a cheater that commits to its own segments first takes it.
-    `game_cost`: what a seat that spoke up has beside, less the gas of the game, no matter who convicted (the bond
-    comes back). `held`: the chance that a seat has the convicted segment, q / K; if it attested that, it has no fee.
+    `audit_fee`: the seat's fee for an attestation. `cost`: of the replays. `reward`: paid to the first that convicts;
+    scale it by the chance of having priority, because a cheater that commits to its own segments first takes it.
+    `game_cost`: what a seat that challenged also receives, less the game's gas, no matter who convicted (the bond
+    returns). `held`: the chance q / K that a seat has the convicted segment; if it attested that, it has no fee.
     """
 
     audit_fee: float
@@ -59,7 +59,7 @@ def verifier_payoffs(duty: Duty, *, hit: float = 1.0) -> Payoffs:
 
     `hit` is 1 - a(f): the chance that the seat's segments hold a false one. With F fee, k cost, R reward, g game_cost:
 
-    - replaying: F - k always. Where it meets a false segment it convicts: R, and g for a game's cost, on top.
+    - replaying: F - k always; if it meets a false segment it convicts, and also earns R, and g for a game's cost.
     - skipping: F, whether a segment is false or not; alone, nobody else finds it.
     """
     d = checked(duty)
@@ -73,12 +73,12 @@ def verifier_payoffs(duty: Duty, *, hit: float = 1.0) -> Payoffs:
 
 
 def cheating_rate(duty: Duty, *, hit: float = 1.0) -> float:
-    """Return x, the rate of cheating at which a lone verifier is indifferent, cut off to 0 to 1.
+    """Return x, the rate of cheating at which a lone verifier is indifferent, clipped to 0 to 1.
 
     Replaying less skipping is A = verify_honest - skip_honest at x = 0 and moves linearly to B = verify_cheat
-    - skip_cheat at x = 1, so x = A / (A - B) = -A / (B - A). 0: replaying costs nothing (A >= 0). 1: it never is the
-    better answer (B <= 0). So x = k / (hit (R + g)): the stake is not in it, for no stake of the *solver* makes
-    *verifiers* work, and neither is the fee, which a seat has whatever it does.
+    - skip_cheat at x = 1, so x = A / (A - B) = -A / (B - A). 0: replaying costs nothing (A >= 0). 1: replaying is never
+    the better answer (B <= 0). So x = k / (hit (R + g)). It does not depend on the stake, because a *solver's* stake
+    does not make *verifiers* work, nor on the fee, which a seat receives whatever it does.
     """
     pay = verifier_payoffs(duty, hit=hit)
     honest, cheat = pay.verify_honest - pay.skip_honest, pay.verify_cheat - pay.skip_cheat
@@ -100,7 +100,7 @@ def checking_rate(
     stake: float,
     cost: float,
 ) -> float:
-    """Return the rate of replaying that leaves a solver indifferent to cheating with f = `share`; 1: none is enough.
+    """Return the rate of replaying that makes a solver indifferent to cheating with f = `share`; 1 if none is enough.
 
     Each of V seats finds the fraud with chance z = `honest` y `hit`, where h is now the share of slots that
     replay *at all* rather than collude, and y the rate wanted. Cheating pays less than honest work iff (1 -
@@ -142,13 +142,13 @@ def inspection_equilibrium(
 
     With A, B as in `cheating_rate` and y* as in `checking_rate` (V = h = 1):
 
-    - A >= 0 and D <= hit: replaying is the better answer to honest work, and deters. It is always done, and
-      there is no fraud.
-    - D = 0: nobody gains by fraud, and nobody looks for it.
-    - D > hit: fraud pays against any verifier and is certain; it is looked for if B > 0.
+    - A >= 0 and D <= hit: replaying is the better answer to honest work, and deters. Everybody replays, and there is
+      no fraud.
+    - D = 0: fraud gains nothing, and nobody looks for it.
+    - D > hit: fraud pays against any verifier and is certain; verifiers look for it if B > 0.
     - B <= 0: skipping is better even against certain fraud, which therefore is certain.
-    - otherwise no pair of certain choices is stable (each answer undoes the other), and both mix: each with
-      the rate that leaves the *other* indifferent, (x*, y*).
+    - otherwise no pair of pure strategies is stable, and both mix, each at the rate that makes the *other*
+      indifferent, (x*, y*).
     """
     pay = verifier_payoffs(duty, hit=hit)
     needed = needed_chance(share=share, price=price, gain=gain, stake=stake, cost=cost)
@@ -179,11 +179,11 @@ def committee_equilibrium(
 
     y is `checking_rate`. Each other seat finds the fraud with chance z = h y hit, so none does with n = (1 - z)^(V -
     1). Against a cheater, replaying pays its finder g, and R s with s = (1 - (1 - z)^V) / (V z), the chance to be the
-    first among 1 + Bin(V - 1, z) finders, equally likely (which of them has priority is a matter of blocks). Anyone
-    who replays has its fee in any case; who skips loses it where another convicts a segment that it has attested,
-    with chance (1 - n) q / K. So replaying less skipping is hit (R s + g) + (1 - n) (q / K) F - k against a cheater.
+    first among 1 + Bin(V - 1, z) equally likely finders (priority depends on the order in blocks). A verifier that
+    replays has its fee in any case; one that skips loses it if another seat convicts a segment that it attested, with
+    chance (1 - n) q / K. So replaying less skipping is hit (R s + g) + (1 - n) (q / K) F - k against a cheater.
     x = -A / (B - A) as in `cheating_rate`. Certain choices are as in `inspection_equilibrium`; where fraud is certain
-    and y is more than pays, the rate is lower: one at which B = 0. There may be further equilibria.
+    and y is more than pays, the rate is the lower one at which B = 0. There may be further equilibria.
     """
     d = checked(duty)
     needed = needed_chance(share=share, price=price, gain=gain, stake=stake, cost=cost)
@@ -207,7 +207,7 @@ def committee_equilibrium(
     cheat = gain_against_cheater(d, hit=hit, verifiers=verifiers, found=honest * y * hit)
     if cheat > 0:
         return Equilibrium(dominant / (dominant - cheat) if deterred else 1.0, y)
-    # Even certain fraud makes nobody look as often as deters: it is certain, and looked for as often as pays.
+    # Even certain fraud does not make verifiers look often enough to deter it: it is certain, and y is what pays.
     if gain_against_cheater(d, hit=hit, verifiers=verifiers, found=0.0) <= 0:
         return Equilibrium(1.0, 0.0)
     low, high = 0.0, y
@@ -231,9 +231,9 @@ def gain_against_cheater(duty: Duty, *, hit: float, verifiers: int, found: float
 
 
 def least_attestation_fee(*, cost: float) -> float:
-    """Return the fee below which a verifier that replays loses by taking part at all: k.
+    """Return the fee below which a verifier that replays would lose by taking part: k.
 
-    Paid attestations fill the seats; they do not make anyone replay while a copy is paid the same (`cheating_rate`).
+    Paid attestations fill the seats; they do not induce replays while a copy is paid the same (`cheating_rate`).
     """
     return number("cost", cost, 0)
 
@@ -241,8 +241,8 @@ def least_attestation_fee(*, cost: float) -> float:
 def reward_for_rate(*, cost: float, game_cost: float, cheating: float, hit: float = 1.0) -> float:
     """Return the reward with which plain attestations still allow fraud at a rate of `cheating`: k / (hit x) - g.
 
-    `cheating_rate` solved for R. As x falls to 0 it grows without bound, and a reward is about twice the cost of a
-    challenge, so rewards alone never end the dilemma.
+    `cheating_rate` solved for R. It grows without bound as x falls to 0, while a reward is about twice the cost of a
+    challenge, so rewards alone cannot end the dilemma.
     """
     x = number("cheating", cheating, 0, 1) * number("hit", hit, 0, 1)
     if x == 0:

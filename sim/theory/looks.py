@@ -1,9 +1,9 @@
-"""Second looks: how many there are, what they take from the party that does not replay, and who skips in equilibrium.
+"""Second looks: how many there are, what they take from parties that do not replay, and who skips in equilibrium.
 
-Assumes a right result, one stake unit an account, accounts that all attest, and two kinds of them: those that replay
-in seats and looks alike, and skippers, which do not, and reveal when they are looked at: rubber stamps replay
-neither, lazy lookers no looks. A looker that replays takes half of the lock of the party that it finds to have
-skipped; the other half burns. Amounts are token units as floats.
+Assumes a right result, one stake unit per account, and that all accounts attest. There are two kinds: accounts that
+replay both seats and looks, and skippers, which reveal when they are looked at. Rubber stamps skip seats and looks,
+lazy lookers only looks. A looker that replays takes half of the lock of a skipper that it finds; the other half burns.
+Amounts are token units as floats.
 """
 
 from math import comb
@@ -20,20 +20,20 @@ class Looking(NamedTuple):
 
     verifiers: int
     segments: int
-    """q: of a seat."""
+    """q: segments of a seat."""
     chance: float
-    """e: that a segment of a seat, or a look of the level below, is picked."""
+    """e: chance that a segment of a seat, or a look of the level below, is picked."""
     fee: float
-    """Of a segment."""
+    """Fee per segment."""
     replay: float
     """Cost of replaying a segment."""
     lock: float
     attest: float = 0.0
     """Gas of an attestation."""
     reveal: float = 0.0
-    """Gas of who is looked at."""
+    """Gas of the target's reveal."""
     accuse: float = 0.0
-    """Gas of an accusation, and what the solver is paid for the game that it ends."""
+    """Gas of an accusation, plus the payment to the solver for the game that it ends."""
 
     @property
     def slots(self) -> int:
@@ -42,30 +42,30 @@ class Looking(NamedTuple):
 
 
 class Earned(NamedTuple):
-    """Of all members of a kind together, token units a task."""
+    """Totals of all members of a kind, token units a task."""
 
     replaying: float
     skipping: float
     caught: float
-    """Locks that are lost, a task."""
+    """Locks lost per task."""
 
 
 class Skipping(NamedTuple):
     """Shares that do not replay, in equilibrium."""
 
     by_level: tuple[float, ...]
-    """Of seats, then of looks of level 1, 2 and on, as far as there are looks."""
+    """Shares for seats, then for looks of level 1, 2 and so on."""
     overall: float
-    """Of all segments that are to be replayed."""
+    """Share of all segments due for replay."""
 
 
 def looks_by_level(*, slots: int, chance: float) -> Values:
-    """Return the mean numbers of looks of level 1 ... 4, (4,), where every look is attested.
+    """Return the mean numbers of looks of levels 1 ... 4, (4,), if every look is attested.
 
-    Exact: m looks of a level have a binomial number above them, cut off where V q looks have been picked in all.
+    Exact: m looks of a level have a binomial number above them, until V q looks have been picked in all.
     """
     n, e = count("slots", slots, 1), number("chance", chance, 0, 1)
-    # Chance of m looks on the level where there are t in all.
+    # Chance of m looks on the level when there are t in all.
     law = np.zeros((n + 1, n + 1))
     law[n, 0] = 1
     means = []
@@ -97,14 +97,14 @@ def caught_seat(*, segments: int, chance: float, accounts: int, skippers: int) -
 
 
 def earned(looking: Looking, *, accounts: int, skippers: int, in_seats: bool = True) -> Earned:
-    """Return what both kinds earn, 1 <= `skippers` < `accounts`. Not `in_seats`: they replay seats, but no looks."""
+    """Return what both kinds earn, 1 <= `skippers` < `accounts`. Without `in_seats`, skippers do replay seats."""
     n, s = count("accounts", accounts, 2), count("skippers", skippers, 1, accounts - 1)
     honest = n - s
     v, q = looking.verifiers, looking.segments
     looks = looks_by_level(slots=looking.slots, chance=looking.chance)
     met = caught_seat(segments=q, chance=looking.chance, accounts=n, skippers=s) if in_seats else 0.0
     seats = v * s / n * met
-    # Of the looks of a level those above it find one of the other kind; each look has at most one above it.
+    # Looks of a level are caught by lookers of the other kind one level up; each look has at most one above it.
     caught = seats + float(looks[1:].sum()) * s / n * honest / (n - 1)
     lost = caught * looking.lock + seats * q * looking.fee
     # Segments that are paid for; attestations and reveals, of all accounts.
@@ -121,15 +121,16 @@ def earned(looking: Looking, *, accounts: int, skippers: int, in_seats: bool = T
 
 
 def gain_of_skipping(looking: Looking, *, accounts: int, skippers: int, in_seats: bool = True) -> float:
-    """Return what a skipper earns more than who replays, for each seat that it has: token units."""
+    """Return how much more a skipper earns than a verifier that replays, per seat, in token units."""
     both = earned(looking, accounts=accounts, skippers=skippers, in_seats=in_seats)
     each = looking.verifiers / accounts
     return (both.skipping / skippers - both.replaying / (accounts - skippers)) / each
 
 
 def tipping_share(looking: Looking, *, accounts: int) -> float:
-    """Return the least share of rubber stamps at which stamping earns more than replaying, infinite where it never
-    does. Below it their share falls to 0; the more stamps there are, the fewer looks find them.
+    """Return the least share of rubber stamps at which stamping earns more than replaying, infinite if it never does.
+
+    Below it their share falls to 0; the more stamps there are, the fewer looks find them.
     """
     for skippers in range(1, count("accounts", accounts, 2)):
         if gain_of_skipping(looking, accounts=accounts, skippers=skippers) > 0:
@@ -138,7 +139,7 @@ def tipping_share(looking: Looking, *, accounts: int) -> float:
 
 
 def skipping_by_level(looking: Looking) -> Skipping:
-    """Return the equilibrium of accounts that may do otherwise on each level.
+    """Return the equilibrium of accounts that choose separately for each level.
 
     Nobody looks at the fourth level, nor at a look after which V q have been picked: with V q = 3 that is any of the
     third. Of these n = min(4, V q) levels the last must find half a lock often enough: a share x = c / (L / 2 - a) of

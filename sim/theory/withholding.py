@@ -1,12 +1,12 @@
-"""Withheld data: what juries find, who trains again, and what a cheater has that withholds instead of being convicted.
+"""Withheld data: what juries find, who retrains, and what a cheater gains by withholding instead of being convicted.
 
-audit.md section 7. A seat that cannot fetch what it needs claims so, and J accounts are drawn to try it too. Who
-is honest and free can fetch nothing and says no; who is in league with the solver has the data from it and says yes,
-and can open any chunk of them; all others are silent. The verdict is *available* where more than J / 2 say yes,
-*withheld* where more than J / 2 say no, else *undecided*, and the claimant may claim again.
+audit.md section 7. A seat that cannot fetch what it needs files a claim, and J accounts are drawn to try the same.
+Honest accounts that are free cannot fetch the data and say no; accounts in league with the solver have the data from
+it, say yes, and can open any chunk; all others are silent. The verdict is *available* if more than J / 2 say yes,
+*withheld* if more than J / 2 say no, otherwise *undecided*, and the claimant may claim again.
 
-Assumes accounts of one stake unit. Amounts are token units as floats, any unit will do. The solver withholds only where
-an honest seat holds a false segment; then its result is not paid unless it escapes in the end.
+Assumes accounts of one stake unit. Amounts are token units as floats (any unit works). The solver withholds only if an
+honest seat holds a false segment; then its result is paid only if it finally escapes.
 """
 
 from math import comb, exp
@@ -19,7 +19,7 @@ CLAIMS = 3
 
 
 class Verdict(NamedTuple):
-    """Chances of what a jury, or the last jury of several claims, finds."""
+    """Chances of the verdicts of a jury, or of the last jury of several claims."""
 
     available: float
     withheld: float
@@ -27,33 +27,33 @@ class Verdict(NamedTuple):
 
 
 class Withheld(NamedTuple):
-    """What decides for a cheater that an honest seat would convict."""
+    """What matters to a cheater that an honest seat would convict."""
 
     stake: float
     """S."""
     burn: float
-    """Of the stake, where a jury finds that data are withheld; at least what it pays the claimant."""
+    """Part of the stake that burns if a jury finds data withheld; at least what the claimant is paid."""
     reward: float
-    """R: of who convicts while the task can still be settled."""
+    """R: reward of a conviction while the task can still be settled."""
     retrain_reward: float
-    """R_w: of who convicts after that."""
+    """R_w: reward of a conviction after that."""
     restitution: float
-    """The submitter's, on a conviction."""
+    """Paid to the submitter on a conviction."""
     price: float
     gain: float
-    """G: worth of a false result to its maker, counted in full as in `cheating`: it may have served before it fell."""
+    """G: value of a false result to its maker, counted in full as in `cheating`: it may be used before a conviction."""
     shared: bool = True
-    """Whether the submitter is the cheater's, as the recommended stake assumes: then it has the restitution back, and
-    the price is its own either way.
+    """Whether the cheater is also the submitter, as the recommended stake assumes: then it recovers the restitution,
+    and the price is its own either way.
     """
 
 
 def jury_verdict(*, jurors: int, accounts: int, honest: int, league: int) -> Verdict:
-    """Return what a jury of min(`jurors`, `accounts`) distinct accounts finds about data that only the league has.
+    """Return the verdict of a jury of min(`jurors`, `accounts`) distinct accounts about data that only the league has.
 
-    `accounts` are those that a draw finds, `honest` of them try and say no, `league` say yes, the rest is silent. The
-    number of each kind is hypergeometric. More than half of the *whole* jury is needed, drawn or not, so both cannot
-    be met, and what is left is undecided.
+    A draw can find `accounts`; `honest` of them try and say no, `league` say yes, and the rest is silent. The number
+    of each kind is hypergeometric. A verdict needs more than half of the *whole* jury, drawn or not, so the two
+    exclude each other, and the remaining chance is undecided.
     """
     j, n = count("jurors", jurors, 1), count("accounts", accounts, 0)
     no, yes = count("honest", honest, 0, n), count("league", league, 0, n)
@@ -64,8 +64,8 @@ def jury_verdict(*, jurors: int, accounts: int, honest: int, league: int) -> Ver
 
 
 def after_claims(verdict: Verdict, claims: int = CLAIMS) -> Verdict:
-    """Return what is found in the end, where an account claims again while juries are undecided: juries of each claim
-    are drawn again, so the chances of the first verdict grow by 1 + u + ... + u^(m - 1), u that of no verdict.
+    """Return the final verdict if an account claims again while juries are undecided. Each claim draws a new jury, so
+    the chances of the first verdict are multiplied by 1 + u + ... + u^(m - 1), u being the chance of no verdict.
     """
     m, u = count("claims", claims, 1), verdict.undecided
     tries = sum(u**k for k in range(m))
@@ -87,17 +87,17 @@ def withheld_in_the_end(verdict: Verdict, *, honest: float, claims: int = CLAIMS
 
 
 def retraining_chance(*, cost: float, reward: float) -> float:
-    """Return the chance that somebody trains a withheld task again, where as many do as are paid for it.
+    """Return the chance that somebody retrains a withheld task, if as many do as it pays for.
 
-    Of those that come the first is rewarded, each with the same chance, and their number is a Poisson one with the mean
-    x at which the share of the reward pays the cost: R (1 - e^-x) / x = c. The chance is 1 - e^-x, 0 where c >= R.
+    The first retrainer is rewarded, each being first with the same chance. Their number is Poisson with the mean x at
+    which the expected reward equals the cost: R (1 - e^-x) / x = c. The chance is 1 - e^-x, 0 if c >= R.
     """
     c, r = number("cost", cost, 0), number("reward", reward, 0)
     if c == 0:
         return 1.0 if r > 0 else 0.0
     if c >= r:
         return 0.0
-    low, high = 0.0, r / c  # At x = R / c the share is less than c.
+    low, high = 0.0, r / c  # At x = R / c the expected reward is less than c.
     for _ in range(200):
         x = (low + high) / 2
         low, high = (x, high) if r * (1 - exp(-x)) > c * x else (low, x)
@@ -105,22 +105,22 @@ def retraining_chance(*, cost: float, reward: float) -> float:
 
 
 def conviction_loss(terms: Withheld) -> float:
-    """Return what a cheater loses beside honest work that is convicted at once and is its own challenger."""
+    """Return the loss, relative to honest work, of a cheater that is convicted at once by its own challenge."""
     return terms.stake - terms.reward + _submitter(terms)
 
 
 def retrained_loss(terms: Withheld) -> float:
-    """Return what it loses where its data are found withheld and somebody trains again.
+    """Return the cheater's loss if its data are found withheld and somebody retrains.
 
-    It sees the retrainer's commitment, convicts itself first and has that reward. What a jury takes is a part of what a
-    conviction burns, so nothing is lost twice.
+    It sees the retrainer's commitment, convicts itself first and takes that reward. What a jury takes is part of what
+    a conviction burns, so nothing is lost twice.
     """
     return terms.stake - terms.retrain_reward + _submitter(terms)
 
 
 def withholding_loss(terms: Withheld, retrained: float) -> float:
-    """Return what it loses on average, where somebody trains again with chance `retrained`; else what burns, and the
-    price.
+    """Return the cheater's mean loss if somebody retrains with chance `retrained`; otherwise it loses what burns, and
+    the price.
     """
     share = number("retrained", retrained, 0, 1)
     unpaid = 0.0 if terms.shared else terms.price
@@ -128,8 +128,8 @@ def withholding_loss(terms: Withheld, retrained: float) -> float:
 
 
 def conviction_advantage(terms: Withheld, *, caught: float, saved: float = 0.0) -> float:
-    """Return what a cheater earns over honest work that serves its data, and is convicted with chance `caught`, D:
-    `cheating.advantage_at` with what it gets back. `saved` is what false segments need not be trained.
+    """Return the advantage over honest work of a cheater that serves its data and is convicted with chance `caught`, D:
+    `cheating.advantage_at` with what it recovers. `saved` is the training cost saved by false segments.
     """
     return saved + terms.gain - number("caught", caught, 0, 1) * conviction_loss(terms)
 
@@ -137,9 +137,9 @@ def conviction_advantage(terms: Withheld, *, caught: float, saved: float = 0.0) 
 def withholding_advantage(
     terms: Withheld, *, caught: float, found: float, retrained: float, saved: float = 0.0
 ) -> float:
-    """Return what one earns over honest work that withholds where an honest seat holds a false segment.
+    """Return the advantage over honest work of a cheater that withholds when an honest seat holds a false segment.
 
-    Data are then found withheld in the end with chance `found` (`withheld_in_the_end`), otherwise it escapes.
+    The data are then finally found withheld with chance `found` (`withheld_in_the_end`); otherwise it escapes.
     """
     lost = number("caught", caught, 0, 1) * number("found", found, 0, 1)
     return saved + terms.gain - lost * withholding_loss(terms, retrained)
@@ -148,9 +148,8 @@ def withholding_advantage(
 def least_retrained_stake(
     terms: Withheld, *, caught: float, saved: float = 0.0, retrained: float = 1.0
 ) -> float:
-    """Return the stake at which withholding does not pay, where juries find what is withheld and somebody trains
-    again with chance `retrained`; rewards stay unchanged and the burn is the same share of the stake. Infinite where
-    nothing is lost.
+    """Return the stake at which withholding does not pay, if juries find what is withheld and somebody retrains with
+    chance `retrained`. Rewards are fixed and the burn is a fixed share of the stake. Infinite if nothing is lost.
     """
     d, share = number("caught", caught, 0, 1), number("retrained", retrained, 0, 1)
     unpaid = 0.0 if terms.shared else terms.price
@@ -160,12 +159,12 @@ def least_retrained_stake(
 
 
 def _submitter(terms: Withheld) -> float:
-    """What a conviction costs the cheater beside the stake: it gets the restitution back, or loses the price."""
+    """What a conviction costs the cheater besides the stake: it recovers the restitution, or loses the price."""
     return -terms.restitution if terms.shared else terms.price
 
 
 def _more_than_half(jurors: int, accounts: int, kind: int) -> float:
-    """Chance that more than half of the jury are of a kind, of which there are that many among the accounts."""
+    """Chance that more than half of the jury are of a kind, of which there are `kind` among the accounts."""
     drawn = min(jurors, accounts)
     ways = sum(comb(kind, k) * comb(accounts - kind, drawn - k) for k in range(jurors // 2 + 1, drawn + 1))
     return ways / comb(accounts, drawn)
