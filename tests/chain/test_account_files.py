@@ -161,7 +161,7 @@ def changed(crypto: dict[str, Any], **top: Any) -> str:
         (json.dumps({"version": 3, "crypto": {"kdfparams": {"n": 1 << 40, "r": 8}}}), "a dearer one"),
         (json.dumps({"version": 3, "crypto": {"kdfparams": {"c": 1 << 40}}}), "a dearer one"),
         (json.dumps({"version": 3, "crypto": {"kdfparams": {"dklen": 1 << 40}}}), "a dearer one"),
-        (json.dumps({"version": 3, "crypto": {"kdfparams": {"n": "8"}}}), "no positive numbers"),
+        (json.dumps({"version": 3, "crypto": {"kdfparams": {"n": "8"}}}), "not positive numbers"),
     ],
 )
 def test_a_file_that_is_none_is_refused_before_it_costs_anything(

@@ -54,7 +54,7 @@ def real() -> Iterator[Devnet]:
 
 WRONG: list[tuple[dict[str, object], type[AssayError], str]] = [
     ({"salt": "s" * (MAX_SALT + 1)}, DeploymentError, "at most 64 characters, got 65 characters"),
-    ({"salt": "\udcff"}, DeploymentError, "no text in UTF-8"),
+    ({"salt": "\udcff"}, DeploymentError, "not text in UTF-8"),
     ({"token": "0x12"}, DeploymentError, "40 hexadecimal digits"),
     ({"token": DEPLOYER.swapcase().replace("0X", "0x")}, DeploymentError, "checksum"),
     ({"network": DEVELOPMENT.model_copy(update={"public_key": "00" * 128})}, Reverted, r"NotAKey\("),

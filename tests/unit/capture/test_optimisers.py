@@ -234,7 +234,7 @@ def refused(optimizer: Optimizer, model: nn.Module, **options: Any) -> tuple[Pro
     [
         (lambda p: AdamW(p, differentiable=True), "differentiable=True"),
         (lambda p: SGD(list(p)[:1], lr=0.1), "does not hold parameter"),
-        (lambda p: SGD([*p, nn.Parameter(torch.ones(2))], lr=0.1), "no parameter of the model"),
+        (lambda p: SGD([*p, nn.Parameter(torch.ones(2))], lr=0.1), "not a parameter of the model"),
     ],
     ids=lambda given: given if isinstance(given, str) else "",
 )
