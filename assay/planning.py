@@ -233,8 +233,8 @@ def _words(
             f"{LEAST_TURNS} times (docs/lanes.md); --any has all"
         )
     yield (
-        f"note: {best.width} lanes do not reach the loss of one machine that makes all {steps:,} steps "
-        "(docs/lanes.md). Fewer lanes and fewer steps a round come nearer"
+        f"note: each lane makes {best.lane_steps:,} of {steps:,} steps. Whether {best.width} lanes reach the loss of "
+        "one machine that makes all of them depends on the model (docs/lanes.md)"
     )
     yield (
         f"next: `assay split {file} --lanes {best.width} --density {best.density} --inner-steps {best.inner_steps} "

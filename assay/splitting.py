@@ -13,10 +13,7 @@ from assay.errors import PlanError
 from protocol.chain.accounts import DEVELOPMENT_ACCOUNTS, DEVELOPMENT_CHAIN, development_account
 from protocol.commitments.atomic import write_atomically
 from protocol.exchange.jobs import load_job, write_job
-from protocol.exchange.members import members_document
-
-MEMBERS = "members.json"
-FIRST_PORT = 8720
+from protocol.exchange.members import FILE, FIRST_PORT, members_document
 
 
 def split(
@@ -66,8 +63,8 @@ def split(
         accounts = [str(development_account(number, DEVELOPMENT_CHAIN).address) for number in range(width)]
         urls = [[f"http://127.0.0.1:{FIRST_PORT + number}"] for number in range(width)]
         document = members_document(accounts, urls)
-        write_atomically(folder / MEMBERS, json.dumps(document, indent=1).encode() + b"\n")
-        members = f"development accounts 0 to {width - 1} on this machine, in {MEMBERS}"
+        write_atomically(folder / FILE, json.dumps(document, indent=1).encode() + b"\n")
+        members = f"development accounts 0 to {width - 1} on this machine, in {FILE}"
     output = context.output
     output.say(f"job {job.hex()}: {width} lanes, {rounds} rounds of {inner_steps} steps, members: {members}")
     output.say(f"a message has {lanes.message_bytes:,} bytes; each lane receives {width - 1} of them a round")

@@ -16,7 +16,7 @@ from protocol.commitments.atomic import write_atomically
 from protocol.errors import ExitCode
 from protocol.exchange.jobs import load_job
 from protocol.exchange.lane import Lane, shelf_folder
-from protocol.exchange.members import Members
+from protocol.exchange.members import FILE, FIRST_PORT, Members
 from protocol.exchange.server import application
 from protocol.exchange.shelf import Shelf
 from protocol.execution.device import checked
@@ -32,7 +32,6 @@ from solver.errors import LaneRunning
 from solver.public_place import PublicPlace
 from solver.settings import PublishUrl
 
-MEMBERS = "members.json"
 RESULT = "state.safetensors"
 _log = logs.get("lane")
 
@@ -45,7 +44,7 @@ class LaneSettings(BaseModel):
     account: str = "dev:1"
     password_file: Path | None = None
     host: str = "127.0.0.1"
-    port: Annotated[int, Field(ge=0, le=65_535)] = 8720
+    port: Annotated[int, Field(ge=0, le=65_535)] = FIRST_PORT
     publish: PublishUrl | None = None
     """An fsspec URL such as s3://mine/assay, below which messages are written too, for lanes that cannot ask here."""
     proxies: tuple[IPv4Address | IPv6Address, ...] = ()
@@ -60,7 +59,7 @@ class LaneSettings(BaseModel):
 
 
 def run(home: Home, settings: LaneSettings, folder: Path, number: int, members: Path | None) -> ExitCode:
-    """Train a lane's rounds, write its result, and serve until stopped, for others may lack its last message.
+    """Train a lane's rounds, write its result, and serve until stopped: others may still need its last message.
 
     Raises `JobError`, `BundleError`, `LanesError`, `MessageError`, `AccountError`, `LaneRunning`.
     """
@@ -68,7 +67,7 @@ def run(home: Home, settings: LaneSettings, folder: Path, number: int, members: 
     stop.on_signals()
     self_check()
     job = load_job(folder, checked(settings.device))
-    of_job = Members.read(members or folder / MEMBERS, job)
+    of_job = Members.read(members or folder / FILE, job)
     account = open_account(settings.account, DEVELOPMENT_CHAIN, settings.password_file)
     kept = shelf_folder(home.root, job, number)
     place = (

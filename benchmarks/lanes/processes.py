@@ -10,6 +10,7 @@ from types import TracebackType
 from typing import Self
 
 from eth_account.signers.local import LocalAccount
+from torch import Tensor
 
 from examples.demo.preloaded import Forked
 from protocol.chain.accounts import DEVELOPMENT_CHAIN, development_account
@@ -18,8 +19,11 @@ from protocol.exchange.jobs import LaneJob
 from protocol.exchange.lane import shelf_folder
 from protocol.exchange.members import members_document
 from protocol.exchange.shelf import announcement_name
+from protocol.lanes.splitting import Inbox
 from protocol.lanes.splitting import Lanes as Split
 from protocol.node.http import free_port
+from protocol.program.execute import Interpreter
+from protocol.program.step import State
 from solver.lane import RESULT
 from tests.adversaries.waiting import until
 from tests.forked import start
@@ -44,12 +48,12 @@ def four_times_slower() -> None:
     """In a lane's process: every round is trained four times."""
     once = Split.train
 
-    def train(self: Split, *arguments: object) -> object:
+    def train(self: Split, state: State, inbox: Inbox, interpreter: Interpreter) -> dict[str, Tensor]:
         for _ in range(3):
-            once(self, *arguments)  # type: ignore[arg-type]
-        return once(self, *arguments)  # type: ignore[arg-type]
+            once(self, state, inbox, interpreter)
+        return once(self, state, inbox, interpreter)
 
-    Split.train = train  # type: ignore[method-assign,assignment]
+    Split.train = train  # type: ignore[method-assign]
 
 
 @dataclass

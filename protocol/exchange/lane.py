@@ -62,7 +62,7 @@ class Lane:
     """Of so many rounds the messages are kept for others; None: of all."""
 
     def __post_init__(self) -> None:
-        """Raises `JobError` for a lane or an account that is none of the job's, and for a table whose past differs."""
+        """Raises `JobError` for a lane or account that is not the job's, and for a table whose past differs."""
         width = self.job.lanes.width
         if not 0 <= self.number < width:
             raise JobError("lane", expected=f"a number from 0 to {width - 1}", got=str(self.number))
@@ -152,8 +152,7 @@ class Lane:
 
     def _joined(self, number: int, peers: Peers) -> dict[str, Tensor]:
         """The state to begin with after rounds away: that of the first lane that has trained the round before."""
-        row = self.members.table.rows[number - 1]
-        member = next(lane for lane, part in enumerate(row) if part is not Part.AWAY)
+        member = self.members.table.member(number - 1)
         _log.info("joins", round=number, member=member)
         found = self._wait(peers.state(number - 1, member, self.job.lanes.taken_over))
         return self._here(self.job.lanes.joined(found, self.job.seeds[self.number], self.number))
@@ -206,16 +205,20 @@ class Lane:
         table = self.members.table
         if not 0 < number < len(table.rows):
             return False
-        first = next(lane for lane, part in enumerate(table.rows[number - 1]) if part is not Part.AWAY)
-        return first == self.number and any(table.joins(number, lane) for lane in range(table.width))
+        joining = any(table.joins(number, lane) for lane in range(table.width))
+        return joining and table.member(number - 1) == self.number
 
     def _kept(self) -> tuple[dict[str, Tensor] | None, int]:
-        """The state after the last round that this lane has announced, and the round after it."""
+        """The state after the last round that this lane has announced, and the round after it. None for the state where
+        the table says by now that the lane was away: it joins again.
+        """
         step = self.job.lanes.inner
         for number in reversed(self.shelf.rounds()):
             announced = self.shelf.announced(number, self.number)
             if announced is None:
                 continue
+            if self.members.table.rows[number][self.number] is Part.AWAY:
+                return None, number + 1
             data = [self.shelf.tensor(root) for root in announced.roots]
             if any(one is None for one in data):
                 continue

@@ -15,6 +15,10 @@ from protocol.exchange.jobs import LaneJob, first_of, read_file
 from protocol.lanes import Membership, MembershipError
 from protocol.node.addresses import Address, BadAddress
 
+FILE: Final = "members.json"
+"""Beside a job's numbers, where no other file is named."""
+FIRST_PORT: Final = 8720
+"""Where lanes listen unless told otherwise; of several on one machine, lane N at this plus N."""
 MOST_BYTES: Final = 1 << 26
 """Of the file: rounds and lanes in full, some ten bytes for each."""
 

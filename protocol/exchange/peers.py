@@ -35,12 +35,11 @@ ANSWER_SECONDS: Final = 10.0
 LEAST_RATE: Final = 1 << 16
 """Bytes a second; a slower place is left for another."""
 FIRST_PAUSE, LONGEST_PAUSE = 0.05, 1.0
-"""Seconds before who did not have a file is asked again."""
+"""Seconds before a place that did not have a file is asked again: at least, at most."""
 PAUSED: Final = 0.1
-"""Of the time waited so far: what is there is noticed so much later at most, and who waits long asks seldom."""
+"""Share of the time waited so far: a file is noticed that much later at most, and long waits ask rarely."""
 ALL_TURNS: Final = 4
-"""The best place is asked in each turn, all in every so many: a lane that is slow has better to do than to answer for
-others."""
+"""Each turn asks the best place; every fourth asks all. A slow lane should train, not answer for others."""
 ANNOUNCEMENT_BYTES: Final = 1_000
 """Of an announcement, besides the roots of its tensors."""
 

@@ -57,12 +57,13 @@ class Shelf:
             remove_stale(folder / name)
 
     def put(self, root: bytes, data: BytesLike, publish: bool = True) -> None:
-        """Keep a tensor's bytes, which have this root; once is enough."""
-        if self.tensor(root) is not None:
-            return
+        """Keep a tensor's bytes, which have this root. A tensor of the state that was kept here without being published
+        may have the bytes of one that is to be published, such as a 1.0.
+        """
         if publish and self._place is not None:
             self._place.write(tensor_name(root), bytes(data))
-        write_atomically(self.folder / tensor_name(root), data)
+        if self.tensor(root) is None:
+            write_atomically(self.folder / tensor_name(root), data)
 
     def put_state(self, step: StepProgram, state: State, published: Container[int]) -> tuple[bytes, ...]:
         """Keep all tensors of a state; their roots. Those of these places are published."""
@@ -88,7 +89,8 @@ class Shelf:
                     f"lane {kept.lane} in round {kept.number}",
                     expected=f"the state {kept.state_root.hex()} that it has signed before",
                     got=announcement.state_root.hex(),
-                    remedy="both announcements are proof that it has signed two",
+                    remedy="keep the first: this machine computes other bits than before, or the home folder "
+                    "belongs to another run of the job",
                 )
             return
         name, data = announcement_name(announcement.number, announcement.lane), announcement.encode()

@@ -64,6 +64,10 @@ class Membership:
         """The number of lanes."""
         return len(self.rows[0])
 
+    def member(self, number: int) -> int:
+        """The first lane that trains in a round: a lane that joins in the next round takes its state."""
+        return next(lane for lane, part in enumerate(self.rows[number]) if part is not Part.AWAY)
+
     def joins(self, number: int, lane: int) -> bool:
         """Whether a lane joins in this round: it is there and was away the round before."""
         there = self.rows[number][lane] is not Part.AWAY

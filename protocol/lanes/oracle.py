@@ -66,7 +66,8 @@ class Job:
                     states[w] = None
                     continue
                 if self._membership.joins(number, w):
-                    member = next(state for state in before if state is not None)
+                    member = before[self._membership.member(number - 1)]
+                    assert member is not None, "it has trained the round before"
                     before[w] = lanes.joined(member, self._seeds[w], w)
                 state = before[w]
                 assert state is not None, "a lane that is there has a state"

@@ -15,9 +15,11 @@ from benchmarks.lanes.processes import four_times_slower, members_file
 from benchmarks.lanes.shaping import Link, Network
 from benchmarks.lanes.shaping import Path as Route
 from protocol.exchange import peers
-from protocol.exchange.shelf import tensor_name
-from protocol.lanes.splitting import EXPONENT
+from protocol.exchange.shelf import announcement_name, tensor_name
+from protocol.lanes.splitting import EXPONENT, Inbox
 from protocol.lanes.splitting import Lanes as Split
+from protocol.program.execute import Interpreter
+from protocol.program.step import State
 from tests.adversaries.waiting import until
 from tests.exchange.world import Lanes, written_job
 from tests.listener import Handler, Listener
@@ -115,11 +117,11 @@ def garbage() -> None:
     """In a lane's process: the exponents of every message are larger than the program allows, and it takes its own."""
     once = Split.train
 
-    def train(self: Split, *arguments: object) -> object:
-        state = once(self, *arguments)  # type: ignore[arg-type]
-        return {**state, EXPONENT: torch.full_like(state[EXPONENT], 100)}
+    def train(self: Split, state: State, inbox: Inbox, interpreter: Interpreter) -> dict[str, torch.Tensor]:
+        trained = once(self, state, inbox, interpreter)
+        return {**trained, EXPONENT: torch.full_like(trained[EXPONENT], 100)}
 
-    Split.train = train  # type: ignore[method-assign,assignment]
+    Split.train = train  # type: ignore[method-assign]
     setattr(peers, "require_message", lambda *_: None)  # noqa: B010
 
 
@@ -162,6 +164,23 @@ def test_rounds_that_are_trained_cannot_be_changed(tmp_path: Path) -> None:
         assert lanes.ends(0, changed, finished=False)
         assert lanes.running[0].poll() == 2
         assert "in round 0, which is trained, counts, counts, got counts, late" in lanes.log(0).read_text()
+
+
+def test_a_lane_that_is_put_out_of_a_round_it_has_trained_joins_again(tmp_path: Path) -> None:
+    rows = [["counts", "away"], ["counts", "counts"], ["counts", "counts"]]
+    job = written_job(tmp_path / "job", 3, width=2)
+    with Lanes(tmp_path, job, rows) as lanes:
+        urls = [[url] for url in lanes.urls]
+        process = lanes.start(1, members_file(tmp_path / "members.json", urls))
+        until("lane 1 has trained a round", lambda: lanes.has_announced(0, 1))
+        process.kill()
+        process.wait(30)
+        changed = members_file(tmp_path / "changed.json", urls, rows)
+        for lane in (0, 1):
+            lanes.start(lane, changed)
+        lanes.until_finished([0, 1])
+        (lanes.kept(1) / announcement_name(0, 1)).unlink()
+        lanes.require_oracles_bits()
 
 
 class Static(Handler):

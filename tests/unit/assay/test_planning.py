@@ -48,7 +48,9 @@ def test_a_plan_is_said_and_can_be_carried_out(tmp_path: Path, capsys: pytest.Ca
     first = lines[heads + 1].split()
     assert first[:3] == [str(best["lanes"]), str(best["inner_steps"]), best["density"]]
     assert any(line.startswith("recommended: ") for line in lines)
-    assert any("do not reach the loss of one machine" in line for line in lines)
+    assert any(
+        "reach the loss of one machine that makes all of them depends on the model" in line for line in lines
+    )
     assert any("at most 20 steps a round at 1/8 or denser, 5 below" in line for line in lines)
     assert not list((tmp_path / "home" / "plans").iterdir()), "nothing is left of what was measured"
     words = lines[-1].removeprefix("next: `assay split ").rstrip("`").split()

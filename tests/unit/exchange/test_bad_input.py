@@ -21,7 +21,7 @@ from protocol.exchange.jobs import FILE, LaneJob, load_job, write_job
 from protocol.exchange.lane import Lane
 from protocol.exchange.members import Members
 from protocol.exchange.messages import require_message, tensor_of
-from protocol.exchange.shelf import Shelf
+from protocol.exchange.shelf import Shelf, tensor_name
 from protocol.lanes import LanesError, MembershipError
 from protocol.lanes.splitting import COUNT, EXPONENT, INDEX, VALUE
 from protocol.node.stopping import Stop
@@ -196,6 +196,23 @@ def test_damaged_files_are_as_if_they_were_not_there(job: LaneJob, state: State,
     assert shelf.tensor(root) is None
     shelf.put(root, data)
     assert shelf.tensor(root) == data
+
+
+def test_a_tensor_that_lies_here_unpublished_is_published_with_a_message(tmp_path: Path) -> None:
+    """A metric of 1.0 has the bytes of a message's count."""
+    written: list[str] = []
+
+    class Bucket:
+        def write(self, name: str, data: bytes) -> None:
+            assert tensor_root(data).hex() in name
+            written.append(name)
+
+    shelf, data = Shelf(tmp_path / "shelf", Bucket()), b"\0\0\x80?"
+    root = tensor_root(data)
+    shelf.put(root, data, publish=False)
+    assert not written
+    shelf.put(root, data)
+    assert written == [tensor_name(root)]
 
 
 # files that an operator is given
