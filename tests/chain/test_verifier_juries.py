@@ -31,6 +31,7 @@ from tests.chain.solver_stage import PARAMETERS, Solver, Stage, over
 from tests.chain.test_verifier_informing import happened, wealth
 from tests.chain.test_verifier_watch import Watcher, wait
 from tests.unit.solver import tiny
+from verifier.findings import Committed
 from verifier.solver_client import CheckpointProvider
 from verifier.strategy import Strategy, over_http
 
@@ -70,6 +71,14 @@ class Case:
         """Let the seat's half of the time pass, until it has claimed."""
         self.scene.skip_to(self.scene.submitter.audit.seat(self.task, 0).until - PERIOD // 2)
         wait(lambda: bool(happened(self.scene, "Claimed", self.task)))
+
+    def is_with(self, claimant: Watcher) -> bool:
+        """Whether the claimant has what it claimed, so it will not object."""
+        view = self.scene.submitter.market.task(self.task)
+        (claimed,) = happened(self.scene, "Claimed", self.task)
+        material = claimant.node.context.materials.find(self.task)
+        assert material is not None, "it has the bundle"
+        return material.replayer.is_here(Committed(view.root, view.size), claimed.arguments["item"] + 1)
 
     def seated(self) -> int:
         """Let the time of the jury's draw come, and wait for it; the last second for votes."""
@@ -190,6 +199,7 @@ def test_who_is_cut_off_has_from_the_jury_what_it_cannot_fetch(scene: Stage) -> 
         lacking = claimant.node.context.database.own_segments
         scene.skip_to(until + MOVE_TIME // 2)
         wait(lambda: len(claimant.node.context.juries.sources(case.task)) == 1, 30)
+        wait(lambda: case.is_with(claimant))
         scene.skip_to(until + MOVE_TIME)
         verdict = case.judged()
         assert (verdict["verdict"], verdict["yes"], verdict["no"]) == (JuryVerdict.AVAILABLE, JURORS, 0)

@@ -1,0 +1,198 @@
+"""Plants mutants in a scratch clone of HEAD and runs the tests of their files there; keeps each outcome as it comes."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Final
+
+from tests.mutation.mutants import ROOT, Mutant, identity, proposed, sample
+from tests.mutation.scope import Language, Stages
+
+FOLDER: Final = ROOT / "build" / "mutation"
+SAMPLE: Final = 300
+LIMIT: Final = 900
+"""Seconds for one stage of tests; the longest takes a fifth of that. A mutant that needs more counts as killed."""
+
+
+QUIETLY: Final = ("-qx", "-p", "no:cacheprovider", "-m", "not heavy and not gpu")
+
+
+class Fate(StrEnum):
+    """What became of a mutant. One that does not compile is not counted."""
+
+    KILLED = "killed"
+    SURVIVED = "survived"
+    REFUSED = "refused"
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """A mutant's fate at a commit; `change` is what was planted, `by` names the stage that killed it, from 1."""
+
+    id: str
+    language: str
+    file: str
+    line: int
+    operator: str
+    change: str
+    fate: Fate
+    by: int
+    commit: str
+
+
+class Outcomes:
+    """Those of a file, by identity of the mutant. A survivor of another commit is tried again, because tests may have
+    been added; a killed mutant is not, as long as the code of its file is the same.
+    """
+
+    def __init__(self, file: Path, commit: str) -> None:
+        self._file = file
+        self._commit = commit
+        self.found: dict[str, Outcome] = {}
+        for line in file.read_text().splitlines() if file.is_file() else []:
+            outcome = read(json.loads(line))
+            self.found[outcome.id] = outcome
+
+    def of(self, name: str) -> Outcome | None:
+        """The outcome that still counts."""
+        found = self.found.get(name)
+        stale = found is not None and found.fate is Fate.SURVIVED and found.commit != self._commit
+        return None if stale else found
+
+    def add(self, outcome: Outcome) -> None:
+        """Keep one more."""
+        self.found[outcome.id] = outcome
+        self._file.parent.mkdir(parents=True, exist_ok=True)
+        with self._file.open("a") as file:
+            file.write(json.dumps(asdict(outcome), ensure_ascii=False) + "\n")
+
+
+def read(kept: dict[str, object]) -> Outcome:
+    """One outcome as it was written."""
+    return Outcome(**{**kept, "fate": Fate(str(kept["fate"]))})  # type: ignore[arg-type]
+
+
+def run(language: Language, commit: str, say: Callable[[str], object]) -> list[Outcome]:
+    """The outcomes of the sample. Raises RuntimeError where the tests fail without any mutant."""
+    tree = clone(language)
+    outcomes = Outcomes(FOLDER / f"{language.name}.jsonl", commit)
+    if language.name == "solidity":
+        forge(tree, "build", "contracts/src", "--build-info", check=True)
+    mutants = proposed(language, tree)
+    say(f"{language.name}: {len(mutants)} mutants of {len(language.files(tree))} files are proposed")
+    counted: list[Outcome] = []
+    sound: set[str] = set()
+    for mutant in sample(mutants):
+        name = identity(mutant, tree)
+        outcome = outcomes.of(name)
+        if outcome is None:
+            if (folder := language.folder(mutant.file)) not in sound:
+                unmutated(language, tree, folder)
+                sound.add(folder)
+            outcome = play(language, tree, mutant, name, commit)
+            outcomes.add(outcome)
+            say(f"{outcome.fate:8} {outcome.file}:{outcome.line} {outcome.operator}: {outcome.change}")
+        if outcome.fate is not Fate.REFUSED:
+            counted.append(outcome)
+        if len(counted) == SAMPLE:
+            break
+    return counted
+
+
+def clone(language: Language) -> Path:
+    """A scratch clone of HEAD, with what set-up has made here; one for each language, so both can run at once."""
+    tree = FOLDER / language.name
+    if not tree.is_dir():
+        subprocess.run(["git", "clone", "--quiet", "--shared", ROOT, tree], check=True)
+        (tree / "node_modules").symlink_to(ROOT / "node_modules")
+    head = subprocess.run(["git", "rev-parse", "HEAD"], cwd=ROOT, check=True, capture_output=True, text=True)
+    subprocess.run(["git", "fetch", "--quiet", "origin", "HEAD"], cwd=tree, check=True)
+    subprocess.run(["git", "checkout", "--quiet", "--force", head.stdout.strip()], cwd=tree, check=True)
+    for pattern in ("protocol/*/_native*.so", "protocol/*/*/_native*.so", "protocol/chain/contracts/*.json"):
+        for made in ROOT.glob(pattern):
+            shutil.copy2(made, tree / made.relative_to(ROOT))
+    return tree
+
+
+def unmutated(language: Language, tree: Path, folder: str) -> None:
+    """Run the tests of a folder without a mutant. Raises RuntimeError if they fail."""
+    fate, stage = tested(language, tree, language.folders[folder])
+    if fate is not Fate.SURVIVED:
+        raise RuntimeError(
+            f"expected the tests of {folder} to pass without a mutant, stage {stage} failed in {tree}"
+        )
+
+
+def tested(language: Language, tree: Path, stages: Stages) -> tuple[Fate, int]:
+    """What the tests say of the tree."""
+    return (python if language.name == "python" else solidity)(tree, stages)
+
+
+def play(language: Language, tree: Path, mutant: Mutant, name: str, commit: str) -> Outcome:
+    """Plant one, run its tests, and restore the file."""
+    file = tree / mutant.file
+    source = file.read_bytes()
+    file.write_bytes(mutant.planted(source))
+    try:
+        fate, by = tested(language, tree, language.folders[language.folder(mutant.file)])
+    finally:
+        file.write_bytes(source)
+    line, change = mutant.line(source), mutant.change(source)
+    return Outcome(name, language.name, mutant.file, line, mutant.operator, change, fate, by, commit)
+
+
+def python(tree: Path, stages: Stages) -> tuple[Fate, int]:
+    """What pytest says of the tree."""
+    for number, paths in enumerate(stages, 1):
+        if not passes(
+            tree, ROOT / ".venv/bin/python", "-m", "pytest", "-qx", "-p", "no:cacheprovider", *paths
+        ):
+            return Fate.KILLED, number
+    return Fate.SURVIVED, 0
+
+
+def solidity(tree: Path, stages: Stages) -> tuple[Fate, int]:
+    """What forge says of the tree."""
+    if not forge(tree, "build", "contracts/src"):
+        return Fate.REFUSED, 0
+    for number, options in enumerate(stages, 1):
+        if not forge(tree, "test", "--fail-fast", *options):
+            return Fate.KILLED, number
+    return Fate.SURVIVED, 0
+
+
+def forge(tree: Path, *arguments: str, check: bool = False) -> bool:
+    """Whether forge succeeds with the profile `mutation`. Raises RuntimeError if it must and does not."""
+    done = passes(tree, os.environ.get("FORGE", "forge"), *arguments, FOUNDRY_PROFILE="mutation")
+    if check and not done:
+        raise RuntimeError(f"expected forge {' '.join(arguments)} to succeed in {tree}")
+    return done
+
+
+def passes(tree: Path, *command: object, **environment: str) -> bool:
+    """Whether a command in the tree ends well within the limit; afterwards none of its processes is left."""
+    process = subprocess.Popen(
+        [str(part) for part in command],
+        cwd=tree,
+        env={**os.environ, "PYTHONPATH": str(tree), "PYTHONDONTWRITEBYTECODE": "1", **environment},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+    try:
+        return process.wait(LIMIT) == 0
+    except subprocess.TimeoutExpired:
+        return False
+    finally:
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()

@@ -1,0 +1,104 @@
+"""What is mutated, and which tests are run on a mutant of which file, the quickest first."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+Stages = Sequence[Sequence[str]]
+"""Arguments of one test run after the other; a mutant is killed by the first that fails."""
+
+
+@dataclass(frozen=True)
+class Language:
+    """`folders` are files or folders in the repository, each with the stages of its tests; the longest one that a
+    file is in counts. `generator` is the script that proposes mutants.
+    """
+
+    name: str
+    suffix: str
+    generator: str
+    folders: Mapping[str, Stages]
+
+    def files(self, root: Path) -> list[str]:
+        """Paths in the repository of all files that are mutated."""
+        found: set[str] = set()
+        for folder in self.folders:
+            path = root / folder
+            inside = path.glob(f"*{self.suffix}") if path.is_dir() else [path]
+            found.update(str(one.relative_to(root)) for one in inside if one.name != "__init__.py")
+        return sorted(found)
+
+    def folder(self, file: str) -> str:
+        """The entry of `folders` that a file belongs to."""
+        return max((one for one in self.folders if file.startswith(one)), key=len)
+
+
+GAMES: Final = ("games", "partial_sum_games", "game_view", "unit_games", "nested_games", "solver_games")
+PYTHON: Final = Language(
+    "python",
+    ".py",
+    "python_mutants.py",
+    {
+        "protocol/numerics/reference": [
+            [
+                f"tests/unit/numerics/test_{name}.py"
+                for name in ("reference", "philox", "types", "vectors", "exact")
+            ],
+            ["tests/unit/numerics", "tests/unit/vectors"],
+        ],
+        "protocol/commitments": [
+            ["tests/unit/commitments", "tests/unit/dispute"],
+            ["tests/unit/vectors", "tests/unit/execution", "tests/unit/tasks", "tests/unit/solver"],
+            [
+                "tests/unit/verifier",
+                "tests/chain/test_verifier_juries.py",
+                "tests/chain/test_second_looks.py",
+            ],
+        ],
+        "protocol/dispute": [
+            ["tests/unit/dispute", "tests/chain/test_partial_sum_games.py", "tests/chain/test_game_view.py"],
+            ["tests/unit/vectors", "tests/unit/verifier", "tests/unit/tasks"],
+            [f"tests/chain/test_{name}.py" for name in GAMES],
+            ["tests/attacks", "tests/chain/test_verifier_juries.py", "tests/chain/test_second_looks.py"],
+        ],
+    },
+)
+
+ALL: Final = ["--no-match-test", "[gG]as", "--no-match-contract", "Gas"]
+"""All tests but those of gas, which the plain build of the profile `mutation` uses more of."""
+
+
+def _forge(*folders: str) -> Stages:
+    return [[*ALL, "--match-path", f"contracts/test/{{{','.join(folders)}}}/**"], ALL]
+
+
+GAME: Final = _forge("dispute", "attacks")
+AUDIT: Final = _forge("audit", "juries", "looks")
+TREES: Final = _forge("libraries", "vectors")
+SOLIDITY: Final = Language(
+    "solidity",
+    ".sol",
+    "solidity_mutants.py",
+    {
+        "contracts/src/Evidence.sol": GAME,
+        "contracts/src/dispute/Claims.sol": GAME,
+        "contracts/src/dispute/Demands.sol": GAME,
+        "contracts/src/dispute/Splits.sol": GAME,
+        "contracts/src/dispute/Judgments.sol": GAME,
+        "contracts/src/libraries/Rfc9162.sol": TREES,
+        "contracts/src/libraries/SplitParts.sol": GAME,
+        "contracts/src/AuditBoard.sol": AUDIT,
+        "contracts/src/Juries.sol": AUDIT,
+        "contracts/src/Looks.sol": AUDIT,
+        "contracts/src/audit": AUDIT,
+        "contracts/src/libraries/Digests.sol": AUDIT,
+        "contracts/src/libraries/DrawWords.sol": AUDIT,
+        "contracts/src/libraries/Fees.sol": AUDIT,
+        "contracts/src/libraries/Picks.sol": AUDIT,
+        "contracts/src/libraries/Pool.sol": AUDIT,
+    },
+)
+LANGUAGES: Final = {language.name: language for language in (PYTHON, SOLIDITY)}

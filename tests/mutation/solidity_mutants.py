@@ -1,0 +1,65 @@
+"""Prints slither-mutate's mutants of the contracts in the files named, as JSON. Runs in the environment of the tools,
+in a checkout that forge has built with the profile `mutation` and with build information.
+
+The command slither-mutate draws no samples and runs the same tests for all files, so its mutators are called here.
+Left out is FHR: what compiles of its changes of visibility and mutability is the same program.
+"""
+
+import json
+import sys
+from pathlib import Path
+
+from slither import Slither
+from slither.tools.mutator.mutators import all_mutators
+from slither.tools.mutator.mutators.abstract_mutator import AbstractMutator
+
+OUT = "build/mutation/out"
+
+
+def mutators():
+    """All but FHR."""
+    found = [one for one in vars(all_mutators).values() if isinstance(one, type)]
+    return [one for one in found if issubclass(one, AbstractMutator) and one.NAME not in ("", "FHR")]
+
+
+def mutants(slither, files):
+    """Each as a span of bytes and its new text; contracts that several units contain come once."""
+    seen = set()
+    for unit in slither.compilation_units:
+        for contract in unit.contracts:
+            file = contract.source_mapping.filename.relative
+            if file not in files or (file, contract.name) in seen or contract.is_interface:
+                continue
+            seen.add((file, contract.name))
+            source = Path(file).read_bytes()
+            for mutator in mutators():
+                made = mutator(unit, 0, "", "", contract, None, False, Path(), [])
+                for patch in (
+                    patch for found in made._mutate().get("patches", {}).values() for patch in found
+                ):
+                    start, end, text = patch["start"], patch["end"], patch["new_string"]
+                    if source[start:end] != text.encode():
+                        yield {
+                            "file": file,
+                            "operator": mutator.NAME,
+                            "start": start,
+                            "end": end,
+                            "text": text,
+                        }
+
+
+print(
+    json.dumps(
+        list(
+            mutants(
+                Slither(
+                    ".",
+                    foundry_ignore_compile=True,
+                    foundry_out_directory=OUT,
+                    foundry_build_info_directory=f"{OUT}/build-info",
+                ),
+                set(sys.argv[1:]),
+            )
+        )
+    )
+)
