@@ -119,7 +119,9 @@ def clone(language: Language) -> Path:
     subprocess.run(["git", "checkout", "--quiet", "--force", head.stdout.strip()], cwd=tree, check=True)
     for pattern in ("protocol/*/_native*.so", "protocol/*/*/_native*.so", "protocol/chain/contracts/*.json"):
         for made in ROOT.glob(pattern):
-            shutil.copy2(made, tree / made.relative_to(ROOT))
+            target = tree / made.relative_to(ROOT)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(made, target)
     return tree
 
 
