@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import hashlib
 import json
+import os
 import re
 import subprocess
 from collections.abc import Iterator, Sequence
@@ -49,9 +50,15 @@ class Mutant:
 
 def proposed(language: Language, root: Path) -> list[Mutant]:
     """All mutants of the language's files in the checkout `root`, without repetitions, in order of file and place."""
+    folder = Path(os.environ.get("FORGE", "forge")).parent  # Slither asks forge for the settings
     run = subprocess.run(
         [TOOLS, Path(__file__).with_name(language.generator), *language.files(root)],
         cwd=root,
+        env={
+            **os.environ,
+            "PATH": f"{folder}{os.pathsep}{os.environ['PATH']}",
+            "FOUNDRY_PROFILE": "mutation",
+        },
         stdout=subprocess.PIPE,
         check=True,
     )
