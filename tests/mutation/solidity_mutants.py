@@ -22,6 +22,21 @@ def mutators():
     return [one for one in found if issubclass(one, AbstractMutator) and one.NAME not in ("", "FHR")]
 
 
+def patches(mutator, unit, contract):
+    """The mutator's proposals for a contract. It fails on some expressions, so each statement is its own call."""
+    for function in contract.functions_and_modifiers_declared:
+        for node in function.nodes:
+            made = mutator(unit, 0, "", "", contract, None, False, Path(), [])
+            made.should_mutate_function = lambda one, function=function: one is function
+            made.should_mutate_node = lambda one, node=node: one is node
+            try:
+                found = made._mutate()
+            except IndexError:
+                print(f"{mutator.NAME} fails on {node.source_mapping}", file=sys.stderr)
+                continue
+            yield from (patch for group in found.get("patches", {}).values() for patch in group)
+
+
 def mutants(slither, files):
     """Each as a span of bytes and its new text; contracts that several units contain come once."""
     seen = set()
@@ -33,10 +48,7 @@ def mutants(slither, files):
             seen.add((file, contract.name))
             source = Path(file).read_bytes()
             for mutator in mutators():
-                made = mutator(unit, 0, "", "", contract, None, False, Path(), [])
-                for patch in (
-                    patch for found in made._mutate().get("patches", {}).values() for patch in found
-                ):
+                for patch in patches(mutator, unit, contract):
                     start, end, text = patch["start"], patch["end"], patch["new_string"]
                     if source[start:end] != text.encode():
                         yield {
@@ -48,18 +60,10 @@ def mutants(slither, files):
                         }
 
 
-print(
-    json.dumps(
-        list(
-            mutants(
-                Slither(
-                    ".",
-                    foundry_ignore_compile=True,
-                    foundry_out_directory=OUT,
-                    foundry_build_info_directory=f"{OUT}/build-info",
-                ),
-                set(sys.argv[1:]),
-            )
-        )
-    )
+compiled = Slither(
+    ".",
+    foundry_ignore_compile=True,
+    foundry_out_directory=OUT,
+    foundry_build_info_directory=f"{OUT}/build-info",
 )
+print(json.dumps(list(mutants(compiled, set(sys.argv[1:])))))
