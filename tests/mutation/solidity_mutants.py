@@ -10,7 +10,8 @@ import sys
 from pathlib import Path
 
 from slither import Slither
-from slither.tools.mutator.mutators import all_mutators
+from slither.exceptions import SlitherException
+from slither.tools.mutator.mutators import LIR, all_mutators
 from slither.tools.mutator.mutators.abstract_mutator import AbstractMutator
 
 OUT = "build/mutation/out"
@@ -29,9 +30,10 @@ def patches(mutator, unit, contract):
             made = mutator(unit, 0, "", "", contract, None, False, Path(), [])
             made.should_mutate_function = lambda one, function=function: one is function
             made.should_mutate_node = lambda one, node=node: one is node
+            LIR.literal_replacements.clear()  # it keeps those of earlier calls
             try:
                 found = made._mutate()
-            except IndexError:
+            except (IndexError, SlitherException):
                 print(f"{mutator.NAME} fails on {node.source_mapping}", file=sys.stderr)
                 continue
             yield from (patch for group in found.get("patches", {}).values() for patch in group)
