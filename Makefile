@@ -9,6 +9,7 @@
 #   make contracts   compile contracts/ to build/contracts/out   make clean        remove all that make made
 #   make coverage-suite  models of seven libraries captured and compared; writes docs/models.md; goes on where it stopped
 #   make lanes-study  lanes beside one machine and all-reduce, and docs/lanes.md; hours, goes on where it was stopped
+#   make mutation    small faults planted in games and trees, and docs/mutation.md; hours, goes on where it was stopped
 #   make soak        a hundred tasks played by nodes, their memory, files and questions; two hours, goes on where it was stopped
 #   make release     sdist, wheel, contracts, SHA-256 sums       make licences     write docs/licences.md
 #
@@ -23,6 +24,7 @@ HEAVY_JOBS ?= 2
 PYTEST_ARGS ?=
 CAMPAIGN_ARGS ?=
 MODELS_ARGS ?=
+MUTATION_ARGS ?=
 
 BIN := .venv/bin
 PYTHON_DIRS := $(wildcard protocol solver verifier assay sim benchmarks examples scripts tests)
@@ -47,12 +49,13 @@ STORAGE_READY := .venv/.storage-installed
 NOTEBOOK_READY := .venv/.notebook-installed
 TRITON_READY := .venv/.triton-installed
 FORMAL_READY := build/formal/.installed
+MUTATION_READY := build/mutation/.installed
 CONTRACTS_CONFIGURED := build/contracts/.configured
 # What the Python package knows of the contracts, from what forge has compiled.
 CONTRACT_DATA := $(PYTHON) scripts/contract_data.py
 
 .DELETE_ON_ERROR:
-.PHONY: help setup contracts demo test test-heavy lint lint-python lint-contracts lint-docs test-contracts test-python test-gpu coverage-suite bench campaign soak studies lanes-study release licences clean
+.PHONY: help setup contracts demo test test-heavy lint lint-python lint-contracts lint-docs test-contracts test-python test-gpu coverage-suite bench campaign mutation soak studies lanes-study release licences clean
 
 help:
 	@sed -n '2,16s/^# \{0,1\}//p' Makefile
@@ -174,6 +177,18 @@ bench: setup
 campaign: setup
 	$(MAKE) --no-print-directory contracts
 	$(BIN)/python -m tests.campaign $(CAMPAIGN_ARGS)
+
+# What proposes mutants, which pins packages that the project has in other versions.
+$(MUTATION_READY): tests/mutation/requirements.txt
+	$(PYTHON) -m venv build/mutation/venv
+	$(call say,cosmic-ray and Slither in build/mutation/venv; about a minute)
+	build/mutation/venv/bin/python -m pip install --quiet --disable-pip-version-check -r $<
+	touch $@
+
+# MUTATION_ARGS: a language. Both at once, one a terminal, take two cores.
+mutation: setup $(MUTATION_READY)
+	$(MAKE) --no-print-directory contracts
+	$(BIN)/python -m tests.mutation $(MUTATION_ARGS)
 
 soak: setup
 	$(MAKE) --no-print-directory contracts

@@ -197,7 +197,6 @@ def test_who_is_cut_off_has_from_the_jury_what_it_cannot_fetch(scene: Stage) -> 
         until = case.seated()
         wait(lambda: case.votes() == (JURORS, 0))
         lacking = claimant.node.context.database.own_segments
-        scene.skip_to(until + MOVE_TIME // 2)
         wait(lambda: len(claimant.node.context.juries.sources(case.task)) == 1, 30)
         wait(lambda: case.is_with(claimant))
         scene.skip_to(until + MOVE_TIME)

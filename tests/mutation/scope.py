@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-Stages = Sequence[Sequence[str]]
+Stages = Sequence[tuple[str, ...]]
 """Arguments of one test run after the other; a mutant is killed by the first that fails."""
 
 
@@ -37,42 +37,40 @@ class Language:
 
 
 GAMES: Final = ("games", "partial_sum_games", "game_view", "unit_games", "nested_games", "solver_games")
+REFERENCE: Final = ("reference", "philox", "types", "vectors", "exact")
 PYTHON: Final = Language(
     "python",
     ".py",
     "python_mutants.py",
     {
         "protocol/numerics/reference": [
-            [
-                f"tests/unit/numerics/test_{name}.py"
-                for name in ("reference", "philox", "types", "vectors", "exact")
-            ],
-            ["tests/unit/numerics", "tests/unit/vectors"],
+            tuple(f"tests/unit/numerics/test_{name}.py" for name in REFERENCE),
+            ("tests/unit/numerics", "tests/unit/vectors"),
         ],
         "protocol/commitments": [
-            ["tests/unit/commitments", "tests/unit/dispute"],
-            ["tests/unit/vectors", "tests/unit/execution", "tests/unit/tasks", "tests/unit/solver"],
-            [
+            ("tests/unit/commitments", "tests/unit/dispute"),
+            ("tests/unit/vectors", "tests/unit/execution", "tests/unit/tasks", "tests/unit/solver"),
+            (
                 "tests/unit/verifier",
                 "tests/chain/test_verifier_juries.py",
                 "tests/chain/test_second_looks.py",
-            ],
+            ),
         ],
         "protocol/dispute": [
-            ["tests/unit/dispute", "tests/chain/test_partial_sum_games.py", "tests/chain/test_game_view.py"],
-            ["tests/unit/vectors", "tests/unit/verifier", "tests/unit/tasks"],
-            [f"tests/chain/test_{name}.py" for name in GAMES],
-            ["tests/attacks", "tests/chain/test_verifier_juries.py", "tests/chain/test_second_looks.py"],
+            ("tests/unit/dispute", "tests/chain/test_partial_sum_games.py", "tests/chain/test_game_view.py"),
+            ("tests/unit/vectors", "tests/unit/verifier", "tests/unit/tasks"),
+            tuple(f"tests/chain/test_{name}.py" for name in GAMES),
+            ("tests/attacks", "tests/chain/test_verifier_juries.py", "tests/chain/test_second_looks.py"),
         ],
     },
 )
 
-ALL: Final = ["--no-match-test", "[gG]as", "--no-match-contract", "Gas"]
+ALL: Final = ("--no-match-test", "[gG]as", "--no-match-contract", "Gas")
 """All tests but those of gas, which the plain build of the profile `mutation` uses more of."""
 
 
 def _forge(*folders: str) -> Stages:
-    return [[*ALL, "--match-path", f"contracts/test/{{{','.join(folders)}}}/**"], ALL]
+    return [(*ALL, "--match-path", f"contracts/test/{{{','.join(folders)}}}/**"), ALL]
 
 
 GAME: Final = _forge("dispute", "attacks")
