@@ -124,7 +124,7 @@ def clone(language: Language) -> Path:
 
 
 def unmutated(language: Language, tree: Path, folder: str, sound: set[tuple[str, ...]]) -> None:
-    """Run those tests of a folder that are not known to be `sound` without a mutant. Raises RuntimeError if one fails."""
+    """Run tests of a folder without a mutant, but those known to be `sound`. Raises RuntimeError if they fail."""
     for stage in language.folders[folder]:
         if stage not in sound and tested(language, tree, [stage])[0] is not Fate.SURVIVED:
             raise RuntimeError(f"expected {' '.join(stage)} to pass in {tree}, which has no mutant")
