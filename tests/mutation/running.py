@@ -86,7 +86,7 @@ def run(language: Language, commit: str, say: Callable[[str], object]) -> list[O
     tree = clone(language)
     outcomes = Outcomes(FOLDER / f"{language.name}.jsonl", commit)
     if language.name == "solidity":
-        forge(tree, "build", "contracts/src", "--build-info", check=True)
+        for_slither(tree)
     mutants = proposed(language, tree)
     say(f"{language.name}: {len(mutants)} mutants of {len(language.files(tree))} files are proposed")
     counted: list[Outcome] = []
@@ -169,12 +169,19 @@ def solidity(tree: Path, stages: Stages) -> tuple[Fate, int]:
     return Fate.SURVIVED, 0
 
 
-def forge(tree: Path, *arguments: str, check: bool = False) -> bool:
-    """Whether forge succeeds with the profile `mutation`. Raises RuntimeError if it must and does not."""
-    done = passes(tree, os.environ.get("FORGE", "forge"), *arguments, FOUNDRY_PROFILE="mutation")
-    if check and not done:
-        raise RuntimeError(f"expected forge {' '.join(arguments)} to succeed in {tree}")
-    return done
+def for_slither(tree: Path) -> None:
+    """Compile all contracts for `solidity_mutants.py`, beside the mutants' builds. Raises RuntimeError."""
+    out = tree / "build" / "mutation" / "proposed"
+    shutil.rmtree(out, ignore_errors=True)
+    places = {"FOUNDRY_OUT": str(out), "FOUNDRY_CACHE_PATH": str(out / "cache")}
+    if not forge(tree, "build", "contracts/src", "--build-info", **places):
+        raise RuntimeError(f"expected `forge build` to succeed in {tree}, which has no mutant")
+
+
+def forge(tree: Path, *arguments: str, **environment: str) -> bool:
+    """Whether forge succeeds with the profile `mutation`."""
+    program = os.environ.get("FORGE", "forge")
+    return passes(tree, program, *arguments, FOUNDRY_PROFILE="mutation", **environment)
 
 
 def passes(tree: Path, *command: object, **environment: str) -> bool:

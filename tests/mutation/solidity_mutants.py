@@ -1,5 +1,5 @@
 """Prints slither-mutate's mutants of the contracts in the files named, as JSON. Runs in the environment of the tools,
-in a checkout that forge has built with the profile `mutation` and with build information.
+in a checkout that `running.for_slither` has built.
 
 The command slither-mutate draws no samples and runs the same tests for all files, so its mutators are called here.
 Left out is FHR: what compiles of its changes of visibility and mutability is the same program.
@@ -14,7 +14,7 @@ from slither.exceptions import SlitherException
 from slither.tools.mutator.mutators import LIR, all_mutators
 from slither.tools.mutator.mutators.abstract_mutator import AbstractMutator
 
-OUT = "build/mutation/out"
+OUT = "build/mutation/proposed"
 
 
 def mutators():
