@@ -28,8 +28,8 @@ else:
     Model = TypeVar("Model")
 
 MASK = "********"
-TABLES = ("assay", "solver", "verifier")
-"""Largest size of the settings file."""
+TABLES = ("assay", "lane", "solver", "verifier")
+"""Of the settings file: those of the commands."""
 
 
 class SettingsError(AssayError):

@@ -92,7 +92,7 @@ ROWS = [
     # settings, homes and URLs
     Row(
         "assay status",
-        "expected tables [assay], [solver], [verifier], got [asay]; did you mean assay?",
+        "expected tables [assay], [lane], [solver], [verifier], got [asay]; did you mean assay?",
         config="[asay]\n",
     ),
     Row("assay status", "got rpc; remove it", config='rpc = "http://127.0.0.1:8545"\n'),

@@ -107,9 +107,9 @@ class NodeSettings(ConnectionSettings):
     ] = None
     """Address that alerts are posted to as JSON: https, or http on this machine."""
     deadline_minutes: Annotated[float, Field(gt=0, le=10**6)] = 60
-    """Seconds before a deadline for its alert; a fifth of its period if that is less."""
+    """Minutes before a deadline for its alert; a fifth of its period if that is less."""
     silent_minutes: Annotated[float, Field(gt=0, le=10**7)] | None = None
-    """Seconds without progress of a task in training for its alert; if unset, a third of its training period."""
+    """Minutes without progress of a task in training for its alert; if unset, a third of its training period."""
     low_disk_gib: Annotated[float, Field(ge=0, le=10**6)] = 5
     """Free disk in GiB below which an alert is raised and the node is not ready; a tenth of the disk if that
     is less.
