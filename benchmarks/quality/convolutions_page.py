@@ -1,4 +1,4 @@
-"""The section of docs/numerics.md on the bits of convolutions, as a function of what was measured."""
+"""The section of docs/numerics.md on the bits of convolutions, generated from the measurements."""
 
 from __future__ import annotations
 

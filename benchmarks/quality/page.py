@@ -1,4 +1,4 @@
-"""docs/numerics.md as a function of what was measured; no number is written by hand."""
+"""Generates docs/numerics.md from the measurements; no number is written by hand."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def page(measured: Measured, elementary: Mapping[str, Measured]) -> str:
 
 
 def noise_ratios(subject: Measured) -> dict[str, float]:
-    """By figure: the difference of the means of both arithmetics, in standard deviations of a seed in float32."""
+    """By figure: the difference of both means, in units of float32's standard deviation over the seeds."""
     return {
         figure: abs(mean(subject["exact"][figure]) - mean(subject["float32"][figure]))
         / stdev(subject["float32"][figure])
